@@ -1,0 +1,27 @@
+"""The errors and warnings that privsolve raises, each with what to do next in its message."""
+
+from __future__ import annotations
+
+
+class PrivsolveError(Exception):
+    """Base class of errors that are not plain wrong arguments (those are `ValueError`)."""
+
+
+class OracleNotCertified(PrivsolveError):
+    """An oracle stopped before it could prove its answer: nothing may be released from it."""
+
+
+class WorkLimitReached(OracleNotCertified):
+    """A node, time or memory limit was hit. The same noise with a larger limit is safe; fresh noise is not."""
+
+
+class IntegerRangeError(PrivsolveError, ValueError):
+    """Scores or objective values would leave the 64-bit integers."""
+
+
+class PrivacyWarning(UserWarning):
+    """A guarantee is weaker than it looks: not proved, or seeded."""
+
+
+class PrivacyLeakWarning(PrivacyWarning):
+    """Something that should be public was read off the private data."""
