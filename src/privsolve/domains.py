@@ -1,0 +1,447 @@
+"""The finite sets `W` that weights are chosen from: members, size, norm bound, separation and lift.
+
+A domain is described to the solvers as a list of values per coordinate and one additive *budget*: every value of
+every coordinate has a non-negative cost, and a vector belongs to the domain iff its total cost is allowed. For a
+ball the cost is `v²` and any total up to the squared radius is allowed; for sparse signs it is `1[v != 0]` and the
+total must be exactly `k`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+
+from privsolve.patterns import Int64Array
+
+ENUMERATION_LIMIT = 5_000_000
+LARGEST_VALUE = 2**20
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Additive costs per coordinate value, and what each total means.
+
+    `norm_sq[t]` is the squared norm of the members with total cost `t`, or -1 where `t` is not allowed. Where the
+    squared norm does not follow from the total (`tracks_norm` is False) allowed totals hold 0.
+    """
+
+    costs: tuple[Int64Array, ...]
+    norm_sq: Int64Array
+    tracks_norm: bool
+
+    @property
+    def limit(self) -> int:
+        """Largest total cost that may be allowed."""
+        return len(self.norm_sq) - 1
+
+
+class Domain(ABC):
+    """A finite set of integer vectors, known without looking at any data."""
+
+    kind: ClassVar[str]
+    dim: int
+
+    @property
+    @abstractmethod
+    def radius_sq_bound(self) -> int:
+        """`D²`: the largest squared norm of a member."""
+
+    @property
+    @abstractmethod
+    def separation_sq(self) -> int:
+        """`τ²`: a lower bound on the squared distance of two different members."""
+
+    @property
+    @abstractmethod
+    def equal_norms(self) -> bool:
+        """Whether all members have the same norm; the lift then needs no extra coordinate (theory, section 2)."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Exact number of members."""
+
+    @abstractmethod
+    def values(self, j: int) -> Int64Array:
+        """Values that coordinate `j` takes, ascending."""
+
+    @abstractmethod
+    def budget(self, track_norm: bool = True) -> Budget:
+        """The additive budget that cuts the domain out of the product of `values`."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Public description, as written into a release."""
+
+    @property
+    def norms_sq(self) -> Int64Array:
+        """Squared norms that members may have, ascending: the arguments of the table ψ."""
+        return np.arange(self.radius_sq_bound + 1)
+
+    @property
+    def lift_dim(self) -> int:
+        """Dimension `k` of the lifted vectors: `dim`, plus one unless all norms are equal."""
+        return self.dim if self.equal_norms else self.dim + 1
+
+    def lift(self, weights: ArrayLike) -> NDArray[np.float64]:
+        """The unit vector `π(w) = (w, sqrt(D²-‖w‖²)) / D` (theory, section 2)."""
+        w = np.asarray(weights, dtype=np.float64)
+        if self.radius_sq_bound == 0:
+            raise ValueError("the domain holds only the zero vector, which has no lift")
+        last = np.sqrt(self.radius_sq_bound - (w**2).sum(axis=-1, keepdims=True))
+        lifted = w if self.equal_norms else np.concatenate([w, last], axis=-1)
+        return np.asarray(lifted / math.sqrt(self.radius_sq_bound))
+
+    def contains(self, weights: ArrayLike) -> bool:
+        """Whether `weights` is a member."""
+        w = np.asarray(weights)
+        if w.shape != (self.dim,) or w.dtype.kind not in "iu":
+            return False
+        budget = self.budget(track_norm=False)
+        total = 0
+        for j, value in enumerate(w):
+            position = np.flatnonzero(self.values(j) == value)
+            if len(position) == 0:
+                return False
+            total += int(budget.costs[j][position[0]])
+        return total <= budget.limit and bool(budget.norm_sq[total] >= 0)
+
+    def members(self) -> Int64Array:
+        """All members as rows, in lexicographic order; refuses domains of more than five million."""
+        if self.size > ENUMERATION_LIMIT:
+            raise ValueError(
+                f"the domain has {self.size:,} members, too many to list (limit {ENUMERATION_LIMIT:,}): use the tree oracle"
+            )
+        return np.array(list(self._walk()), dtype=np.int64).reshape(-1, self.dim)
+
+    def _walk(self) -> Iterator[tuple[int, ...]]:
+        budget = self.budget(track_norm=False)
+        reachable = _reachable_totals(budget)
+        values = [self.values(j).tolist() for j in range(self.dim)]
+        costs = [c.tolist() for c in budget.costs]
+
+        def extend(prefix: tuple[int, ...], total: int) -> Iterator[tuple[int, ...]]:
+            j = len(prefix)
+            if j == self.dim:
+                yield prefix
+                return
+            for value, cost in zip(values[j], costs[j], strict=True):
+                if total + cost <= budget.limit and reachable[j + 1][total + cost]:
+                    yield from extend((*prefix, value), total + cost)
+
+        yield from extend((), 0)
+
+
+def _reachable_totals(budget: Budget) -> list[NDArray[np.bool_]]:
+    """`reachable[j][t]`: can coordinates j.. be completed to an allowed total, `t` being spent before?"""
+    reachable = [np.asarray(budget.norm_sq >= 0)]
+    for costs in reversed(budget.costs):
+        here = np.zeros(budget.limit + 1, dtype=bool)
+        for cost in set(costs.tolist()):
+            if cost <= budget.limit:
+                here[: budget.limit + 1 - cost] |= reachable[0][cost:]
+        reachable.insert(0, here)
+    return reachable
+
+
+def _count_by_total(budget: Budget) -> list[int]:
+    """Number of vectors of the product of values for each total cost up to the limit, in Python integers."""
+    counts = [1] + [0] * budget.limit
+    for costs in budget.costs:
+        multiplicity = [(c, int((costs == c).sum())) for c in sorted(set(costs.tolist())) if c <= budget.limit]
+        counts = [sum(k * counts[t - c] for c, k in multiplicity if c <= t) for t in range(budget.limit + 1)]
+    return counts
+
+
+def _largest_sum_of_squares(terms: int, limit: int) -> int:
+    """The largest sum of `terms` squares that is at most `limit`; four squares reach every integer (Lagrange)."""
+    if terms >= 4:
+        return limit
+    if terms == 1:
+        return math.isqrt(limit) ** 2
+    return max(v * v + _largest_sum_of_squares(terms - 1, limit - v * v) for v in range(math.isqrt(limit) + 1))
+
+
+def _check_integer(value: object, name: str, low: int, high: int | None = None) -> int:
+    """The integer itself, or an error that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise ValueError(f"{name} must be an integer, got {value!r}")
+    if value < low or (high is not None and value > high):
+        wanted = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {wanted}, got {value}")
+    return int(value)
+
+
+@dataclass(frozen=True)
+class IntegerBall(Domain):
+    """Integer vectors with squared norm at most `radius_sq`: the paper's weight space."""
+
+    dim: int
+    radius_sq: int
+    kind: ClassVar[str] = "integer-ball"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", _check_integer(self.dim, "dim", 1, 10_000))
+        object.__setattr__(self, "radius_sq", _check_integer(self.radius_sq, "radius_sq", 1, 10_000))
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """The largest squared norm that is attained; it may be below `radius_sq` in fewer than four dimensions."""
+        return _largest_sum_of_squares(self.dim, self.radius_sq)
+
+    @property
+    def separation_sq(self) -> int:
+        """Neighbouring integer points are one apart."""
+        return 1
+
+    @property
+    def equal_norms(self) -> bool:
+        """Zero and a unit vector are members, so no."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Exact number of integer points of the ball."""
+        return sum(_count_by_total(self.budget()))
+
+    def values(self, j: int) -> Int64Array:
+        """`-B..B` with `B = floor(radius)`."""
+        largest = math.isqrt(self.radius_sq)
+        return np.arange(-largest, largest + 1)
+
+    def budget(self, track_norm: bool = True) -> Budget:
+        """Cost `v²`, any total up to `radius_sq`."""
+        return Budget((self.values(0) ** 2,) * self.dim, np.arange(self.radius_sq_bound + 1), tracks_norm=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind, dimension and squared radius."""
+        return {"kind": self.kind, "dim": self.dim, "radius_sq": self.radius_sq}
+
+
+class _SmallValues(Domain):
+    """Domains whose coordinates are -1, 0 or 1, so that the squared norm is the number of non-zeros."""
+
+    def values(self, j: int) -> Int64Array:
+        """-1, 0 and 1."""
+        return np.array([-1, 0, 1])
+
+    def _allowed_nonzeros(self) -> range:
+        raise NotImplementedError
+
+    def budget(self, track_norm: bool = True) -> Budget:
+        """Cost `1[v != 0]`, total within the allowed numbers of non-zeros."""
+        allowed = self._allowed_nonzeros()
+        norm_sq = np.array([t if t in allowed else -1 for t in range(allowed[-1] + 1)])
+        return Budget(tuple(np.abs(self.values(j)) for j in range(self.dim)), norm_sq, tracks_norm=True)
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """The largest number of non-zeros."""
+        return self._allowed_nonzeros()[-1]
+
+
+@dataclass(frozen=True)
+class SignCube(_SmallValues):
+    """The sign vectors `{-1, 1}^dim`."""
+
+    dim: int
+    kind: ClassVar[str] = "sign-cube"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", _check_integer(self.dim, "dim", 1, 10_000))
+
+    def values(self, j: int) -> Int64Array:
+        """-1 and 1."""
+        return np.array([-1, 1])
+
+    def _allowed_nonzeros(self) -> range:
+        return range(self.dim, self.dim + 1)
+
+    @property
+    def separation_sq(self) -> int:
+        """Two sign vectors differ by 2 in some coordinate."""
+        return 4
+
+    @property
+    def equal_norms(self) -> bool:
+        """Every member has squared norm `dim`."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """`2^dim`."""
+        return int(2**self.dim)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and dimension."""
+        return {"kind": self.kind, "dim": self.dim}
+
+
+@dataclass(frozen=True)
+class TernaryCube(_SmallValues):
+    """The vectors `{-1, 0, 1}^dim`."""
+
+    dim: int
+    kind: ClassVar[str] = "ternary-cube"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", _check_integer(self.dim, "dim", 1, 10_000))
+
+    def _allowed_nonzeros(self) -> range:
+        return range(self.dim + 1)
+
+    @property
+    def separation_sq(self) -> int:
+        """Neighbouring integer points are one apart."""
+        return 1
+
+    @property
+    def equal_norms(self) -> bool:
+        """Zero and a unit vector are members, so no."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """`3^dim`."""
+        return int(3**self.dim)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and dimension."""
+        return {"kind": self.kind, "dim": self.dim}
+
+
+@dataclass(frozen=True)
+class SparseSigns(_SmallValues):
+    """Vectors with *exactly* `k` entries -1 or 1 and the others 0."""
+
+    dim: int
+    k: int
+    kind: ClassVar[str] = "sparse-signs"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dim", _check_integer(self.dim, "dim", 1, 10_000))
+        object.__setattr__(self, "k", _check_integer(self.k, "k", 1, self.dim))
+
+    def _allowed_nonzeros(self) -> range:
+        return range(self.k, self.k + 1)
+
+    @property
+    def separation_sq(self) -> int:
+        """Moving one non-zero changes two coordinates by one; with no room to move, a sign flips by 2."""
+        return 2 if self.k < self.dim else 4
+
+    @property
+    def equal_norms(self) -> bool:
+        """Every member has squared norm `k`."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """`C(dim, k) 2^k`."""
+        return int(math.comb(self.dim, self.k) * 2**self.k)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind, dimension and number of non-zeros."""
+        return {"kind": self.kind, "dim": self.dim, "k": self.k}
+
+
+@dataclass(frozen=True, eq=False)
+class FiniteSet(Domain):
+    """An explicit list of integer vectors, which must not depend on the data."""
+
+    points: Int64Array
+    kind: ClassVar[str] = "finite-set"
+
+    def __init__(self, points: ArrayLike | Sequence[Sequence[int]]) -> None:
+        array = np.asarray(points)
+        if array.ndim != 2 or array.size == 0:
+            raise ValueError(f"points must be a non-empty two-dimensional array of integers, got shape {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"points must be integers, got dtype {array.dtype}: scale and round them first")
+        if np.abs(array).max() > LARGEST_VALUE:
+            raise ValueError(f"points has entries beyond ±{LARGEST_VALUE:,}: use smaller integer weights")
+        distinct = np.unique(array.astype(np.int64), axis=0)
+        distinct.setflags(write=False)
+        object.__setattr__(self, "points", distinct)
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Number of coordinates."""
+        return int(self.points.shape[1])
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """The largest squared norm in the list."""
+        return int((self.points**2).sum(axis=1).max())
+
+    @property
+    def separation_sq(self) -> int:
+        """Smallest squared distance of two points, recomputed in integers from the nearest neighbours."""
+        if len(self.points) == 1:
+            return 1
+        _, nearest = cKDTree(self.points).query(self.points, k=2)
+        return int(((self.points - self.points[nearest[:, 1]]) ** 2).sum(axis=1).min())
+
+    @property
+    def equal_norms(self) -> bool:
+        """Whether all listed points have one norm."""
+        return len(np.unique((self.points**2).sum(axis=1))) == 1
+
+    @property
+    def size(self) -> int:
+        """Number of different points."""
+        return len(self.points)
+
+    @property
+    def norms_sq(self) -> Int64Array:
+        """Squared norms that occur in the list."""
+        return np.unique((self.points**2).sum(axis=1))
+
+    def values(self, j: int) -> Int64Array:
+        """Values that occur in column `j`."""
+        return np.unique(self.points[:, j])
+
+    def budget(self, track_norm: bool = True) -> Budget:
+        """A list has no budget: its points are visited one by one."""
+        raise ValueError("FiniteSet is a list of points without a budget: solve it with the enumeration oracle")
+
+    def contains(self, weights: ArrayLike) -> bool:
+        """Whether `weights` is one of the points."""
+        w = np.asarray(weights)
+        return w.shape == (self.dim,) and w.dtype.kind in "iu" and bool((self.points == w).all(axis=1).any())
+
+    def members(self) -> Int64Array:
+        """The points, in lexicographic order."""
+        return self.points
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and the points themselves."""
+        return {"kind": self.kind, "points": self.points.tolist()}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FiniteSet) and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash((self.points.shape, self.points.tobytes()))
+
+
+DOMAINS: dict[str, type[Domain]] = {c.kind: c for c in (IntegerBall, SignCube, TernaryCube, SparseSigns, FiniteSet)}
+
+
+def domain_from_dict(description: dict[str, Any]) -> Domain:
+    """The inverse of `Domain.to_dict`."""
+    arguments = dict(description)
+    kind = arguments.pop("kind", None)
+    if kind not in DOMAINS:
+        raise ValueError(f"domain kind {kind!r} is unknown: expected one of {', '.join(sorted(DOMAINS))}")
+    try:
+        return DOMAINS[kind](**arguments)
+    except TypeError:
+        raise ValueError(f"domain {kind!r} has the wrong fields: {', '.join(sorted(arguments))}") from None

@@ -1,0 +1,1 @@
+"""Mechanisms: calibrate, draw noise, ask an oracle once, release."""

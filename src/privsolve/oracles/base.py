@@ -1,0 +1,112 @@
+"""What every oracle offers, and the check that every answer passes before it is used."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privsolve.errors import OracleNotCertified
+from privsolve.patterns import Int64Array
+from privsolve.perturbation import UNIT, Perturbation
+from privsolve.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A minimiser with its certificate. `value` and `lower` are exact integers in units of `2^-20` mistakes.
+
+    `tolerance` is the gap, in mistakes, up to which the oracle calls its answer certified.
+    """
+
+    weights: Int64Array
+    value: int
+    lower: int
+    tolerance: float = 0.0
+    work: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def objective(self) -> float:
+        """Perturbed loss of the weights, in mistakes."""
+        return self.value / UNIT
+
+    @property
+    def bound(self) -> float:
+        """Proved lower bound on the perturbed loss of every member, in mistakes."""
+        return self.lower / UNIT
+
+    @property
+    def certified(self) -> bool:
+        """Whether objective and bound are within the tolerance."""
+        return self.value - self.lower <= math.floor(self.tolerance * UNIT)
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """Anything with `minimise(problem, perturbation)` that returns an object with `weights` and a lower `bound`.
+
+    Optional attributes: `name`, and `tolerance`, the additive error in mistakes that its answers may have beyond
+    rounding (0 if missing). The mechanism pays for the tolerance in noise (theory, section 1), so it must be stated
+    before the solve and hold for every answer.
+    """
+
+    def minimise(self, problem: Problem, perturbation: Perturbation) -> Any:
+        """A member of the domain whose perturbed loss is within the tolerance of the smallest."""
+        ...
+
+
+def oracle_name(oracle: Oracle) -> str:
+    """The oracle's `name`, or its class."""
+    return str(getattr(oracle, "name", type(oracle).__name__))
+
+
+def oracle_tolerance(oracle: Oracle) -> float:
+    """The oracle's stated additive error in mistakes, validated."""
+    tolerance = float(getattr(oracle, "tolerance", 0.0))
+    if not (0.0 <= tolerance < math.inf):
+        raise ValueError(f"oracle.tolerance must be a finite number of mistakes >= 0, got {tolerance}")
+    return tolerance
+
+
+def verified(answer: Any, problem: Problem, perturbation: Perturbation, oracle: Oracle) -> Solution:
+    """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
+    name = oracle_name(oracle)
+    weights = _member(answer, problem, name)
+    value = problem.objective(weights, perturbation)
+    lower = _lower_bound(answer, name)
+    # ties below one unit are rounding: a bound just above the recomputed value cannot be a proof of optimality
+    solution = Solution(weights, value, min(lower, value), oracle_tolerance(oracle), dict(getattr(answer, "work", {})))
+    if not solution.certified:
+        raise OracleNotCertified(
+            f"oracle {name!r} left a gap of {(solution.value - solution.lower) / UNIT:.6g} mistakes, more than its "
+            f"tolerance of {solution.tolerance:g}: nothing is released; give it more work on the same noise"
+        )
+    return solution
+
+
+def _member(answer: Any, problem: Problem, name: str) -> Int64Array:
+    weights = np.asarray(getattr(answer, "weights", None))
+    if weights.dtype.kind not in "iu" or not problem.domain.contains(weights):
+        raise OracleNotCertified(
+            f"oracle {name!r} returned weights outside the domain (or not integers): nothing is released"
+        )
+    return weights.astype(np.int64)
+
+
+def _lower_bound(answer: Any, name: str) -> int:
+    """The answer's bound in units: exact if it has `lower`, otherwise its float `bound` rounded down."""
+    if isinstance(lower := getattr(answer, "lower", None), int):
+        return lower
+    bound = getattr(answer, "bound", None)
+    if not isinstance(bound, (int, float, np.floating, np.integer)) or not math.isfinite(bound):
+        raise OracleNotCertified(f"oracle {name!r} gave no finite lower `bound`: its answer cannot be certified")
+    return math.floor(float(bound) * UNIT)
+
+
+def solution_of(problem: Problem, perturbation: Perturbation, weights: ArrayLike, lower: int, **work: Any) -> Solution:
+    """A solution with its objective recomputed from the table."""
+    w = np.asarray(weights, dtype=np.int64)
+    return Solution(w, problem.objective(w, perturbation), lower, work=work)

@@ -1,0 +1,32 @@
+"""The oracle of last resort and the reference for all others: look at every member."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from privsolve.oracles.base import Solution, solution_of
+from privsolve.perturbation import UNIT, Perturbation
+from privsolve.problem import Problem
+from privsolve.tree.minimise import ProgressCallback
+
+
+class EnumerationOracle:
+    """Exact minimum over a domain small enough to list (five million members at most)."""
+
+    name: ClassVar[str] = "enumeration"
+    tolerance: ClassVar[float] = 0.0
+
+    def check(self, problem: Problem) -> None:
+        """Raise `ValueError` before any noise is drawn if the domain cannot be listed."""
+        problem.domain.members()
+
+    def minimise(
+        self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
+    ) -> Solution:
+        """The first minimiser in lexicographic order."""
+        members = problem.domain.members()
+        values = problem.losses_of(members) * UNIT + perturbation.of_members(members)
+        best = int(np.argmin(values))
+        return solution_of(problem, perturbation, members[best], int(values[best]), nodes=len(members))

@@ -1,0 +1,56 @@
+"""The default oracle: privsolve's own branch and bound, exact in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privsolve.domains import FiniteSet
+from privsolve.oracles.base import Solution, solution_of
+from privsolve.oracles.enumeration import EnumerationOracle
+from privsolve.perturbation import Perturbation
+from privsolve.problem import Problem
+from privsolve.tree.instance import lay_out
+from privsolve.tree.minimise import ProgressCallback, minimise
+
+
+@dataclass(frozen=True)
+class TreeOracle:
+    """Certified minimum by the coordinate tree.
+
+    `node_limit` and `time_limit` (seconds) end the search with `WorkLimitReached`; no uncertified answer is ever
+    returned. `threads` defaults to the number of cores and does not change the answer.
+    """
+
+    node_limit: int | None = None
+    time_limit: float | None = None
+    threads: int | None = None
+    name: ClassVar[str] = "tree"
+    tolerance: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        for field in ("node_limit", "time_limit", "threads"):
+            value = getattr(self, field)
+            if value is not None and not value > 0:
+                raise ValueError(f"{field} must be positive or None, got {value!r}")
+
+    def check(self, problem: Problem) -> None:
+        """Raise before any noise is drawn if the tree cannot hold the problem."""
+        if not isinstance(problem.domain, FiniteSet):
+            lay_out(problem, Perturbation.zero(problem.domain))
+
+    def minimise(
+        self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
+    ) -> Solution:
+        """The certified minimiser; the same one whatever the number of threads."""
+        if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
+            return EnumerationOracle().minimise(problem, perturbation)
+        inst = lay_out(problem, perturbation)
+        optimum = minimise(
+            inst, node_limit=self.node_limit, time_limit=self.time_limit, threads=self.threads, progress=progress
+        )
+        weights = np.empty(problem.domain.dim, dtype=np.int64)
+        weights[inst.order] = inst.values[np.arange(len(inst.order)), optimum.indices]
+        return solution_of(problem, perturbation, weights, optimum.value, nodes=optimum.nodes)

@@ -1,0 +1,124 @@
+"""Separable perturbations of the objective, as tables of exact integers.
+
+Everything a mechanism adds to the loss has the form `Σ_j h_j(w_j) + ψ(‖w‖²)`: the noise of OPDisc and RSPM and any
+public penalty. Entries are integers in units of `2^-20` (theory, section 6), so objectives compare exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privsolve.domains import Domain
+from privsolve.errors import IntegerRangeError
+from privsolve.patterns import Int64Array
+
+UNIT_BITS = 20
+UNIT = 1 << UNIT_BITS
+"""Objective values are integers in units of `1 / UNIT` mistakes."""
+
+OBJECTIVE_LIMIT = 2**60
+"""Loss and perturbation together stay below this in absolute value."""
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbation:
+    """`Σ_j coordinate[j][i_j] + norm[i]`: `w_j` is value number `i_j` of coordinate j, `‖w‖²` is `norms_sq[i]`."""
+
+    domain: Domain
+    coordinate: tuple[Int64Array, ...]
+    norm: Int64Array | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.coordinate) != self.domain.dim:
+            raise ValueError(f"a perturbation needs one table per coordinate: {self.domain.dim}")
+        for j, table in enumerate(self.coordinate):
+            if len(table) != len(self.domain.values(j)):
+                raise ValueError(f"table {j} needs one entry per value of coordinate {j}")
+        if self.largest >= OBJECTIVE_LIMIT:
+            raise IntegerRangeError("the perturbation leaves the exact integer range: the noise scale is too large")
+
+    @classmethod
+    def zero(cls, domain: Domain) -> Perturbation:
+        """No perturbation: the plain loss."""
+        return cls(domain, tuple(np.zeros(len(domain.values(j)), dtype=np.int64) for j in range(domain.dim)))
+
+    @classmethod
+    def lifted(cls, domain: Domain, eta: ArrayLike) -> Perturbation:
+        """`-<η, π(w)>` for the sphere lift π of the domain (theory, section 2); η has `domain.lift_dim` entries."""
+        noise = _noise_vector(eta, domain.lift_dim)
+        radius_sq = domain.radius_sq_bound
+        if radius_sq == 0:
+            raise ValueError("the domain holds only the zero vector: there is nothing to choose")
+        coordinate = tuple(_linear_table(noise[j], domain.values(j), radius_sq) for j in range(domain.dim))
+        if domain.equal_norms:
+            return cls(domain, coordinate)
+        lengths = [noise[-1] ** 2 * (radius_sq - int(s)) / radius_sq for s in domain.norms_sq]
+        sign = -1 if noise[-1] > 0 else 1
+        return cls(domain, coordinate, _table([sign * _rounded_sqrt(x) for x in lengths]))
+
+    @property
+    def largest(self) -> int:
+        """An upper bound on the absolute value of the perturbation, in units."""
+        tables = [*self.coordinate, *([] if self.norm is None else [self.norm])]
+        return sum(max(abs(int(t.min())), abs(int(t.max()))) for t in tables)
+
+    def of(self, weights: ArrayLike) -> int:
+        """The perturbation of one member of the domain, in units."""
+        w = np.asarray(weights)
+        total = sum(int(table[np.searchsorted(self.domain.values(j), w[j])]) for j, table in enumerate(self.coordinate))
+        return total if self.norm is None else total + int(self.of_norms((w.astype(np.int64) ** 2).sum()))
+
+    def of_members(self, members: Int64Array) -> Int64Array:
+        """The perturbation of many members at once, in units."""
+        total = np.zeros(len(members), dtype=np.int64)
+        for j, table in enumerate(self.coordinate):
+            total += table[np.searchsorted(self.domain.values(j), members[:, j])]
+        return total if self.norm is None else total + self.of_norms((members**2).sum(axis=1))
+
+    def of_norms(self, norms_sq: ArrayLike) -> Int64Array:
+        """`ψ` at squared norms of members, in units."""
+        if self.norm is None:
+            return np.zeros(np.shape(norms_sq), dtype=np.int64)
+        return self.norm[np.searchsorted(self.domain.norms_sq, norms_sq)]
+
+    def __add__(self, other: Perturbation) -> Perturbation:
+        """The sum, for instance of noise and a public penalty."""
+        if self.domain != other.domain:
+            raise ValueError("perturbations of different domains cannot be added")
+        coordinate = tuple(a + b for a, b in zip(self.coordinate, other.coordinate, strict=True))
+        norms = [p.norm for p in (self, other) if p.norm is not None]
+        return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
+
+
+def _noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
+    noise = np.asarray(eta, dtype=np.float64)
+    if noise.shape != (size,):
+        raise ValueError(f"eta must have {size} entries (the lifted dimension of the domain), got shape {noise.shape}")
+    if not np.isfinite(noise).all():
+        raise ValueError("eta has NaN or infinite entries: draw it from privsolve.noise")
+    if np.abs(noise).max(initial=0) >= OBJECTIVE_LIMIT:
+        raise IntegerRangeError("eta leaves the exact integer range: the noise scale is too large")
+    return [Fraction(float(x)) for x in noise]
+
+
+def _linear_table(eta: Fraction, values: Int64Array, radius_sq: int) -> Int64Array:
+    """`-η v / D` for every value v, rounded to the unit; exact because `(η v / D)²` is rational."""
+    return _table([(-1 if eta * int(v) > 0 else 1) * _rounded_sqrt((eta * int(v)) ** 2 / radius_sq) for v in values])
+
+
+def _rounded_sqrt(x: Fraction) -> int:
+    """`sqrt(x)` in units, rounded to the nearest integer without any floating point."""
+    scaled = x * UNIT * UNIT
+    return (math.isqrt(4 * scaled.numerator // scaled.denominator) + 1) // 2
+
+
+def _table(entries: Sequence[int]) -> Int64Array:
+    if any(abs(e) >= OBJECTIVE_LIMIT for e in entries):
+        raise IntegerRangeError("eta leaves the exact integer range: the noise scale is too large")
+    return np.array(entries, dtype=np.int64)

@@ -1,0 +1,125 @@
+"""What a mechanism gives back: a release to publish, and diagnostics that stay with the data's curator."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privsolve._version import __version__
+from privsolve.domains import Domain, domain_from_dict
+from privsolve.guarantee import Guarantee
+from privsolve.losses import ZeroOneLoss
+from privsolve.patterns import Int64Array
+from privsolve.problem import Problem
+
+FORMAT = "privsolve-release-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The published result: weights and guarantee, with the public description of the problem. Nothing else.
+
+    `features` and `scales` are the public schema: a record scores `Σ_j w_j x_j / scales[j]` and is predicted positive
+    iff the score is positive.
+    """
+
+    weights: Int64Array
+    features: tuple[str, ...]
+    scales: tuple[int, ...]
+    domain: Domain
+    loss: ZeroOneLoss
+    guarantee: Guarantee
+    version: str = __version__
+
+    @classmethod
+    def of(cls, problem: Problem, weights: Int64Array, guarantee: Guarantee) -> Release:
+        """The release of `weights` for the problem's public schema."""
+        w = np.array(weights, dtype=np.int64)
+        w.setflags(write=False)
+        return cls(w, problem.table.names, problem.table.scales, problem.domain, problem.loss, guarantee)
+
+    @classmethod
+    def from_json(cls, text: str) -> Release:
+        """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"not a release file: it is not JSON ({error})") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
+        missing = {"weights", "features", "scales", "domain", "loss", "guarantee", "version"} - set(content)
+        if missing:
+            raise ValueError(f"the release file lacks {', '.join(sorted(missing))}")
+        domain = domain_from_dict(content["domain"])
+        weights = np.asarray(content["weights"])
+        if not domain.contains(weights):
+            raise ValueError("the release file's weights are not a member of its domain")
+        loss = {k: v for k, v in content["loss"].items() if k != "kind"}
+        return cls(
+            weights.astype(np.int64),
+            tuple(content["features"]),
+            tuple(content["scales"]),
+            domain,
+            ZeroOneLoss(**loss),
+            Guarantee.from_dict(content["guarantee"]),
+            content["version"],
+        )
+
+    def to_json(self) -> str:
+        """The release as JSON text; equal releases give equal bytes."""
+        content = {
+            "format": FORMAT,
+            "version": self.version,
+            "weights": self.weights.tolist(),
+            "features": list(self.features),
+            "scales": list(self.scales),
+            "domain": self.domain.to_dict(),
+            "loss": self.loss.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+NOT_PRIVATE = "Curator only: these numbers depend on the data and are NOT covered by the guarantee. Do not publish."
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What the curator may look at and must not publish: all of it depends on the data without protection.
+
+    `values` holds what the mechanism reports of its work (objective, bound, nodes, ...); each entry can also be read
+    as an attribute.
+    """
+
+    seconds: float
+    training_accuracy: float
+    mistakes: int
+    values: dict[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        values = self.__dict__.get("values", {})
+        if name in values:
+            return values[name]
+        raise AttributeError(f"diagnostics have no {name!r}; they hold {', '.join(sorted(values))}")
+
+    def to_json(self) -> str:
+        """JSON text that says at the top that it is not for publication."""
+        content = {
+            "warning": NOT_PRIVATE,
+            "seconds": self.seconds,
+            "training_accuracy": self.training_accuracy,
+            "mistakes": self.mistakes,
+            **self.values,
+        }
+        return json.dumps(content, indent=2) + "\n"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One use of a mechanism: `release` may be published, `diagnostics` may not."""
+
+    release: Release
+    diagnostics: Diagnostics
