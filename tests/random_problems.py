@@ -7,7 +7,7 @@ import numpy as np
 import privsolve as ps
 from privsolve.domains import Domain
 
-DOMAIN_KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "finite-set")
+DOMAIN_KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points", "finite-set")
 
 
 def random_domain(rng: np.random.Generator, kind: str, dim: int) -> Domain:
@@ -19,6 +19,11 @@ def random_domain(rng: np.random.Generator, kind: str, dim: int) -> Domain:
         return ps.TernaryCube(dim)
     if kind == "sparse-signs":
         return ps.SparseSigns(dim, int(rng.integers(1, dim + 1)))
+    if kind == "sparse-points":
+        intercept = (-int(rng.integers(0, 4)), int(rng.integers(0, 4))) if dim > 1 and rng.random() < 0.7 else None
+        columns = dim - (intercept is not None)
+        features = int(rng.integers(1, min(columns, 3) + 1))
+        return ps.SparsePoints(dim, features, int(rng.integers(1, 4)), intercept)
     return ps.FiniteSet(rng.integers(-6, 7, size=(int(rng.integers(2, 40)), dim)))
 
 
@@ -41,6 +46,7 @@ def random_features(rng: np.random.Generator, rows: int, dim: int) -> tuple[np.n
 
 
 def random_problem(rng: np.random.Generator, kind: str, dim: int | None = None) -> ps.Problem:
+    """At most a few thousand members and thirty rows."""
     dim = int(rng.integers(1, 9)) if dim is None else dim
     rows = int(rng.integers(1, 30))
     features, scales = random_features(rng, rows, dim)

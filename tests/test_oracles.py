@@ -91,6 +91,7 @@ def small() -> ps.Problem:
         (np.array([1, 1, 2]), 0.0, "outside the domain"),
         (np.array([1.0, 1.0, 1.0]), 0.0, "outside the domain"),
         (np.array([1, 1, 1]), -1e9, "left a gap"),
+        (np.array([1, 1, 1]), 1e9, "above the objective"),
         (np.array([1, 1, 1]), float("nan"), "no finite lower"),
         (np.array([1, 1, 1]), None, "no finite lower"),
     ],
@@ -124,6 +125,29 @@ def test_any_object_with_minimise_is_an_oracle(small: ps.Problem) -> None:
     run = ps.opdisc(small, epsilon=1.0, oracle=_SolverWithGap(), random_state=0)
     assert run.release.guarantee.oracle == "gap"
     assert run.diagnostics.certified
+
+
+def test_a_failed_solve_can_be_retried_with_the_same_noise(small: ps.Problem) -> None:
+    asked: list[ps.Perturbation] = []
+
+    class Refuses:
+        def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> object:
+            asked.append(perturbation)
+            return _Answers(problem.domain.members()[0], -1e9)
+
+    class Remembers(EnumerationOracle):
+        def minimise(self, problem, perturbation, progress=None):  # type: ignore[no-untyped-def]
+            asked.append(perturbation)
+            return super().minimise(problem, perturbation)
+
+    with pytest.raises(ps.OracleNotCertified) as caught:
+        ps.opdisc(small, epsilon=1.0, oracle=Refuses())
+    assert caught.value.retry is not None
+    run = caught.value.retry(Remembers())
+    assert asked[0] is asked[1]
+    assert run.diagnostics.certified
+    with pytest.raises(ValueError, match="at least as exact"):
+        caught.value.retry(_SolverWithGap())
 
 
 def test_unknown_oracles_are_refused(small: ps.Problem) -> None:

@@ -2,7 +2,7 @@
 
 from privsolve import datasets, oracles
 from privsolve._version import __version__
-from privsolve.domains import FiniteSet, IntegerBall, SignCube, SparseSigns, TernaryCube
+from privsolve.domains import FiniteSet, IntegerBall, SignCube, SparsePoints, SparseSigns, TernaryCube
 from privsolve.errors import (
     IntegerRangeError,
     OracleNotCertified,
@@ -13,15 +13,19 @@ from privsolve.errors import (
 )
 from privsolve.guarantee import Guarantee
 from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
 from privsolve.mechanisms.opdisc import opdisc, sphere_noise
+from privsolve.mechanisms.rspm import rspm, separator_noise
 from privsolve.oracles import Solution
 from privsolve.patterns import PatternTable
 from privsolve.perturbation import Perturbation
+from privsolve.priors import SparsePrior, UniformPrior
 from privsolve.problem import Problem
 from privsolve.release import Diagnostics, Release, Run
 
 __all__ = [
     "Diagnostics",
+    "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
     "IntegerBall",
@@ -37,13 +41,20 @@ __all__ = [
     "Run",
     "SignCube",
     "Solution",
+    "SparsePoints",
+    "SparsePrior",
     "SparseSigns",
     "TernaryCube",
+    "UniformPrior",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
     "datasets",
+    "exponential",
+    "exponential_utility_bound",
     "opdisc",
     "oracles",
+    "rspm",
+    "separator_noise",
     "sphere_noise",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 from math import erf, exp, expm1, isfinite, lgamma, log, log1p, sqrt
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -63,14 +64,21 @@ _NEGLIGIBLE = 50.0  # exp(-50) of the peak: where an integrand is cut off
 # --- arguments ------------------------------------------------------------------------------------
 
 
+def _check_number(name: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+
+
 def check_epsilon(epsilon: float) -> None:
     """Raise unless ``epsilon`` is finite and positive."""
+    _check_number("epsilon", epsilon)
     if not (isfinite(epsilon) and epsilon > 0):
         raise ValueError(f"epsilon must be finite and positive, got {epsilon}; choose for example epsilon=1.0")
 
 
 def check_delta(delta: float) -> None:
     """Raise unless ``0 < delta < 1``."""
+    _check_number("delta", delta)
     if not 0 < delta < 1:
         raise ValueError(
             f"delta must lie strictly between 0 and 1, got {delta}; choose it far below 1/n, or use a gamma "
@@ -80,6 +88,7 @@ def check_delta(delta: float) -> None:
 
 def check_beta(beta: float) -> None:
     """Raise unless ``0 < beta < 1``."""
+    _check_number("beta", beta)
     if not 0 < beta < 1:
         raise ValueError(
             f"beta must lie strictly between 0 and 1, got {beta}; it is the probability that the bound "

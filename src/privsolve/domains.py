@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -113,30 +113,40 @@ class Domain(ABC):
             total += int(budget.costs[j][position[0]])
         return total <= budget.limit and bool(budget.norm_sq[total] >= 0)
 
-    def members(self) -> Int64Array:
-        """All members as rows, in lexicographic order; refuses domains of more than five million."""
+    def check_listable(self) -> None:
+        """Raise if the domain has too many members to list them."""
         if self.size > ENUMERATION_LIMIT:
             raise ValueError(
-                f"the domain has {self.size:,} members, too many to list (limit {ENUMERATION_LIMIT:,}): use the tree oracle"
+                f"the domain has {_readable(self.size)} members, too many to list (limit {ENUMERATION_LIMIT:,}): "
+                "use the tree oracle"
             )
-        return np.array(list(self._walk()), dtype=np.int64).reshape(-1, self.dim)
 
-    def _walk(self) -> Iterator[tuple[int, ...]]:
+    def members(self) -> Int64Array:
+        """All members as rows, in lexicographic order; refuses domains of more than five million."""
+        self.check_listable()
+        prefixes = self._prefixes()
+        result = np.empty((self.size, self.dim), dtype=np.int64)
+        at = np.arange(self.size)
+        for j in range(self.dim - 1, -1, -1):
+            parent, value = prefixes[j]
+            result[:, j] = value[at]
+            at = parent[at]
+        return result
+
+    def _prefixes(self) -> list[tuple[Int64Array, Int64Array]]:
+        """The beginnings of members, by length, in lexicographic order: index of the one it extends, and last value."""
         budget = self.budget(track_norm=False)
         reachable = _reachable_totals(budget)
-        values = [self.values(j).tolist() for j in range(self.dim)]
-        costs = [c.tolist() for c in budget.costs]
-
-        def extend(prefix: tuple[int, ...], total: int) -> Iterator[tuple[int, ...]]:
-            j = len(prefix)
-            if j == self.dim:
-                yield prefix
-                return
-            for value, cost in zip(values[j], costs[j], strict=True):
-                if total + cost <= budget.limit and reachable[j + 1][total + cost]:
-                    yield from extend((*prefix, value), total + cost)
-
-        yield from extend((), 0)
+        prefixes = []
+        totals = np.zeros(1, dtype=np.int64)
+        for j, costs in enumerate(budget.costs):
+            extended = totals[:, None] + costs
+            can_go_on = extended <= budget.limit
+            can_go_on[can_go_on] = reachable[j + 1][extended[can_go_on]]
+            parent, choice = np.nonzero(can_go_on)
+            prefixes.append((parent, self.values(j)[choice]))
+            totals = extended[can_go_on]
+        return prefixes
 
 
 def _reachable_totals(budget: Budget) -> list[NDArray[np.bool_]]:
@@ -158,6 +168,10 @@ def _count_by_total(budget: Budget) -> list[int]:
         multiplicity = [(c, int((costs == c).sum())) for c in sorted(set(costs.tolist())) if c <= budget.limit]
         counts = [sum(k * counts[t - c] for c, k in multiplicity if c <= t) for t in range(budget.limit + 1)]
     return counts
+
+
+def _readable(size: int) -> str:
+    return f"{size:,}" if size < 10**30 else f"about 10^{math.log10(size):.0f}"
 
 
 def _largest_sum_of_squares(terms: int, limit: int) -> int:
@@ -352,6 +366,99 @@ class SparseSigns(_SmallValues):
         return {"kind": self.kind, "dim": self.dim, "k": self.k}
 
 
+@dataclass(frozen=True)
+class SparsePoints(Domain):
+    """Scorecards: at most `max_features` columns have points, whole numbers in `-max_points..max_points`.
+
+    With `intercept=(low, high)` (or a single number b for `(-b, b)`) the *last* column is an intercept: its weight lies in
+    that range and does not count as a feature.
+    """
+
+    dim: int
+    max_features: int
+    max_points: int
+    intercept: tuple[int, int] | None = None
+    kind: ClassVar[str] = "sparse-points"
+
+    def __init__(
+        self, dim: int, max_features: int, max_points: int, intercept: int | Sequence[int] | None = None
+    ) -> None:
+        set_field = object.__setattr__
+        set_field(self, "dim", _check_integer(dim, "dim", 1 if intercept is None else 2, 10_000))
+        set_field(self, "intercept", _intercept_range(intercept))
+        set_field(self, "max_features", _check_integer(max_features, "max_features", 1, self.columns))
+        set_field(self, "max_points", _check_integer(max_points, "max_points", 1, 1000))
+
+    @property
+    def columns(self) -> int:
+        """Number of columns that may have points: all but the intercept."""
+        return self.dim - (self.intercept is not None)
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """All allowed columns at the largest points, and the intercept at its larger end."""
+        low, high = self.intercept or (0, 0)
+        return self.max_features * self.max_points**2 + max(low**2, high**2)
+
+    @property
+    def separation_sq(self) -> int:
+        """Neighbouring integer points are one apart."""
+        return 1
+
+    @property
+    def equal_norms(self) -> bool:
+        """Points of different size are members, so no."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Supports times points times intercepts."""
+        low, high = self.intercept or (0, 0)
+        supports = (math.comb(self.columns, k) * (2 * self.max_points) ** k for k in range(self.max_features + 1))
+        return int(sum(supports)) * (high - low + 1)
+
+    def values(self, j: int) -> Int64Array:
+        """The range of points, or of the intercept in the last column."""
+        if self.intercept is not None and j == self.dim - 1:
+            return np.arange(self.intercept[0], self.intercept[1] + 1)
+        return np.arange(-self.max_points, self.max_points + 1)
+
+    def budget(self, track_norm: bool = True) -> Budget:
+        """Cost `1[v != 0]`; with the norm, totals count `non-zeros * (D² + 1) + squared norm`, which never mixes up."""
+        largest = self.radius_sq_bound if track_norm else 0
+        costs = tuple(
+            (v != 0) * (largest + 1) * (j < self.columns) + (v**2 if track_norm else 0)
+            for j, v in enumerate(map(self.values, range(self.dim)))
+        )
+        totals = np.arange((self.max_features + 1) * (largest + 1))
+        return Budget(costs, totals % (largest + 1), tracks_norm=track_norm)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind, dimension, sparsity, points and intercept range."""
+        return {
+            "kind": self.kind,
+            "dim": self.dim,
+            "max_features": self.max_features,
+            "max_points": self.max_points,
+            "intercept": None if self.intercept is None else list(self.intercept),
+        }
+
+
+def _intercept_range(intercept: int | Sequence[int] | None) -> tuple[int, int] | None:
+    if intercept is None:
+        return None
+    if isinstance(intercept, (int, np.integer)):
+        bound = _check_integer(intercept, "intercept", 0, 100_000)
+        return -bound, bound
+    try:
+        low, high = (_check_integer(v, "intercept", -100_000, 100_000) for v in intercept)
+    except (TypeError, ValueError):
+        raise ValueError(f"intercept must be None, a number or a pair (low, high), got {intercept!r}") from None
+    if low > high:
+        raise ValueError(f"intercept must be a pair (low, high) with low <= high, got {intercept!r}")
+    return low, high
+
+
 @dataclass(frozen=True, eq=False)
 class FiniteSet(Domain):
     """An explicit list of integer vectors, which must not depend on the data."""
@@ -360,12 +467,15 @@ class FiniteSet(Domain):
     kind: ClassVar[str] = "finite-set"
 
     def __init__(self, points: ArrayLike | Sequence[Sequence[int]]) -> None:
-        array = np.asarray(points)
+        try:
+            array = np.asarray(points)
+        except ValueError as error:
+            raise ValueError(f"points must be a two-dimensional array of integers ({error})") from None
         if array.ndim != 2 or array.size == 0:
             raise ValueError(f"points must be a non-empty two-dimensional array of integers, got shape {array.shape}")
         if array.dtype.kind not in "iu":
             raise ValueError(f"points must be integers, got dtype {array.dtype}: scale and round them first")
-        if np.abs(array).max() > LARGEST_VALUE:
+        if max(int(array.max()), -int(array.min())) > LARGEST_VALUE:
             raise ValueError(f"points has entries beyond ±{LARGEST_VALUE:,}: use smaller integer weights")
         distinct = np.unique(array.astype(np.int64), axis=0)
         distinct.setflags(write=False)
@@ -432,14 +542,18 @@ class FiniteSet(Domain):
         return hash((self.points.shape, self.points.tobytes()))
 
 
-DOMAINS: dict[str, type[Domain]] = {c.kind: c for c in (IntegerBall, SignCube, TernaryCube, SparseSigns, FiniteSet)}
+DOMAINS: dict[str, type[Domain]] = {
+    c.kind: c for c in (IntegerBall, SignCube, TernaryCube, SparseSigns, SparsePoints, FiniteSet)
+}
 
 
 def domain_from_dict(description: dict[str, Any]) -> Domain:
     """The inverse of `Domain.to_dict`."""
+    if not isinstance(description, dict):
+        raise ValueError(f"domain must be described by a dictionary with its kind, got {description!r}")
     arguments = dict(description)
     kind = arguments.pop("kind", None)
-    if kind not in DOMAINS:
+    if not isinstance(kind, str) or kind not in DOMAINS:
         raise ValueError(f"domain kind {kind!r} is unknown: expected one of {', '.join(sorted(DOMAINS))}")
     try:
         return DOMAINS[kind](**arguments)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 
 class PrivsolveError(Exception):
     """Base class of errors that are not plain wrong arguments (those are `ValueError`)."""
 
 
 class OracleNotCertified(PrivsolveError):
-    """An oracle stopped before it could prove its answer: nothing may be released from it."""
+    """An oracle stopped before it could prove its answer: nothing may be released from it.
+
+    Raised by a mechanism, it has `retry(oracle)`, which solves again with the *same* noise and no further budget. Calling
+    the mechanism again would draw fresh noise, which conditions on success and voids the guarantee (theory, section 7).
+    """
+
+    retry: Callable[[Any], Any] | None = None
 
 
 class WorkLimitReached(OracleNotCertified):

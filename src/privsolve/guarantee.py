@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, fields
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any
+
+import numpy as np
 
 ADJACENCY_WORDS = {
     "replace": "changing one record",
@@ -32,6 +35,19 @@ class Guarantee:
     seeded: bool
     zcdp: float | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "zcdp"):
+            if isinstance(value := getattr(self, name), np.number):
+                object.__setattr__(self, name, value.item())
+        _check("epsilon", self.epsilon, _is_number(self.epsilon) and 0 < self.epsilon < math.inf, "finite and positive")
+        _check("delta", self.delta, _is_number(self.delta) and 0 <= self.delta < 1, "at least 0 and below 1")
+        _check("zcdp", self.zcdp, self.zcdp is None or (_is_number(self.zcdp) and 0 < self.zcdp < math.inf), "positive")
+        _check("adjacency", self.adjacency, self.adjacency in tuple(ADJACENCY_WORDS), "replace or add-remove")
+        for name in ("mechanism", "noise", "theory", "oracle"):
+            _check(name, getattr(self, name), isinstance(getattr(self, name), str), "a text")
+        for name in ("proved", "seeded"):
+            _check(name, getattr(self, name), isinstance(getattr(self, name), bool), "true or false")
+
     def __str__(self) -> str:
         return self.sentence()
 
@@ -40,9 +56,9 @@ class Guarantee:
         neighbours = ADJACENCY_WORDS[self.adjacency]
         parts = [
             f"{neighbours[0].upper()}{neighbours[1:]} of the data changes the probability of any published result by a "
-            f"factor of at most e^{self.epsilon:g} = {_factor(self.epsilon)}"
+            f"factor of at most e^{self.epsilon:.12g} = {_factor(self.epsilon)}"
             + (f", except with probability {self.delta:.3g}" if self.delta else "")
-            + f" ({self.mechanism}, {self.noise} noise, theory section {self.theory})."
+            + f" ({self.mechanism}, {self.noise}, theory section {self.theory})."
         ]
         if not self.proved:
             parts.append("NOT PROVED: the noise scale is the published one, which has no valid proof.")
@@ -57,6 +73,8 @@ class Guarantee:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Guarantee:
         """The inverse of `to_dict`."""
+        if not isinstance(values, dict):
+            raise ValueError(f"guarantee must be a dictionary of its fields, got {values!r}")
         names = {f.name for f in fields(cls)}
         if set(values) != names:
             wrong = ", ".join(sorted(set(values) ^ names))
@@ -64,5 +82,18 @@ class Guarantee:
         return cls(**values)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _check(name: str, value: object, holds: bool, wanted: str) -> None:
+    if not holds:
+        raise ValueError(f"guarantee's {name} must be {wanted}, got {value!r}")
+
+
 def _factor(epsilon: float) -> str:
-    return f"{math.exp(epsilon):.4g}" if epsilon < 700 else "infinity"
+    """`e^ε` to four digits, rounded up: the sentence says "at most"."""
+    if epsilon > 700:
+        return "infinity"
+    factor = Decimal(math.exp(epsilon)) * Decimal("1.00000000000001")
+    return f"{float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(factor)):.4g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from privsolve.domains import _check_integer
 
@@ -15,10 +16,11 @@ class ZeroOneLoss:
 
     false_positive: int = 1
     false_negative: int = 1
+    kind: ClassVar[str] = "zero-one"
 
     def __post_init__(self) -> None:
-        _check_integer(self.false_positive, "false_positive", 0, COST_LIMIT)
-        _check_integer(self.false_negative, "false_negative", 0, COST_LIMIT)
+        for name in ("false_positive", "false_negative"):
+            object.__setattr__(self, name, _check_integer(getattr(self, name), name, 0, COST_LIMIT))
         if self.largest == 0:
             raise ValueError("false_positive and false_negative are both 0: at least one mistake must cost something")
 
@@ -29,4 +31,13 @@ class ZeroOneLoss:
 
     def to_dict(self) -> dict[str, int | str]:
         """Public description, as written into a release."""
-        return {"kind": "zero-one", "false_positive": self.false_positive, "false_negative": self.false_negative}
+        return {"kind": self.kind, "false_positive": self.false_positive, "false_negative": self.false_negative}
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> ZeroOneLoss:
+        """The inverse of `to_dict`."""
+        if not isinstance(description, dict) or set(description) != {"kind", "false_positive", "false_negative"}:
+            raise ValueError("loss must have the fields kind, false_positive and false_negative")
+        if description["kind"] != cls.kind:
+            raise ValueError(f"loss kind {description['kind']!r} is unknown: expected {cls.kind!r}")
+        return cls(description["false_positive"], description["false_negative"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -56,8 +57,8 @@ class PatternTable:
         set_field(self, "features", _readonly(rows))
         set_field(self, "positives", _readonly(merged[:, 0]))
         set_field(self, "negatives", _readonly(merged[:, 1]))
-        set_field(self, "names", _names(names, dim))
-        set_field(self, "scales", _scales(scales, dim))
+        set_field(self, "names", checked_names(names, dim))
+        set_field(self, "scales", checked_scales(scales, dim))
         _ = self.score_features  # overflow is found here, before anything is spent
 
     @classmethod
@@ -93,7 +94,7 @@ class PatternTable:
         """The features as integers over the common denominator: their sign structure is exact."""
         factors = [self.unit // s for s in self.scales]
         for name, factor, column in zip(self.names, factors, self.features.T, strict=True):
-            if max(abs(int(column.min())), abs(int(column.max()))) * factor >= SCORE_LIMIT:
+            if max(1, abs(int(column.min())), abs(int(column.max()))) * factor >= SCORE_LIMIT:
                 raise IntegerRangeError(
                     f"features[{name!r}] leaves the 64-bit integers once brought to the common unit 1/{self.unit}: "
                     "use smaller values or coarser scales"
@@ -141,7 +142,7 @@ def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
     largest = np.abs(table.score_features).max(axis=0)
     if sum(int(a) * int(b) for a, b in zip(largest, largest_weights, strict=True)) >= SCORE_LIMIT:
         raise IntegerRangeError(
-            "scores <x, w> could leave the 64-bit integers: use smaller weights, smaller feature values or coarser scales"
+            "scores <x, w> could leave the 64-bit integers: use smaller weights, smaller features or coarser scales"
         )
 
 
@@ -152,10 +153,10 @@ def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
         raise ValueError(f"{name} must be a {ndim}-dimensional array of integers ({error})") from None
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
-    if array.dtype == np.bool_ or array.dtype.kind == "u" or array.size == 0:
-        if array.dtype.kind == "u" and array.size and int(array.max()) >= SCORE_LIMIT:
-            raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
+    if array.size == 0:
         return array.astype(np.int64)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}, not 64-bit integers: encode or round it first")
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has NaN or infinite values: clean or encode them first")
@@ -163,11 +164,7 @@ def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
             raise ValueError(
                 f"{name} has fractional values: multiply by a public scale, round, and pass that scale in `scales`"
             )
-        if np.abs(array).max() >= SCORE_LIMIT:
-            raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
-    elif array.dtype.kind != "i":
-        raise ValueError(f"{name} has dtype {array.dtype}, which is not numeric: encode it as integers first")
-    if np.abs(array.astype(np.int64)).max() >= SCORE_LIMIT or array.min() == np.iinfo(np.int64).min:
+    if max(int(array.max()), -int(array.min())) >= SCORE_LIMIT:
         raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
     return array.astype(np.int64)
 
@@ -191,26 +188,36 @@ def _merge_equal_rows(rows: Int64Array, counts: Int64Array) -> tuple[Int64Array,
     return distinct, merged
 
 
-def _names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+def checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """One different name per feature: `x0`, `x1`, ... if none are given."""
     if names is None:
         return tuple(f"x{j}" for j in range(dim))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"names must be a list of {dim} different feature names, got {names!r}")
     result = tuple(str(name) for name in names)
     if len(result) != dim or len(set(result)) != dim:
-        raise ValueError(f"names must be {dim} different feature names, got {len(result)}")
+        raise ValueError(f"names must be {dim} different feature names, got {len(set(result))} different")
     return result
 
 
-def _scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
+def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
+    """One positive integer per feature: 1 if none are given."""
     if scales is None:
         return (1,) * dim
-    result = tuple(int(s) for s in scales)
-    if len(result) != dim or any(s < 1 or s != t for s, t in zip(result, scales, strict=True)):
-        raise ValueError(f"scales must be {dim} positive integers, one per feature")
+    try:
+        result = tuple(operator.index(s) for s in scales)
+    except TypeError:
+        result = ()
+    if len(result) != dim or min(result) < 1:
+        raise ValueError(f"scales must be {dim} positive integers, one per feature, got {scales!r}")
     return result
 
 
 def _positive_labels(labels: ArrayLike, rows: int) -> NDArray[np.bool_]:
-    array = np.asarray(labels)
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(f"labels must be one label per record ({error})") from None
     if array.shape != (rows,):
         raise ValueError(f"labels has shape {array.shape} for {rows} records: give one label per record")
     if array.dtype == np.bool_:

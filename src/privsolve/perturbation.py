@@ -23,7 +23,9 @@ UNIT = 1 << UNIT_BITS
 """Objective values are integers in units of `1 / UNIT` mistakes."""
 
 OBJECTIVE_LIMIT = 2**60
-"""Loss and perturbation together stay below this in absolute value."""
+"""Loss and perturbation together stay below this in absolute value: each of them below one half of it."""
+
+OUT_OF_RANGE = "the perturbation leaves the exact integer range: the noise scale or the penalty is too large"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,13 +37,17 @@ class Perturbation:
     norm: Int64Array | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.domain, Domain):
+            raise ValueError(f"domain must be a Domain such as IntegerBall, got {type(self.domain).__name__}")
         if len(self.coordinate) != self.domain.dim:
-            raise ValueError(f"a perturbation needs one table per coordinate: {self.domain.dim}")
-        for j, table in enumerate(self.coordinate):
-            if len(table) != len(self.domain.values(j)):
-                raise ValueError(f"table {j} needs one entry per value of coordinate {j}")
-        if self.largest >= OBJECTIVE_LIMIT:
-            raise IntegerRangeError("the perturbation leaves the exact integer range: the noise scale is too large")
+            raise ValueError(f"coordinate must hold {self.domain.dim} tables, one per coordinate of the domain")
+        sizes = [len(self.domain.values(j)) for j in range(self.domain.dim)]
+        tables = [_checked_table(t, f"coordinate[{j}]", sizes[j]) for j, t in enumerate(self.coordinate)]
+        object.__setattr__(self, "coordinate", tuple(tables))
+        if self.norm is not None:
+            object.__setattr__(self, "norm", _checked_table(self.norm, "norm", len(self.domain.norms_sq)))
+        if self.largest >= OBJECTIVE_LIMIT // 2:
+            raise IntegerRangeError(OUT_OF_RANGE)
 
     @classmethod
     def zero(cls, domain: Domain) -> Perturbation:
@@ -51,7 +57,7 @@ class Perturbation:
     @classmethod
     def lifted(cls, domain: Domain, eta: ArrayLike) -> Perturbation:
         """`-<η, π(w)>` for the sphere lift π of the domain (theory, section 2); η has `domain.lift_dim` entries."""
-        noise = _noise_vector(eta, domain.lift_dim)
+        noise = noise_vector(eta, domain.lift_dim)
         radius_sq = domain.radius_sq_bound
         if radius_sq == 0:
             raise ValueError("the domain holds only the zero vector: there is nothing to choose")
@@ -71,6 +77,8 @@ class Perturbation:
     def of(self, weights: ArrayLike) -> int:
         """The perturbation of one member of the domain, in units."""
         w = np.asarray(weights)
+        if not self.domain.contains(w):
+            raise ValueError("weights is not a member of the perturbation's domain")
         total = sum(int(table[np.searchsorted(self.domain.values(j), w[j])]) for j, table in enumerate(self.coordinate))
         return total if self.norm is None else total + int(self.of_norms((w.astype(np.int64) ** 2).sum()))
 
@@ -89,6 +97,8 @@ class Perturbation:
 
     def __add__(self, other: Perturbation) -> Perturbation:
         """The sum, for instance of noise and a public penalty."""
+        if not isinstance(other, Perturbation):
+            return NotImplemented
         if self.domain != other.domain:
             raise ValueError("perturbations of different domains cannot be added")
         coordinate = tuple(a + b for a, b in zip(self.coordinate, other.coordinate, strict=True))
@@ -96,14 +106,49 @@ class Perturbation:
         return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
 
 
-def _noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
-    noise = np.asarray(eta, dtype=np.float64)
+@dataclass(frozen=True, eq=False)
+class ListedPerturbation:
+    """One entry per member of a domain that can be listed, in the order of `domain.members()`: for enumeration only."""
+
+    domain: Domain
+    entries: Int64Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", _checked_table(self.entries, "entries", self.domain.size))
+
+    @property
+    def largest(self) -> int:
+        """The largest absolute value, in units."""
+        return int(np.abs(self.entries).max())
+
+    def of(self, weights: ArrayLike) -> int:
+        """The perturbation of one member, in units."""
+        return int(self.of_members(np.asarray(weights)[None, :])[0])
+
+    def of_members(self, members: Int64Array) -> Int64Array:
+        """The perturbation of many members at once, in units."""
+        position = {tuple(w): i for i, w in enumerate(self.domain.members().tolist())}
+        return self.entries[[position[tuple(w)] for w in members.tolist()]]
+
+
+AnyPerturbation = Perturbation | ListedPerturbation
+
+
+def rounded_units(values: Sequence[Fraction]) -> Int64Array:
+    """Real numbers as integers in units, rounded to the nearest without any floating point."""
+    return _table([round(value * UNIT) for value in values])
+
+
+def noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
+    """Noise as exact fractions, checked to be `size` finite numbers."""
+    try:
+        noise = np.asarray(eta, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"eta must be {size} real numbers ({error})") from None
     if noise.shape != (size,):
-        raise ValueError(f"eta must have {size} entries (the lifted dimension of the domain), got shape {noise.shape}")
+        raise ValueError(f"eta must have {size} entries, one per noise coordinate, got shape {noise.shape}")
     if not np.isfinite(noise).all():
         raise ValueError("eta has NaN or infinite entries: draw it from privsolve.noise")
-    if np.abs(noise).max(initial=0) >= OBJECTIVE_LIMIT:
-        raise IntegerRangeError("eta leaves the exact integer range: the noise scale is too large")
     return [Fraction(float(x)) for x in noise]
 
 
@@ -119,6 +164,18 @@ def _rounded_sqrt(x: Fraction) -> int:
 
 
 def _table(entries: Sequence[int]) -> Int64Array:
-    if any(abs(e) >= OBJECTIVE_LIMIT for e in entries):
-        raise IntegerRangeError("eta leaves the exact integer range: the noise scale is too large")
-    return np.array(entries, dtype=np.int64)
+    if any(abs(e) >= OBJECTIVE_LIMIT // 2 for e in entries):
+        raise IntegerRangeError(OUT_OF_RANGE)
+    table = np.array(entries, dtype=np.int64)
+    table.setflags(write=False)
+    return table
+
+
+def _checked_table(table: ArrayLike, name: str, size: int) -> Int64Array:
+    array = np.asarray(table)
+    if array.shape != (size,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must hold {size} integers, in units of 2^-{UNIT_BITS} mistakes, got dtype {array.dtype} "
+            f"and shape {array.shape}"
+        )
+    return _table(array.tolist())

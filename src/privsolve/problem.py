@@ -12,7 +12,7 @@ from privsolve.domains import Domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ZeroOneLoss
 from privsolve.patterns import Int64Array, PatternTable, check_score_range
-from privsolve.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
+from privsolve.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,14 @@ class Problem:
             raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
         if not isinstance(self.domain, Domain):
             raise ValueError(f"domain must be a Domain such as IntegerBall, got {type(self.domain).__name__}")
+        if not isinstance(self.loss, ZeroOneLoss):
+            raise ValueError(f"loss must be a ZeroOneLoss, got {type(self.loss).__name__}")
         if self.domain.dim != self.table.dim:
             raise ValueError(
                 f"domain has dimension {self.domain.dim} but the table has {self.table.dim} features: make them equal"
             )
         check_score_range(self.table, np.array([np.abs(self.domain.values(j)).max() for j in range(self.domain.dim)]))
-        if self.table.n * self.loss.largest * UNIT >= OBJECTIVE_LIMIT:
+        if self.table.n * self.loss.largest * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("records times largest cost leave the exact integer range: use smaller costs")
 
     @cached_property
@@ -51,8 +53,14 @@ class Problem:
         positive = self.table.scores(weights) > 0
         return int(np.where(positive, self.cost_if_positive, self.cost_if_negative).sum())
 
-    def objective(self, weights: ArrayLike, perturbation: Perturbation) -> int:
+    def check_perturbation(self, perturbation: AnyPerturbation) -> None:
+        """Raise if the perturbation belongs to another domain."""
+        if perturbation.domain != self.domain:
+            raise ValueError("perturbation belongs to another domain than the problem's")
+
+    def objective(self, weights: ArrayLike, perturbation: AnyPerturbation) -> int:
         """`L(D, w) + perturbation(w)` in units of `2^-20`, exactly."""
+        self.check_perturbation(perturbation)
         return self.total_loss(weights) * UNIT + perturbation.of(weights)
 
     def losses_of(self, members: Int64Array) -> Int64Array:

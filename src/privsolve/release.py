@@ -7,15 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privsolve._version import __version__
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.guarantee import Guarantee
 from privsolve.losses import ZeroOneLoss
-from privsolve.patterns import Int64Array
+from privsolve.patterns import Int64Array, checked_names, checked_scales
 from privsolve.problem import Problem
 
 FORMAT = "privsolve-release-1"
+FIELDS = frozenset({"format", "version", "weights", "features", "scales", "domain", "loss", "guarantee"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,33 +39,34 @@ class Release:
     @classmethod
     def of(cls, problem: Problem, weights: Int64Array, guarantee: Guarantee) -> Release:
         """The release of `weights` for the problem's public schema."""
-        w = np.array(weights, dtype=np.int64)
-        w.setflags(write=False)
-        return cls(w, problem.table.names, problem.table.scales, problem.domain, problem.loss, guarantee)
+        table, domain = problem.table, problem.domain
+        return cls(_weights(weights, domain), table.names, table.scales, domain, problem.loss, guarantee)
 
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"not a release file: it is not JSON ({error})") from None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
-        missing = {"weights", "features", "scales", "domain", "loss", "guarantee", "version"} - set(content)
-        if missing:
-            raise ValueError(f"the release file lacks {', '.join(sorted(missing))}")
+        if wrong := FIELDS ^ set(content):
+            raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
         domain = domain_from_dict(content["domain"])
-        weights = np.asarray(content["weights"])
-        if not domain.contains(weights):
-            raise ValueError("the release file's weights are not a member of its domain")
-        loss = {k: v for k, v in content["loss"].items() if k != "kind"}
+        weights = _weights(content["weights"], domain)
+        if not isinstance(content["features"], list) or not all(isinstance(name, str) for name in content["features"]):
+            raise ValueError("the release file's features must be a list of names")
+        if not isinstance(content["scales"], list):
+            raise ValueError("the release file's scales must be a list of integers")
+        if not isinstance(content["version"], str):
+            raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
         return cls(
-            weights.astype(np.int64),
-            tuple(content["features"]),
-            tuple(content["scales"]),
+            weights,
+            checked_names(content["features"], domain.dim),
+            checked_scales(content["scales"], domain.dim),
             domain,
-            ZeroOneLoss(**loss),
+            ZeroOneLoss.from_dict(content["loss"]),
             Guarantee.from_dict(content["guarantee"]),
             content["version"],
         )
@@ -81,6 +84,19 @@ class Release:
             "guarantee": self.guarantee.to_dict(),
         }
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def _weights(weights: ArrayLike, domain: Domain) -> Int64Array:
+    """Weights of a release: a member of the domain that nobody can change afterwards."""
+    try:
+        array = np.array(weights)
+    except ValueError:
+        array = np.empty(0)
+    if not domain.contains(array):
+        raise ValueError("the release's weights are not a member of its domain")
+    array = array.astype(np.int64)
+    array.setflags(write=False)
+    return array
 
 
 NOT_PRIVATE = "Curator only: these numbers depend on the data and are NOT covered by the guarantee. Do not publish."
@@ -107,14 +123,14 @@ class Diagnostics:
 
     def to_json(self) -> str:
         """JSON text that says at the top that it is not for publication."""
-        content = {
+        first = {
             "warning": NOT_PRIVATE,
             "seconds": self.seconds,
             "training_accuracy": self.training_accuracy,
             "mistakes": self.mistakes,
-            **self.values,
         }
-        return json.dumps(content, indent=2) + "\n"
+        content = first | self.values | first  # in this order, and no value takes the place of the warning
+        return json.dumps(content, indent=2, default=str) + "\n"
 
 
 @dataclass(frozen=True)

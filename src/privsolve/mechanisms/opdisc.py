@@ -4,61 +4,55 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, gammainccinv
 
 from privsolve import calibration, noise
-from privsolve.domains import Domain
+from privsolve.domains import Domain, FiniteSet
 from privsolve.errors import PrivacyWarning
-from privsolve.guarantee import Guarantee
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.running import check_oracle, resolve_oracle, solve
-from privsolve.noise import Randomness
-from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
+from privsolve.mechanisms.running import (
+    NEGLIGIBLE,
+    NoiseLaw,
+    check_oracle,
+    check_penalty,
+    check_range,
+    perturbed_run,
+    resolve_oracle,
+)
+from privsolve.noise import Randomness, as_randomness
+from privsolve.oracles.base import Oracle, oracle_tolerance
 from privsolve.perturbation import Perturbation
 from privsolve.problem import Problem
-from privsolve.release import Release, Run
+from privsolve.release import Run
 from privsolve.tree.minimise import ProgressCallback
 
 NOISE_LAWS = ("gamma", "gaussian", "gaussian-published")
 
-LARGEST_NORM = 2.0**28
-"""Noise of this length has a floating-point error below `2^-22`, which the calibration's margin covers (section 6)."""
-
-NEGLIGIBLE = 2.0**-100
-"""The probability that noise is longer than the length the range check allows for."""
-
 
 @dataclass(frozen=True)
-class SphereNoise:
-    """A calibrated noise law on the lifted space: ℓ2-gamma or Gaussian with its scale, and what it proves."""
-
-    law: str
-    dim: int
-    scale: float
-    epsilon: float
-    delta: float
-    proved: bool
-    theory: str
+class SphereNoise(NoiseLaw):
+    """A calibrated noise law on the lifted space: ℓ2-gamma or Gaussian."""
 
     def draw(self, rng: Randomness) -> NDArray[np.float64]:
         """One noise vector."""
-        if self.law == "gamma":
+        if self.law == "l2-gamma":
             return noise.l2_gamma(rng, self.dim, self.scale)
         return noise.gaussian(rng, self.dim, self.scale)
 
     def utility_bound(self, beta: float = 0.05) -> float:
         """With probability `1 - beta` the release costs at most this much more than the best member (section 2.4)."""
-        if self.law == "gamma":
+        if self.law == "l2-gamma":
             return calibration.gamma_utility_bound(self.dim, self.scale, beta)
         return calibration.gaussian_utility_bound(self.dim, self.scale, beta)
 
     @property
     def practically_longest(self) -> float:
         """A length that the noise exceeds with probability `2^-100`."""
-        if self.law == "gamma":
+        if self.law == "l2-gamma":
             return float(self.scale * gammainccinv(self.dim, NEGLIGIBLE))
         return float(self.scale * np.sqrt(chdtri(self.dim, NEGLIGIBLE)))
 
@@ -75,11 +69,14 @@ def sphere_noise(
 ) -> SphereNoise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
     calibration.check_epsilon(epsilon)
+    if delta is not None:
+        calibration.check_delta(delta)
+    epsilon, delta = float(epsilon), None if delta is None else float(delta)
     largest = (loss or ZeroOneLoss()).largest
     delta_range = calibration.range_sensitivity(adjacency) * largest
     if law not in NOISE_LAWS:
         raise ValueError(f"noise must be one of {', '.join(NOISE_LAWS)}, got {law!r}")
-    if domain.size < 2:
+    if isinstance(domain, FiniteSet) and domain.size < 2:
         raise ValueError("the domain has a single member: there is nothing to choose, and no noise to calibrate")
     if (law == "gamma") == (delta is not None):
         need = "is pure epsilon-DP: leave delta=None" if law == "gamma" else "needs delta, for instance 1e-6"
@@ -88,7 +85,7 @@ def sphere_noise(
     shift = calibration.sphere_shift(spread, domain.radius_sq_bound, domain.separation_sq)
     k = domain.lift_dim
     if law == "gamma":
-        result = SphereNoise(law, k, calibration.gamma_scale(shift, epsilon), epsilon, 0.0, True, "2.1")
+        result = SphereNoise("l2-gamma", k, calibration.gamma_scale(shift, epsilon), epsilon, 0.0, True, "2.1")
     elif delta is None:  # unreachable: checked above, for the type checker
         raise ValueError("delta is missing")
     elif law == "gaussian":
@@ -98,12 +95,7 @@ def sphere_noise(
         result = SphereNoise(
             law, k, _published_sigma(domain, epsilon, delta, adjacency, largest), epsilon, delta, False, "2.3"
         )
-    if result.practically_longest > LARGEST_NORM:
-        smallest = epsilon * result.practically_longest / LARGEST_NORM
-        raise ValueError(
-            f"epsilon={epsilon:g} needs noise beyond the exact integer range: use epsilon >= {smallest:.2g} or a "
-            "domain with a smaller radius"
-        )
+    check_range(result.practically_longest, epsilon)
     return result
 
 
@@ -155,24 +147,16 @@ def opdisc(
         Retrying after an error draws fresh noise, which voids the guarantee if the error depended on the data.
     """
     the_oracle = resolve_oracle(oracle)
-    rng = _randomness(random_state)
+    rng = as_randomness(random_state)
+    check_penalty(penalty)
+    check_oracle(the_oracle, problem, penalty)
     if noise != "gamma" and delta is None and adjacency == "replace":
         delta = problem.table.n**-2.0
     law = sphere_noise(
         problem.domain, epsilon, delta=delta, adjacency=adjacency, law=noise, loss=problem.loss,
         solver_tolerance=oracle_tolerance(the_oracle),
     )  # fmt: skip
-    check_oracle(the_oracle, problem, penalty)
-    guarantee = Guarantee(
-        epsilon=float(epsilon), delta=law.delta, adjacency=adjacency, mechanism="OPDisc", noise=f"l2-{noise}" if noise == "gamma" else noise,
-        proved=law.proved, theory=law.theory, oracle=oracle_name(the_oracle), seeded=rng.is_seeded,
+    return perturbed_run(
+        problem, the_oracle, law, rng, partial(Perturbation.lifted, problem.domain), mechanism="OPDisc",
+        adjacency=adjacency, penalty=penalty, progress=progress,
     )  # fmt: skip
-    perturbation = Perturbation.lifted(problem.domain, law.draw(rng))
-    solution, diagnostics = solve(
-        the_oracle, problem, perturbation if penalty is None else perturbation + penalty, progress
-    )
-    return Run(Release.of(problem, solution.weights, guarantee), diagnostics)
-
-
-def _randomness(random_state: int | np.random.SeedSequence | Randomness | None) -> Randomness:
-    return noise.as_randomness(random_state)

@@ -4,13 +4,46 @@ from __future__ import annotations
 
 import inspect
 import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privsolve import oracles
-from privsolve.oracles.base import Oracle, Solution, oracle_name, verified
-from privsolve.perturbation import Perturbation
+from privsolve.errors import IntegerRangeError, OracleNotCertified
+from privsolve.guarantee import Guarantee
+from privsolve.noise import Randomness
+from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
+from privsolve.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
 from privsolve.problem import Problem
-from privsolve.release import Diagnostics
+from privsolve.release import Diagnostics, Release, Run
 from privsolve.tree.minimise import ProgressCallback
+
+LARGEST_NORM = 2.0**28
+"""Noise of this length has a floating-point error below `2^-22`, which the calibration's margin covers (section 6)."""
+
+NEGLIGIBLE = 2.0**-100
+"""The probability that noise is longer than the length the range check allows for."""
+
+
+@dataclass(frozen=True)
+class NoiseLaw(ABC):
+    """A calibrated noise law on `dim` coordinates, and what it proves by which section of the theory."""
+
+    law: str
+    dim: int
+    scale: float
+    epsilon: float
+    delta: float
+    proved: bool
+    theory: str
+
+    @abstractmethod
+    def draw(self, rng: Randomness) -> NDArray[np.float64]:
+        """One noise vector."""
 
 
 def resolve_oracle(oracle: str | Oracle) -> Oracle:
@@ -34,14 +67,17 @@ def check_oracle(oracle: Oracle, problem: Problem, penalty: Perturbation | None)
 
 
 def solve(
-    oracle: Oracle, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None
+    oracle: Oracle,
+    problem: Problem,
+    perturbation: AnyPerturbation,
+    progress: ProgressCallback | None,
 ) -> tuple[Solution, Diagnostics]:
     """One call of the oracle, held to its certificate; an interrupted or failed call releases nothing."""
     start = time.perf_counter()
     takes_progress = "progress" in inspect.signature(oracle.minimise).parameters
     options = {"progress": progress} if takes_progress else {}
     try:
-        answer = oracle.minimise(problem, perturbation, **options)
+        answer = oracle.minimise(problem, cast(Perturbation, perturbation), **options)  # enumeration takes lists too
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
     solution = verified(answer, problem, perturbation, oracle)
@@ -51,10 +87,66 @@ def solve(
         training_accuracy=1.0 - mistakes / problem.table.n,
         mistakes=mistakes,
         values={
+            **solution.work,
             "oracle": oracle_name(oracle),
             "objective": solution.objective,
             "bound": solution.bound,
             "certified": solution.certified,
-            **solution.work,
         },
     )
+
+
+def check_penalty(penalty: Perturbation | None) -> None:
+    """A penalty must leave room for the noise, which stays below `LARGEST_NORM`: found before any is drawn."""
+    if penalty is None:
+        return
+    if not isinstance(penalty, Perturbation):
+        raise ValueError(f"penalty must be a Perturbation of the problem's domain, got {type(penalty).__name__}")
+    if penalty.largest >= OBJECTIVE_LIMIT // 4:
+        raise IntegerRangeError("penalty leaves the exact integer range: use smaller prices")
+
+
+def check_range(longest: float, epsilon: float) -> None:
+    """Refuse an epsilon whose noise could leave the exact integer range."""
+    if longest > LARGEST_NORM:
+        raise ValueError(
+            f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
+            f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
+        )
+
+
+def perturbed_run(
+    problem: Problem,
+    oracle: Oracle,
+    law: NoiseLaw,
+    rng: Randomness,
+    perturbation_of: Callable[[NDArray[np.float64]], AnyPerturbation],
+    *,
+    mechanism: str,
+    adjacency: str,
+    penalty: Perturbation | None,
+    progress: ProgressCallback | None,
+) -> Run:
+    """Draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
+    perturbation = perturbation_of(law.draw(rng))
+    if penalty is not None:
+        perturbation = cast(Perturbation, perturbation) + penalty
+    paid_for = oracle_tolerance(oracle)
+
+    def run(with_oracle: Oracle) -> Run:
+        if oracle_tolerance(with_oracle) > paid_for:
+            raise ValueError(
+                f"the noise was calibrated for a tolerance of {paid_for:g}: retry with an oracle at least as exact"
+            )
+        guarantee = Guarantee(
+            epsilon=law.epsilon, delta=law.delta, adjacency=adjacency, mechanism=mechanism, noise=f"{law.law} noise",
+            proved=law.proved, theory=law.theory, oracle=oracle_name(with_oracle), seeded=rng.is_seeded,
+        )  # fmt: skip
+        try:
+            solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
+        except OracleNotCertified as error:
+            error.retry = lambda another: run(resolve_oracle(another))
+            raise
+        return Run(Release.of(problem, solution.weights, guarantee), diagnostics)
+
+    return run(oracle)

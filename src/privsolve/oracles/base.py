@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from privsolve.errors import OracleNotCertified
 from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT, Perturbation
+from privsolve.perturbation import UNIT, AnyPerturbation, Perturbation
 from privsolve.problem import Problem
 
 
@@ -71,14 +71,19 @@ def oracle_tolerance(oracle: Oracle) -> float:
     return tolerance
 
 
-def verified(answer: Any, problem: Problem, perturbation: Perturbation, oracle: Oracle) -> Solution:
+def verified(answer: Any, problem: Problem, perturbation: AnyPerturbation, oracle: Oracle) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
     name = oracle_name(oracle)
     weights = _member(answer, problem, name)
     value = problem.objective(weights, perturbation)
     lower = _lower_bound(answer, name)
-    # ties below one unit are rounding: a bound just above the recomputed value cannot be a proof of optimality
-    solution = Solution(weights, value, min(lower, value), oracle_tolerance(oracle), dict(getattr(answer, "work", {})))
+    tolerance = oracle_tolerance(oracle)
+    if lower > value + tolerance * UNIT + 1:
+        raise OracleNotCertified(
+            f"oracle {name!r} claims a bound of {lower / UNIT:.6g} above the objective {value / UNIT:.6g} of its own answer: "
+            "its certificate is wrong and nothing is released"
+        )
+    solution = Solution(weights, value, min(lower, value), tolerance, dict(getattr(answer, "work", {})))
     if not solution.certified:
         raise OracleNotCertified(
             f"oracle {name!r} left a gap of {(solution.value - solution.lower) / UNIT:.6g} mistakes, more than its "
@@ -106,7 +111,9 @@ def _lower_bound(answer: Any, name: str) -> int:
     return math.floor(float(bound) * UNIT)
 
 
-def solution_of(problem: Problem, perturbation: Perturbation, weights: ArrayLike, lower: int, **work: Any) -> Solution:
+def solution_of(
+    problem: Problem, perturbation: AnyPerturbation, weights: ArrayLike, lower: int, **work: Any
+) -> Solution:
     """A solution with its objective recomputed from the table."""
     w = np.asarray(weights, dtype=np.int64)
     return Solution(w, problem.objective(w, perturbation), lower, work=work)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from privsolve.oracles.base import Solution, solution_of
-from privsolve.perturbation import UNIT, Perturbation
+from privsolve.perturbation import UNIT, AnyPerturbation
 from privsolve.problem import Problem
 from privsolve.tree.minimise import ProgressCallback
 
@@ -20,12 +20,13 @@ class EnumerationOracle:
 
     def check(self, problem: Problem) -> None:
         """Raise `ValueError` before any noise is drawn if the domain cannot be listed."""
-        problem.domain.members()
+        problem.domain.check_listable()
 
     def minimise(
-        self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
+        self, problem: Problem, perturbation: AnyPerturbation, progress: ProgressCallback | None = None
     ) -> Solution:
         """The first minimiser in lexicographic order."""
+        problem.check_perturbation(perturbation)
         members = problem.domain.members()
         values = problem.losses_of(members) * UNIT + perturbation.of_members(members)
         best = int(np.argmin(values))

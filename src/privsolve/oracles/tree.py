@@ -45,6 +45,7 @@ class TreeOracle:
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
     ) -> Solution:
         """The certified minimiser; the same one whatever the number of threads."""
+        problem.check_perturbation(perturbation)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().minimise(problem, perturbation)
         inst = lay_out(problem, perturbation)

@@ -36,7 +36,8 @@ class Instance(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
-    `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed).
+    `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
+    columns from k on be chosen so that the total is allowed, `t` being spent before?).
     Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `cost_pos`, `cost_neg`, `row_first[k, i]` the first
     free column that row i has (or -1), `row_low/row_high[k, i, b]` the range of the score that the columns from k on
     can add with budget b.
@@ -56,6 +57,7 @@ class Instance(NamedTuple):
     costs: Int64Array
     tables: Int64Array
     total_table: Int64Array
+    completable: NDArray[np.bool_]
     rows: Int64Array
     cost_pos: Int64Array
     cost_neg: Int64Array
@@ -119,7 +121,8 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     runs = _sort_into_runs(groups, _classes(low, high))
     return Instance(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
-        total_table=total_table, rows=ordered_scores, cost_pos=problem.cost_if_positive,
+        total_table=total_table,
+        completable=_completable(padded_costs, n_values, allowed), rows=ordered_scores, cost_pos=problem.cost_if_positive,
         cost_neg=problem.cost_if_negative, row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
@@ -197,6 +200,15 @@ def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns:
         if np.sqrt(count[chosen]).sum() > np.sqrt(count[best]).sum():
             best = chosen
     return best
+
+
+def _completable(costs: Int64Array, n_values: Int64Array, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    result = np.zeros((len(costs) + 1, len(allowed)), dtype=bool)
+    result[-1] = allowed
+    for k in range(len(costs) - 1, -1, -1):
+        for cost in set(costs[k, : n_values[k]].tolist()):
+            result[k, : max(0, len(allowed) - cost)] |= result[k + 1, cost:]
+    return result
 
 
 def _padded(arrays: list[Int64Array], filler: int) -> Int64Array:
@@ -333,7 +345,9 @@ def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # 
     for level in range(len(n_groups) - 2, -1, -1):
         start = deeper - n_groups[level]
         for g in range(n_groups[level]):
-            low[start + g], high[start + g] = low[deeper + merged[level, g]], high[deeper + merged[level, g]]
+            for b in range(limit + 1):
+                low[start + g, b] = low[deeper + merged[level, g], b]
+                high[start + g, b] = high[deeper + merged[level, g], b]
             if feature[level, g] != 0:
                 _add_column(
                     low[start + g], high[start + g], feature[level, g], n_values[level], values[level], costs[level]
@@ -347,11 +361,13 @@ def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high,
     """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
     low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
     high = np.zeros_like(low)
-    low[row_levels] = table_low * grid
-    high[row_levels] = table_high * grid
+    for i in range(len(rows)):
+        for b in range(table_low.shape[1]):
+            low[row_levels, i, b], high[row_levels, i, b] = table_low[i, b] * grid, table_high[i, b] * grid
     for k in range(row_levels - 1, -1, -1):
-        low[k], high[k] = low[k + 1], high[k + 1]
         for i in range(len(rows)):
+            for b in range(table_low.shape[1]):
+                low[k, i, b], high[k, i, b] = low[k + 1, i, b], high[k + 1, i, b]
             if rows[i, k] != 0:
                 _add_column(low[k, i], high[k, i], rows[i, k], n_values[k], values[k], costs[k])
     return low, high

@@ -24,6 +24,7 @@ from privsolve.errors import WorkLimitReached
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import UNIT, UNIT_BITS
 from privsolve.tree.bound import Workspace, charge, descend, new_workspace
+from privsolve.tree.choose import sort_indices
 from privsolve.tree.instance import INFEASIBLE, Instance
 from privsolve.tree.local import improve
 
@@ -172,13 +173,14 @@ def _search_below(inst, ws, search, prefix, found, sub, best_path, nodes, stop):
             if k >= inst.exact_from or k == len(inst.order):
                 if bound < limit:
                     _trace(inst, search, k)
-                    best_path[:] = search.path[: len(inst.order)]
+                    for j in range(len(inst.order)):
+                        best_path[j] = search.path[j]
                     found[sub + 1] = bound
                     limit = bound
                 entering = False
                 k -= 1
                 continue
-            search.child_order[k] = np.argsort(search.child_bound[k], kind="mergesort")
+            sort_indices(search.child_bound[k], inst.n_values[k], search.child_order[k])
             search.next_child[k] = 0
         position = search.next_child[k]
         entering = False
@@ -201,11 +203,15 @@ class Prefix(NamedTuple):
     indices: tuple[int, ...]
 
 
-def _open(inst: Instance, limit: int) -> list[Prefix]:
-    """Split the tree into about `SUBPROBLEMS` prefixes (where it has them), level by level; best bound first."""
+def _open(inst: Instance, limit: int) -> tuple[list[Prefix], int]:
+    """Split the tree into about `SUBPROBLEMS` prefixes (where it has them), level by level; best bound first.
+
+    Also returns the number of nodes that took.
+    """
     search, ws = new_search(inst), new_workspace(inst)
     heap = [(0, Prefix(int(enter(inst, ws, search, 0)), ()))]
     done: list[Prefix] = []
+    opened = 1
     while heap and len(heap) + len(done) < SUBPROBLEMS:
         level, node = heapq.heappop(heap)
         if level >= inst.exact_from:
@@ -214,11 +220,12 @@ def _open(inst: Instance, limit: int) -> list[Prefix]:
         for k, x in enumerate(node.indices):
             step(inst, ws, search, k, x)
         enter(inst, ws, search, level)
+        opened += 1
         for x in range(int(inst.n_values[level])):
             bound = int(search.child_bound[level, x])
             if bound < limit:
                 heapq.heappush(heap, (level + 1, Prefix(bound, (*node.indices, x))))
-    return sorted(done + [node for _, node in heap])
+    return sorted(done + [node for _, node in heap]), opened
 
 
 def minimise(
@@ -241,12 +248,12 @@ def minimise(
         raise ValueError("the domain is empty: no vector meets its budget")
     _trace(inst, search, 0)
     first_path, first_value = improve(inst, search.path[: len(inst.order)].copy())
-    subs = _open(inst, first_value)
+    subs, opened = _open(inst, first_value)
     team = _Team(inst, subs, first_value)
     team.run(threads or os.cpu_count() or 1, _limits(start, node_limit, time_limit), progress, start)
     winner = int(np.argmin(team.found))
     path = first_path if winner == 0 else team.paths[winner - 1]
-    return Optimum(path, int(team.found[winner]), int(team.nodes.sum()) + len(subs))
+    return Optimum(path, int(team.found[winner]), int(team.nodes.sum()) + opened)
 
 
 def _limits(start: float, node_limit: int | None, time_limit: float | None) -> Callable[[int], str | None]:

@@ -1,0 +1,82 @@
+"""The certified tree on OPDisc's problems: time and nodes with the published noise law, fifteen seeds each.
+
+    python benchmarks/opdisc.py [--seeds 15] [--stretch SECONDS]
+
+`--stretch` also runs the 59-column problem at epsilon 1 for so many seconds and prints the gap it reaches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import statistics
+import time
+
+import numpy as np
+
+import privsolve as ps
+from privsolve.oracles import TreeOracle
+from privsolve.tree.minimise import Progress
+
+EPSILONS = (0.1, 1.0, 10.0)
+PROTOTYPE_MEDIANS = {0.1: 0.3, 1.0: 4.0, 10.0: 22.0}  # seconds of the first prototype, one core
+
+
+def published_noise(problem: ps.Problem, epsilon: float, seed: int) -> ps.Perturbation:
+    """OPDisc's Gaussian noise at the published scale, which is not proved (theory, section 2.3)."""
+    domain, n = problem.domain, problem.table.n
+    sigma = 7 * domain.radius_sq_bound * math.sqrt(math.log(n**2)) / epsilon
+    return ps.Perturbation.lifted(domain, np.random.default_rng(seed).normal(size=domain.lift_dim) * sigma)
+
+
+def run(problem: ps.Problem, epsilon: float, seed: int) -> tuple[float, int, bool]:
+    perturbation = published_noise(problem, epsilon, seed)
+    start = time.perf_counter()
+    solution = TreeOracle().minimise(problem, perturbation)
+    return time.perf_counter() - start, solution.work["nodes"], solution.certified
+
+
+def stretch(seconds: float) -> None:
+    table = ps.datasets.adult_categorical(seed=0)
+    problem = ps.Problem(table, ps.IntegerBall(59, 59))
+    print(f"\n59 columns, {len(table.features):,} distinct rows, {problem.domain.size:.3g} members, epsilon 1, seed 0")
+    last: list[Progress] = []
+    start = time.perf_counter()
+    try:
+        solution = TreeOracle(time_limit=seconds).minimise(
+            problem, published_noise(problem, 1.0, 0), progress=lambda state: last.append(state)
+        )
+        print(f"certified in {time.perf_counter() - start:.1f} s, {solution.work['nodes']:,} nodes")
+    except ps.WorkLimitReached:
+        state = last[-1]
+        gap = state.objective - state.bound
+        print(
+            f"not certified after {seconds:.0f} s: best {state.objective:.1f}, bound {state.bound:.1f}, "
+            f"gap {gap:.1f} ({gap / table.n:.2%} of the records), {state.nodes:,} nodes"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=15)
+    parser.add_argument("--stretch", type=float, default=0.0)
+    arguments = parser.parse_args()
+    table = ps.datasets.adult_paper(seed=0)
+    problem = ps.Problem(table, ps.IntegerBall(23, 23))
+    run(problem, 1.0, 0)  # compile
+    print("| epsilon | certified | median s | max s | median nodes | max nodes | prototype median / ours |")
+    print("|---|---|---|---|---|---|---|")
+    for epsilon in EPSILONS:
+        times, nodes, certified = zip(*(run(problem, epsilon, s) for s in range(arguments.seeds)), strict=True)
+        median = statistics.median(times)
+        print(
+            f"| {epsilon:g} | {sum(certified)} of {arguments.seeds} | {median:.3f} | {max(times):.3f} | "
+            f"{statistics.median(nodes):,.0f} | {max(nodes):,} | {PROTOTYPE_MEDIANS[epsilon] / median:.0f} |",
+            flush=True,
+        )
+    if arguments.stretch:
+        stretch(arguments.stretch)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Public priors for the exponential mechanism: they cost no privacy and decide what is likely before any data is seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privsolve.domains import Domain, FiniteSet, SparsePoints
+
+
+class Prior(Protocol):
+    """A separable prior: a log weight for every value of every coordinate, up to one constant per coordinate."""
+
+    def log_tables(self, domain: Domain) -> list[NDArray[np.float64]]:
+        """One array per coordinate, aligned with `domain.values(j)`."""
+        ...
+
+    def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
+        """`log p₀(w)` for a `p₀` that sums to at most 1 over the domain; enters the utility bound."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Public description."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformPrior:
+    """Every member of the domain is as likely as any other."""
+
+    kind: ClassVar[str] = "uniform"
+
+    def log_tables(self, domain: Domain) -> list[NDArray[np.float64]]:
+        """Zeros."""
+        return [np.zeros(len(domain.values(j))) for j in range(domain.dim)]
+
+    def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
+        """Minus the log of the number of members."""
+        return -math.log(domain.size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Only its kind."""
+        return {"kind": self.kind}
+
+
+@dataclass(frozen=True)
+class SparsePrior:
+    """Short models are likely: each weight is zero with probability `p_zero`, else decays by `decay` per further point.
+
+    An intercept column (of `SparsePoints`) is uniform over its range.
+    """
+
+    p_zero: float = 0.9
+    decay: float = 0.4
+    kind: ClassVar[str] = "sparse"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.p_zero < 1:
+            raise ValueError(f"p_zero must lie strictly between 0 and 1, got {self.p_zero}")
+        if not 0 < self.decay <= 1:
+            raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
+
+    def log_tables(self, domain: Domain) -> list[NDArray[np.float64]]:
+        """Normalised log probabilities per coordinate."""
+        return [self._column(domain, j) for j in range(domain.dim)]
+
+    def _column(self, domain: Domain, j: int) -> NDArray[np.float64]:
+        values = domain.values(j)
+        if isinstance(domain, SparsePoints) and j >= domain.columns:
+            return np.full(len(values), -math.log(len(values)))
+        others = np.where(values != 0, np.abs(values) * math.log(self.decay), -np.inf)
+        log_total = np.logaddexp.reduce(others)
+        if not (values == 0).any():
+            return np.asarray(others - log_total)
+        if (values == 0).all():
+            return np.zeros(len(values))
+        return np.where(values == 0, math.log(self.p_zero), math.log1p(-self.p_zero) + others - log_total)
+
+    def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
+        """Sum of the coordinates' log probabilities; over a list of points normalised to sum to one."""
+        tables = self.log_tables(domain)
+        total = _log_weights(domain, tables, np.asarray(weights)[None, :])[0]
+        if isinstance(domain, FiniteSet):
+            total -= np.logaddexp.reduce(_log_weights(domain, tables, domain.members()))
+        return float(total)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Kind and parameters."""
+        return {"kind": self.kind, "p_zero": self.p_zero, "decay": self.decay}
+
+
+def _log_weights(domain: Domain, tables: list[NDArray[np.float64]], members: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log prior weight of each row of `members`."""
+    total = np.zeros(len(members))
+    for j, table in enumerate(tables):
+        total += table[np.searchsorted(domain.values(j), members[:, j])]
+    return total
+
+
+def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Log prior weight of each row of `members`, up to one constant."""
+    return _log_weights(domain, prior.log_tables(domain), members)

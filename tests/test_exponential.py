@@ -1,0 +1,177 @@
+"""The exponential mechanism against exact probabilities from enumeration."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import privsolve as ps
+from privsolve.mechanisms.exponential import ExponentialSampler, inverse_temperature
+from privsolve.priors import Prior, log_weights
+from random_problems import random_problem
+
+DRAWS = 50_000
+PROBLEMS = 40
+FAMILYWISE = 1e-4  # chance that any of the laws below is rejected although all are right
+
+
+def exact_law(problem: ps.Problem, kappa: float, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+    members = problem.domain.members()
+    logs = log_weights(prior, problem.domain, members) - kappa * problem.losses_of(members)
+    logs -= logs.max()
+    return members, np.exp(logs) / np.exp(logs).sum()
+
+
+def p_value(draws: np.ndarray, members: np.ndarray, law: np.ndarray) -> float:
+    """Chi-square with rare members pooled."""
+    position = {tuple(m): i for i, m in enumerate(members.tolist())}
+    counts = np.bincount([position[tuple(w)] for w in draws.tolist()], minlength=len(members))
+    order = np.argsort(law)
+    expected, observed = law[order] * len(draws), counts[order]
+    rare = np.cumsum(expected) < 10
+    start = int(rare.sum())
+    expected = np.concatenate([[expected[:start].sum()], expected[start:]])
+    observed = np.concatenate([[observed[:start].sum()], observed[start:]])
+    pools = np.cumsum(expected) // 10  # neighbours share a pool until it expects ten
+    labels = np.unique(pools, return_inverse=True)[1]
+    expected, observed = np.bincount(labels, expected), np.bincount(labels, observed)
+    keep = expected > 0
+    if keep.sum() < 2:
+        return 1.0
+    statistic = ((observed - expected)[keep] ** 2 / expected[keep]).sum()
+    return float(chi2.sf(statistic, keep.sum() - 1))
+
+
+def case(seed: int) -> tuple[ps.Problem, float, str, Prior]:
+    rng = np.random.default_rng([7, seed])
+    kind = ("integer-ball", "ternary-cube", "sparse-signs", "sign-cube", "sparse-points", "finite-set")[seed % 6]
+    problem = random_problem(rng, kind)
+    epsilon = float(rng.choice([0.05, 0.5, 2.0, 8.0]))
+    adjacency = ("replace", "add-remove")[int(rng.integers(2))]
+    prior: Prior = ps.UniformPrior() if rng.random() < 0.5 else ps.SparsePrior(0.6, 0.5)
+    return problem, epsilon, adjacency, prior
+
+
+@pytest.mark.parametrize("seed", range(PROBLEMS))
+def test_draws_have_the_exact_law(seed: int) -> None:
+    problem, epsilon, adjacency, prior = case(seed)
+    sampler = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=seed)
+    draws = sampler.draw(DRAWS)
+    law = exact_law(problem, inverse_temperature(epsilon, adjacency, problem.loss), prior)
+    assert p_value(draws, *law) > FAMILYWISE / PROBLEMS
+
+
+def test_a_wrong_temperature_is_noticed() -> None:
+    caught = 0
+    for seed in range(6):
+        problem, _, adjacency, prior = case(seed)
+        kappa = 1.0 / problem.loss.largest
+        epsilon = kappa * problem.loss.largest * (2 if adjacency == "replace" else 1)
+        draws = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=seed).draw(DRAWS)
+        assert p_value(draws, *exact_law(problem, kappa, prior)) > FAMILYWISE / PROBLEMS
+        caught += p_value(draws, *exact_law(problem, 1.1 * kappa, prior)) < FAMILYWISE / PROBLEMS
+    assert caught >= 4  # the others have nearly one likely member
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_log_partition_agrees_with_enumeration(seed: int) -> None:
+    problem, epsilon, adjacency, prior = case(seed)
+    sampler = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=0)
+    members = problem.domain.members()
+    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
+    logs = log_weights(prior, problem.domain, members) - kappa * (problem.losses_of(members) - sampler.reference)
+    assert sampler.log_partition() == pytest.approx(np.logaddexp.reduce(logs), abs=1e-9)
+
+
+def test_utility_bound_of_the_theory_page() -> None:
+    ball = ps.IntegerBall(23, 23)
+    assert ps.exponential_utility_bound(ball, 1.0) == pytest.approx(67, abs=0.6)
+    assert ps.exponential_utility_bound(ball, 1.0) / ps.sphere_noise(ball, 1.0).utility_bound(0.05) < 1 / 80
+    with pytest.raises(ValueError, match="weights must be given"):
+        ps.exponential_utility_bound(ball, 1.0, prior=ps.SparsePrior())
+    sparse = ps.exponential_utility_bound(ball, 1.0, weights=np.zeros(23, dtype=int), prior=ps.SparsePrior())
+    assert sparse == pytest.approx(2 * (23 * math.log(1 / 0.9) + math.log(20)), rel=1e-5)
+
+
+def test_utility_bound_holds() -> None:
+    problem = random_problem(np.random.default_rng(1), "ternary-cube", 6)
+    bound = ps.exponential_utility_bound(problem.domain, 1.0, loss=problem.loss, beta=0.1)
+    best = problem.losses_of(problem.domain.members()).min()
+    draws = ExponentialSampler(problem, 1.0, random_state=0).draw(3000)
+    assert (problem.losses_of(draws) - best > bound).mean() < 0.1
+
+
+def test_a_run_is_a_release_with_diagnostics_apart() -> None:
+    problem = random_problem(np.random.default_rng(2), "ternary-cube", 4)
+    run = ps.exponential(problem, epsilon=1.0, random_state=4)
+    again = ps.exponential(problem, epsilon=1.0, random_state=4)
+    assert run.release.to_json() == again.release.to_json()
+    guarantee = run.release.guarantee
+    assert (guarantee.epsilon, guarantee.delta, guarantee.zcdp, guarantee.proved) == (1.0, 0.0, 0.125, True)
+    assert guarantee.seeded
+    assert not ps.exponential(problem, epsilon=1.0).release.guarantee.seeded
+    assert run.diagnostics.attempts >= 1
+    assert "attempts" not in run.release.to_json()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": 1e-9}, "epsilon must be at least"),
+        ({"epsilon": 1e9}, "is too large"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": 1.0, "adjacency": "swap"}, "adjacency"),
+        ({"epsilon": 1.0, "method": "guess"}, "method"),
+        ({"epsilon": 1.0, "max_nodes": 0}, "max_nodes"),
+        ({"epsilon": 1.0, "random_state": -1}, "random_state"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -> None:
+    problem = random_problem(np.random.default_rng(2), "ternary-cube", 2)
+    with pytest.raises(ValueError, match=message):
+        ps.exponential(problem, **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", [{"p_zero": 0.0}, {"p_zero": 1.0}, {"decay": 0.0}, {"decay": 1.5}])
+def test_wrong_priors_are_named(values: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=next(iter(values))):
+        ps.SparsePrior(**values)
+
+
+def test_limits_release_nothing() -> None:
+    problem = ps.Problem(ps.datasets.adult_paper(), ps.IntegerBall(23, 23))
+    with pytest.raises(ps.WorkLimitReached, match="max_attempts=10: nothing is released"):
+        ps.exponential(problem, 10.0, max_attempts=10, random_state=0)
+    with pytest.raises(ps.WorkLimitReached, match="max_nodes"):
+        ps.exponential(problem, 10.0, max_nodes=1000, random_state=0)
+
+
+def test_extreme_temperatures() -> None:
+    problem = random_problem(np.random.default_rng(5), "integer-ball", 4)
+    best = problem.losses_of(problem.domain.members()).min()
+    cold = ExponentialSampler(problem, 2000.0, random_state=0).draw(200)
+    assert (problem.losses_of(cold) == best).all()
+    hot = ExponentialSampler(problem, 1e-5, random_state=0).draw(20_000)
+    assert p_value(hot, *exact_law(problem, 0.0, ps.UniformPrior())) > 1e-6
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "prior", "accuracy", "deviation"),
+    [
+        (0.01, None, 0.749, 0.011),
+        (0.1, None, 0.771, 0.003),
+        (0.01, ps.SparsePrior(0.9, 0.4), 0.759, 0.009),
+        (0.03, ps.SparsePrior(0.9, 0.4), 0.764, 0.005),
+        (0.1, ps.SparsePrior(0.9, 0.4), 0.772, 0.002),
+    ],
+)
+def test_accuracy_on_the_papers_problem(epsilon: float, prior: Prior | None, accuracy: float, deviation: float) -> None:
+    table = ps.datasets.adult_paper(seed=0)
+    problem = ps.Problem(table, ps.IntegerBall(23, 23))
+    draws = ExponentialSampler(problem, epsilon, prior=prior, random_state=0).draw(15)
+    mean = np.mean([table.accuracy(w) for w in draws])
+    assert abs(mean - accuracy) < 4 * deviation * math.sqrt(1 / 15 + 1 / 20)

@@ -1,0 +1,142 @@
+"""The tree's weight bounds at every node of small problems, and the choices that sampling is made of."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+import privsolve as ps
+from privsolve.noise import Randomness
+from privsolve.priors import log_weights
+from privsolve.tree import weigh as weigh_module
+from privsolve.tree.bound import new_workspace
+from privsolve.tree.choose import choose, pick_leaf, set_leaf, sort_indices, succeeds, sum_tree
+from privsolve.tree.instance import lay_out
+from privsolve.tree.weigh import advance, new_weighing, weigh
+from random_problems import random_problem
+
+KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points")
+
+
+class Walk:
+    """All nodes of a small tree, each checked against the sum over its members."""
+
+    def __init__(self, problem: ps.Problem, kappa: float, prior: ps.SparsePrior) -> None:
+        self.inst = lay_out(problem, ps.Perturbation.zero(problem.domain))
+        members = problem.domain.members()
+        losses = problem.losses_of(members)
+        self.reference = int(losses.min())
+        self.logs = log_weights(prior, problem.domain, members) - kappa * (losses - self.reference)
+        columns = [problem.domain.values(j) for j in range(problem.domain.dim)]
+        self.indices = np.stack([np.searchsorted(columns[j], members[:, j]) for j in self.inst.order], axis=1)
+        tables = prior.log_tables(problem.domain)
+        log_prior = np.zeros(self.inst.values.shape)
+        for row, j in zip(log_prior, self.inst.order, strict=True):
+            row[: len(tables[j])] = tables[j]
+        self.ws = new_workspace(self.inst)
+        self.weighing = new_weighing(self.inst, kappa, self.reference, log_prior)
+        self.nodes = 0
+        self.rounding = 1e-13 + 1e-15 * kappa * problem.table.n * problem.loss.largest
+
+    def check_below(self, k: int, inside: np.ndarray) -> float:
+        """Checks the node at level k and everything below it; returns its log bound."""
+        self.nodes += 1
+        own = float(weigh(self.inst, self.ws, self.weighing, k))
+        exact = float(np.logaddexp.reduce(self.logs[inside])) if inside.any() else -math.inf
+        assert own >= exact - 1e-12 * max(1.0, abs(exact))
+        if k >= self.inst.exact_from:
+            assert own == pytest.approx(exact, abs=1e-10, rel=1e-13) or own == exact
+        if k == len(self.inst.order):
+            return own
+        shares = self.weighing.child_log[k, : self.inst.n_values[k]].copy()
+        assert float(np.logaddexp.reduce(shares)) == pytest.approx(own, abs=1e-11) or own == -math.inf
+        # above the exact levels inflation covers rounding
+        slack = 0.0 if k < self.inst.exact_from else self.rounding
+        bounds = []
+        for x, share in enumerate(shares):
+            below = inside & (self.indices[:, k] == x)
+            if share == -math.inf:
+                assert not below.any()
+                continue
+            advance(self.inst, self.ws, self.weighing, k, x)
+            bounds.append(self.check_below(k + 1, below))
+            assert bounds[-1] <= share + slack
+        if bounds:
+            assert np.logaddexp.reduce(bounds) <= own + slack
+        return own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kappa", [0.01, 0.7, 40.0, 3000.0])
+def test_bounds_at_every_node(kind: str, kappa: float) -> None:
+    for seed in range(4):
+        problem = random_problem(np.random.default_rng([seed, *kind.encode()]), kind, 4 + seed % 2)
+        if problem.domain.size > 2500:
+            continue
+        walk = Walk(problem, kappa, ps.SparsePrior(0.5, 0.5))
+        walk.check_below(0, np.ones(len(walk.logs), dtype=bool))
+        assert walk.nodes > 1
+
+
+def test_large_temperatures_need_logarithms_and_raised_terms_stay_bounds() -> None:
+    """Losses of thousands at a large κ: rescaled sums underflow, and both ways around it are met."""
+    rng = np.random.default_rng(0)
+    features = np.eye(4, dtype=int)[rng.integers(0, 4, size=40)] + rng.integers(0, 2, size=(40, 4))
+    table = ps.PatternTable(features, rng.integers(0, 4000, size=40), rng.integers(0, 4000, size=40))
+    problem = ps.Problem(table, ps.IntegerBall(4, 4))
+    walk = Walk(problem, 2.0, ps.SparsePrior(0.5, 0.5))
+    assert walk.logs.min() < math.log(weigh_module.SMALLEST) * 10
+    walk.check_below(0, np.ones(len(walk.logs), dtype=bool))
+
+
+def test_choose_has_the_right_law_for_rare_outcomes_too() -> None:
+    rng = Randomness.seeded(0)
+    logs = np.log(np.array([0.001, 0.5, 0.0, 0.1, 0.399]) + 1e-320)
+    counts = np.zeros(5)
+    for _ in range(40_000):
+        index, used = choose(logs, rng.uniform(5), 0)
+        counts[index] += 1
+        assert used <= 4
+    expected = np.exp(logs) * 40_000
+    keep = expected > 1
+    assert counts[~keep].sum() == 0
+    assert chi2.sf(((counts - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1) > 1e-4
+
+
+def test_a_uniform_below_the_smallest_chance_picks_it() -> None:
+    """Relative precision: an outcome of chance 1e-40 is picked by uniforms below 1e-40, not by rounding."""
+    logs = np.array([math.log(1e-40), 0.0])
+    assert choose(logs, np.array([0.99e-40, 0.5]), 0)[0] == 0
+    assert choose(logs, np.array([1.01e-40, 0.5]), 0)[0] == 1
+    far = np.array([-2000.0, 0.0])
+    assert choose(far, np.array([1e-300, 0.5]), 0)[0] == 1
+    assert succeeds(math.log(1e-40), np.array([0.99e-40]), 0)[0]
+    assert not succeeds(math.log(1e-40), np.array([1.01e-40]), 0)[0]
+    nearly = math.log1p(-1e-30)  # rounds to -1e-30: failure keeps its relative precision
+    assert not succeeds(nearly, np.array([0.99e-30]), 0)[0]
+    assert succeeds(nearly, np.array([1.01e-30]), 0)[0]
+
+
+def test_sum_tree_picks_and_updates() -> None:
+    rng = np.random.default_rng(0)
+    logs = rng.normal(size=13) * 2
+    tree = sum_tree(logs)
+    assert tree[1] == pytest.approx(np.logaddexp.reduce(logs), abs=1e-13)
+    logs[4] = -50.0
+    set_leaf(tree, 4, -50.0)
+    assert tree[1] == pytest.approx(np.logaddexp.reduce(logs), abs=1e-13)
+    random = Randomness.seeded(2)
+    counts = np.bincount([pick_leaf(tree, random.uniform(8), 0)[0] for _ in range(30_000)], minlength=13)
+    expected = np.exp(logs - tree[1]) * 30_000
+    keep = expected > 3
+    assert chi2.sf(((counts - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1) > 1e-4
+
+
+def test_sort_indices_is_stable() -> None:
+    values = np.array([3, 1, 2, 1, 3, 0])
+    order = np.zeros(6, dtype=np.int64)
+    sort_indices(values, 6, order)
+    assert order.tolist() == np.argsort(values, kind="stable").tolist()
