@@ -6,14 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 import privsolve as ps
-from privsolve.noise import Randomness
 from privsolve.priors import log_weights
 from privsolve.tree import weigh as weigh_module
 from privsolve.tree.bound import new_workspace
-from privsolve.tree.choose import choose, pick_leaf, set_leaf, sort_indices, succeeds, sum_tree
 from privsolve.tree.instance import lay_out
 from privsolve.tree.weigh import advance, new_weighing, weigh
 from random_problems import random_problem
@@ -90,53 +87,3 @@ def test_large_temperatures_need_logarithms_and_raised_terms_stay_bounds() -> No
     walk = Walk(problem, 2.0, ps.SparsePrior(0.5, 0.5))
     assert walk.logs.min() < math.log(weigh_module.SMALLEST) * 10
     walk.check_below(0, np.ones(len(walk.logs), dtype=bool))
-
-
-def test_choose_has_the_right_law_for_rare_outcomes_too() -> None:
-    rng = Randomness.seeded(0)
-    logs = np.log(np.array([0.001, 0.5, 0.0, 0.1, 0.399]) + 1e-320)
-    counts = np.zeros(5)
-    for _ in range(40_000):
-        index, used = choose(logs, rng.uniform(5), 0)
-        counts[index] += 1
-        assert used <= 4
-    expected = np.exp(logs) * 40_000
-    keep = expected > 1
-    assert counts[~keep].sum() == 0
-    assert chi2.sf(((counts - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1) > 1e-4
-
-
-def test_a_uniform_below_the_smallest_chance_picks_it() -> None:
-    """Relative precision: an outcome of chance 1e-40 is picked by uniforms below 1e-40, not by rounding."""
-    logs = np.array([math.log(1e-40), 0.0])
-    assert choose(logs, np.array([0.99e-40, 0.5]), 0)[0] == 0
-    assert choose(logs, np.array([1.01e-40, 0.5]), 0)[0] == 1
-    far = np.array([-2000.0, 0.0])
-    assert choose(far, np.array([1e-300, 0.5]), 0)[0] == 1
-    assert succeeds(math.log(1e-40), np.array([0.99e-40]), 0)[0]
-    assert not succeeds(math.log(1e-40), np.array([1.01e-40]), 0)[0]
-    nearly = math.log1p(-1e-30)  # rounds to -1e-30: failure keeps its relative precision
-    assert not succeeds(nearly, np.array([0.99e-30]), 0)[0]
-    assert succeeds(nearly, np.array([1.01e-30]), 0)[0]
-
-
-def test_sum_tree_picks_and_updates() -> None:
-    rng = np.random.default_rng(0)
-    logs = rng.normal(size=13) * 2
-    tree = sum_tree(logs)
-    assert tree[1] == pytest.approx(np.logaddexp.reduce(logs), abs=1e-13)
-    logs[4] = -50.0
-    set_leaf(tree, 4, -50.0)
-    assert tree[1] == pytest.approx(np.logaddexp.reduce(logs), abs=1e-13)
-    random = Randomness.seeded(2)
-    counts = np.bincount([pick_leaf(tree, random.uniform(8), 0)[0] for _ in range(30_000)], minlength=13)
-    expected = np.exp(logs - tree[1]) * 30_000
-    keep = expected > 3
-    assert chi2.sf(((counts - expected)[keep] ** 2 / expected[keep]).sum(), keep.sum() - 1) > 1e-4
-
-
-def test_sort_indices_is_stable() -> None:
-    values = np.array([3, 1, 2, 1, 3, 0])
-    order = np.zeros(6, dtype=np.int64)
-    sort_indices(values, 6, order)
-    assert order.tolist() == np.argsort(values, kind="stable").tolist()

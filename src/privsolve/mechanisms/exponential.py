@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import calibration
+from privsolve.choice import Stream, log_total, new_sum_tree, propose
 from privsolve.domains import Domain, FiniteSet
 from privsolve.guarantee import Guarantee
 from privsolve.losses import ZeroOneLoss
@@ -20,7 +21,7 @@ from privsolve.perturbation import Perturbation
 from privsolve.priors import Prior, UniformPrior, log_weights
 from privsolve.problem import Problem
 from privsolve.release import Diagnostics, Release, Run
-from privsolve.tree.choose import pick_leaf, sum_tree
+from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
 from privsolve.tree.instance import lay_out
 from privsolve.tree.sample import SamplingCallback, TreeSampler
 
@@ -32,7 +33,8 @@ LARGEST_LOGARITHM = 1e8
 SMALLEST_EPSILON = 1e-5
 MAX_NODES = 1 << 24
 MAX_ATTEMPTS = 100_000_000
-METHODS = ("auto", "tree", "enumeration")
+SPARE_UNIFORMS = 16
+METHODS = ("auto", "tree", "supports", "enumeration")
 
 
 class _Draws(Protocol):
@@ -56,15 +58,15 @@ class _Enumeration:
         losses = problem.losses_of(self._members)
         self.reference = int(losses.min())
         logs = log_weights(prior, problem.domain, self._members) - kappa * (losses - self.reference)
-        self._tree = sum_tree(logs)
+        self._tree = new_sum_tree(logs, len(logs))
         self._rng = rng
 
     def draw(self) -> Int64Array:
-        index, _ = pick_leaf(self._tree, self._rng.uniform(len(self._tree).bit_length()), 0)
-        return np.array(self._members[index])
+        stream = Stream(self._rng.uniform(len(self._tree.mantissa).bit_length() + SPARE_UNIFORMS), np.zeros(1, dtype=np.int64))
+        return np.array(self._members[propose(stream, self._tree)])
 
     def log_partition(self) -> float:
-        return float(self._tree[1])
+        return float(log_total(self._tree))
 
     @property
     def statistics(self) -> dict[str, Any]:
@@ -98,6 +100,30 @@ class _Tree:
         return asdict(self._sampler.work)
 
 
+class _Supports:
+    """The supports-first tree for scorecards."""
+
+    def __init__(
+        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **limits: int
+    ) -> None:
+        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **limits)
+        if self._sampler.relative_error > RELATIVE_ERROR:
+            raise ValueError("epsilon is too large for exact sampling with this many records: use a smaller one")
+        self._dim = problem.domain.dim
+        self._log_zero = log_prior_of_zero(problem, prior)
+        self.reference = self._sampler.reference_loss
+
+    def draw(self) -> Int64Array:
+        return np.array(self._sampler.draw(1)[0, : self._dim])
+
+    def log_partition(self) -> float:
+        return self._sampler.log_partition() + self._log_zero
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        return asdict(self._sampler.stats)
+
+
 class ExponentialSampler:
     """Exact draws from `P(w) ∝ prior(w) · exp(-(ε/Δ) L(w))`, with the work of one draw reused by the next.
 
@@ -110,7 +136,7 @@ class ExponentialSampler:
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         prior: a public separable prior such as `SparsePrior()`; uniform over the domain by default.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
-        method: `"auto"` picks by domain; `"tree"` or `"enumeration"` insist.
+        method: `"auto"` picks by domain; `"tree"`, `"supports"` (scorecards over 0/1 columns) or `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `2·dim + 24` bytes each; beyond it nothing is released.
         progress: called now and then with the state of the sampler, which is the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
@@ -150,7 +176,10 @@ class ExponentialSampler:
         self.problem = problem
         self.prior = UniformPrior() if prior is None else prior
         self.draws_made = 0
-        chosen = method if method != "auto" else "enumeration" if isinstance(problem.domain, FiniteSet) else "tree"
+        columns = columns_of(problem)
+        chosen = method if method != "auto" else _best_method(problem.domain, columns)
+        if chosen == "supports" and columns is None:
+            raise ValueError("method='supports' needs a SparsePoints domain over 0/1 columns: use method='tree'")
         self.guarantee = Guarantee(
             epsilon=float(epsilon), delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
             noise="exact sample", proved=True, theory="4", oracle=f"{chosen} sampler", seeded=rng.is_seeded,
@@ -159,6 +188,10 @@ class ExponentialSampler:
         self._draws: _Draws
         if chosen == "enumeration":
             self._draws = _Enumeration(problem, kappa, self.prior, rng)
+        elif columns is not None and chosen == "supports":
+            self._draws = _Supports(
+                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts
+            )
         else:
             self._draws = _Tree(
                 problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress
@@ -187,6 +220,12 @@ class ExponentialSampler:
     def statistics(self) -> dict[str, Any]:
         """Frontier size, attempts and the like: the curator's, not private."""
         return self._draws.statistics
+
+
+def _best_method(domain: Domain, columns: Columns | None) -> str:
+    if isinstance(domain, FiniteSet):
+        return "enumeration"
+    return "tree" if columns is None else "supports"
 
 
 def inverse_temperature(epsilon: float, adjacency: str, loss: ZeroOneLoss) -> float:

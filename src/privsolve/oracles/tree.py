@@ -1,4 +1,7 @@
-"""The default oracle: privsolve's own branch and bound, exact in integers."""
+"""The default oracle: privsolve's own branch and bound, exact in integers.
+
+Scorecards over binary columns are solved by the supports-first tree, everything else by the coordinate tree.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,15 @@ from privsolve.oracles.base import Solution, solution_of
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.perturbation import Perturbation
 from privsolve.problem import Problem
+from privsolve.supports.problems import can_minimise, columns_of
+from privsolve.supports.problems import minimise as minimise_scorecard
 from privsolve.tree.instance import lay_out
 from privsolve.tree.minimise import ProgressCallback, minimise
 
 
 @dataclass(frozen=True)
 class TreeOracle:
-    """Certified minimum by the coordinate tree.
+    """Certified minimum by the coordinate tree, or by the supports-first tree where that applies.
 
     `node_limit` and `time_limit` (seconds) end the search with `WorkLimitReached`; no uncertified answer is ever
     returned. `threads` defaults to the number of cores and does not change the answer.
@@ -48,6 +53,11 @@ class TreeOracle:
         problem.check_perturbation(perturbation)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().minimise(problem, perturbation)
+        columns = columns_of(problem)
+        if columns is not None and can_minimise(problem, columns, perturbation):
+            best = minimise_scorecard(problem, columns, perturbation)
+            weights = best.weights if len(best.weights) == problem.domain.dim else best.weights[:-1]
+            return solution_of(problem, perturbation, weights, best.value, supports=best.work.supports)
         inst = lay_out(problem, perturbation)
         optimum = minimise(
             inst, node_limit=self.node_limit, time_limit=self.time_limit, threads=self.threads, progress=progress

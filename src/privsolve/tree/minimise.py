@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from privsolve.choice import sort_indices
 from privsolve.errors import WorkLimitReached
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import UNIT, UNIT_BITS
 from privsolve.tree.bound import Workspace, charge, descend, new_workspace
-from privsolve.tree.choose import sort_indices
 from privsolve.tree.instance import INFEASIBLE, Instance
 from privsolve.tree.local import improve
 

@@ -22,11 +22,21 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.choice import (
+    Stream,
+    SumTree,
+    choose_log,
+    coin,
+    copy_leaves,
+    log_total,
+    new_sum_tree,
+    propose,
+    set_weight,
+)
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise import Randomness
 from privsolve.patterns import Int64Array
 from privsolve.tree.bound import Workspace, charge, new_workspace
-from privsolve.tree.choose import choose, log_add, pick_leaf, set_leaf, succeeds, sum_tree
 from privsolve.tree.instance import Instance
 from privsolve.tree.weigh import advance, new_weighing, record, weigh
 
@@ -34,6 +44,10 @@ FIRST_ROOM = 1 << 14
 BLOCK = 1 << 12
 UNIFORM_BLOCK = 1 << 14
 CACHE_LIMIT = 1 << 24
+SPARE_UNIFORMS = 1024
+
+NONE, ACCEPTED, DRY, FULL, GREW = range(5)
+
 ROUNDING = 1e-12
 """A child's own bound may exceed its share by rounding, never by more than this (relative)."""
 
@@ -119,7 +133,7 @@ def _total(inst, ws, weighing):
             own = weigh(inst, ws, weighing, k)
             next_child[k] = 0
             if k >= inst.exact_from:
-                total = log_add(total, own)
+                total = np.logaddexp(total, own)
                 k -= 1
                 entering = False
                 continue
@@ -134,77 +148,91 @@ def _total(inst, ws, weighing):
     return total
 
 
+class Frontier(NamedTuple):
+    """Nodes that partition the domain: values their columns are fixed to, how many those are, and the log bound.
+
+    `size[0]` nodes are in use; `tree` holds their weights.
+    """
+
+    paths: NDArray[np.int16]
+    levels: Int64Array
+    logs: NDArray[np.float64]
+    size: Int64Array
+    tree: SumTree
+
+
 @njit(cache=True, nogil=True)
-def _attempts(inst, ws, weighing, cache, paths, levels, tree, size, uniforms, used, most, result):
+def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
     """Attempts until one succeeds, `most` are made, or too few uniforms or too little room are left for another.
 
-    `size[0]` is the number of frontier nodes. Returns (status, position in uniforms, attempts, nodes): 1 success with the
-    path in `result`, 0 none, 2 uniforms needed, 3 room needed, -1 a child heavier than its share.
+    Returns (status, attempts, nodes): ACCEPTED with the path in `result`, NONE, DRY (uniforms are needed), FULL (room is
+    needed) or GREW (a child is heavier than its share).
     """
     dim = len(inst.order)
-    needed = dim * (inst.values.shape[1] + 2) + 200
-    at, made, nodes = used, 0, 0
+    reserve = dim * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
+    made, nodes = 0, 0
     while made < most:
-        if at + needed > len(uniforms):
-            return 2, at, made, nodes
-        if size[0] + inst.values.size > len(levels):
-            return 3, at, made, nodes
+        if stream.used[0] + reserve > len(stream.uniforms):
+            return DRY, made, nodes
+        if frontier.size[0] + inst.values.size > len(frontier.levels):
+            return FULL, made, nodes
         made += 1
-        node, at = pick_leaf(tree, uniforms, at)
-        bound = tree[node + len(tree) // 2]
-        top = levels[node]
-        _go_to(inst, ws, weighing, cache, paths[node], top)
-        k = top
+        node = propose(stream, frontier.tree)
+        bound = frontier.logs[node]
+        k = top = frontier.levels[node]
+        _go_to(inst, ws, weighing, cache, frontier.paths[node], top)
         while True:
             own = weigh(inst, ws, weighing, k)
             nodes += 1
             if own > bound + ROUNDING * max(1.0, abs(bound)):
-                return -1, at, made, nodes
-            alive, at = succeeds(own - bound, uniforms, at)
-            if not alive:
-                _refine(inst, weighing, paths, levels, tree, size, node, top, k, own)
+                return GREW, made, nodes
+            if not coin(stream, min(0.0, own - bound)):
+                _refine(inst, weighing, frontier, node, top, k, own)
                 break
             if k >= inst.exact_from:
-                at = _complete(inst, ws, weighing, k, uniforms, at)
+                _complete(inst, ws, weighing, k, stream)
                 for j in range(dim):
                     result[j] = weighing.path[j]
-                return 1, at, made, nodes
-            x, at = choose(weighing.child_log[k, : inst.n_values[k]], uniforms, at)
+                return ACCEPTED, made, nodes
+            x = choose_log(stream, weighing.child_log[k], inst.n_values[k])
             bound = weighing.child_log[k, x]
             advance(inst, ws, weighing, k, x)
             k += 1
-    return 0, at, made, nodes
+    return NONE, made, nodes
 
 
 @njit(cache=True, nogil=True)
-def _refine(inst, weighing, paths, levels, tree, size, node, top, last, own):
+def _refine(inst, weighing, frontier, node, top, last, own):
     """Replace a frontier node by what a failed attempt has bounded: the end of its path, and all siblings on the way."""
     for k in range(top, last):
         for x in range(inst.n_values[k]):
             share = weighing.child_log[k, x]
             if x != weighing.path[k] and share > -np.inf:
-                new = size[0]
-                size[0] += 1
+                new = frontier.size[0]
+                frontier.size[0] += 1
                 for j in range(k):
-                    paths[new, j] = weighing.path[j]
-                paths[new, k] = x
-                levels[new] = k + 1
-                set_leaf(tree, new, share)
+                    frontier.paths[new, j] = weighing.path[j]
+                frontier.paths[new, k] = x
+                _put(frontier, new, k + 1, share)
     for j in range(top, last):
-        paths[node, j] = weighing.path[j]
-    levels[node] = last
-    set_leaf(tree, node, own)
+        frontier.paths[node, j] = weighing.path[j]
+    _put(frontier, node, last, own)
 
 
 @njit(cache=True, nogil=True)
-def _complete(inst, ws, weighing, k, uniforms, at):
+def _put(frontier, node, level, log_bound):
+    frontier.levels[node] = level
+    frontier.logs[node] = log_bound
+    set_weight(frontier.tree, node, log_bound)
+
+
+@njit(cache=True, nogil=True)
+def _complete(inst, ws, weighing, k, stream):
     """Draw the free columns of an exact node from their joint law, one after the other."""
     for j in range(k, len(inst.order)):
         if j > k:
             weigh(inst, ws, weighing, j)
-        x, at = choose(weighing.child_log[j, : inst.n_values[j]], uniforms, at)
-        advance(inst, ws, weighing, j, x)
-    return at
+        advance(inst, ws, weighing, j, choose_log(stream, weighing.child_log[j], inst.n_values[j]))
 
 
 def _loss_bound(inst: Instance, ws: Workspace) -> int:
@@ -236,13 +264,15 @@ class TreeSampler:
         self.reference = _loss_bound(inst, self._ws)
         self._weighing = new_weighing(inst, kappa, self.reference, log_prior)
         self._cache = _new_cache(inst, self._ws.cells.dtype)
-        self._uniforms, self._used = np.empty(0), 0
-        dim = len(inst.order)
-        self._paths = np.zeros((FIRST_ROOM, dim), dtype=np.int16)
-        self._levels = np.zeros(FIRST_ROOM, dtype=np.int64)
-        self._size = np.ones(1, dtype=np.int64)
-        self._tree = sum_tree(np.full(FIRST_ROOM, -np.inf))
-        set_leaf(self._tree, 0, weigh(inst, self._ws, self._weighing, 0))
+        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
+        root = float(weigh(inst, self._ws, self._weighing, 0))
+        self._frontier = Frontier(
+            paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int16),
+            levels=np.zeros(FIRST_ROOM, dtype=np.int64),
+            logs=np.full(FIRST_ROOM, root),
+            size=np.ones(1, dtype=np.int64),
+            tree=new_sum_tree(np.array([root]), FIRST_ROOM),
+        )
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""
@@ -264,34 +294,35 @@ class TreeSampler:
                 f"no sample was accepted within max_attempts={self._max_attempts:,}: nothing is released; raise it, or "
                 "use a smaller epsilon or a smaller domain"
             )
-        status, self._used, made, nodes = _attempts(
-            self.inst, self._ws, self._weighing, self._cache, self._paths, self._levels, self._tree, self._size,
-            self._uniforms, self._used, min(BLOCK, left), result,
-        )  # fmt: skip
+        status, made, nodes = _attempts(
+            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._stream, min(BLOCK, left), result
+        )
         self.work.attempts += made
         self.work.nodes += nodes
-        self.work.frontier = int(self._size[0])
-        self.work.log_frontier = float(self._tree[1])
+        self.work.frontier = int(self._frontier.size[0])
+        self.work.log_frontier = float(log_total(self._frontier.tree))
         if self._progress is not None:
             elapsed = time.monotonic() - self._start
             self._progress(SamplingProgress(self.work.attempts, self.work.frontier, elapsed))
-        if status == -1:
+        if status == GREW:
             raise PrivsolveError("a bound grew below its parent: the sample would be wrong, so nothing is released")
-        if status == 2:
-            self._uniforms, self._used = self._rng.uniform(UNIFORM_BLOCK + 64 * self.inst.values.size), 0
-        if status == 3:
-            self._grow()
-        return bool(status == 1)
+        if status == DRY:
+            uniforms = self._rng.uniform(UNIFORM_BLOCK + 64 * self.inst.values.size)
+            self._stream = Stream(uniforms, np.zeros(1, dtype=np.int64))
+        if status == FULL:
+            self._frontier = self._grown()
+        return bool(status == ACCEPTED)
 
-    def _grow(self) -> None:
-        """Twice the room for the frontier."""
-        room = len(self._levels)
-        if 2 * room > self._max_nodes:
+    def _grown(self) -> Frontier:
+        """The frontier with twice the room."""
+        old = self._frontier
+        room = 2 * len(old.levels)
+        if room > self._max_nodes:
             raise WorkLimitReached(
                 f"the sampler's frontier needs more than max_nodes={self._max_nodes:,} nodes: nothing is released; raise "
                 "it, or use a smaller epsilon or a smaller domain"
             )
-        self._paths = np.concatenate([self._paths, np.zeros_like(self._paths)])
-        self._levels = np.concatenate([self._levels, np.zeros_like(self._levels)])
-        logs = self._tree[len(self._tree) // 2 :]
-        self._tree = sum_tree(np.concatenate([logs, np.full(len(logs), -np.inf)]))
+        tree = new_sum_tree(np.empty(0), room)
+        copy_leaves(old.tree, tree)
+        paths, levels, logs = (np.concatenate([a, np.zeros_like(a)]) for a in (old.paths, old.levels, old.logs))
+        return Frontier(paths, levels, logs, old.size, tree)
