@@ -234,7 +234,7 @@ def test_sentences() -> None:
 
 
 def diagnostics(**values: Any) -> ps.Diagnostics:
-    return ps.Diagnostics(seconds=0.5, training_accuracy=0.75, mistakes=3, values=values)
+    return ps.Diagnostics(seconds=0.5, quality={"training_accuracy": 0.75, "mistakes": 3}, values=values)
 
 
 def test_diagnostics_say_first_that_they_are_not_private() -> None:

@@ -41,3 +41,35 @@ class ZeroOneLoss:
         if description["kind"] != cls.kind:
             raise ValueError(f"loss kind {description['kind']!r} is unknown: expected {cls.kind!r}")
         return cls(description["false_positive"], description["false_negative"])
+
+
+@dataclass(frozen=True)
+class LinearLoss:
+    """Linear costs of which no record can lose more than the public number `largest`."""
+
+    largest: int
+    kind: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", _check_integer(self.largest, "largest", 1, COST_LIMIT))
+
+    def to_dict(self) -> dict[str, int | str]:
+        """Public description, as written into a release."""
+        return {"kind": self.kind, "largest": self.largest}
+
+    @classmethod
+    def from_dict(cls, description: dict[str, Any]) -> LinearLoss:
+        """The inverse of `to_dict`."""
+        if set(description) != {"kind", "largest"}:
+            raise ValueError("a linear loss must have the fields kind and largest")
+        return cls(description["largest"])
+
+
+Loss = ZeroOneLoss | LinearLoss
+
+
+def loss_from_dict(description: dict[str, Any]) -> Loss:
+    """The inverse of a loss's `to_dict`."""
+    if isinstance(description, dict) and description.get("kind") == LinearLoss.kind:
+        return LinearLoss.from_dict(description)
+    return ZeroOneLoss.from_dict(description)

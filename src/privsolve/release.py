@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from privsolve._version import __version__
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.guarantee import Guarantee
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import Loss, loss_from_dict
 from privsolve.patterns import Int64Array, checked_names, checked_scales
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 
 FORMAT = "privsolve-release-1"
 FIELDS = frozenset({"format", "version", "weights", "features", "scales", "domain", "loss", "guarantee"})
@@ -32,15 +32,15 @@ class Release:
     features: tuple[str, ...]
     scales: tuple[int, ...]
     domain: Domain
-    loss: ZeroOneLoss
+    loss: Loss
     guarantee: Guarantee
     version: str = __version__
 
     @classmethod
-    def of(cls, problem: Problem, weights: Int64Array, guarantee: Guarantee) -> Release:
+    def of(cls, problem: BaseProblem, weights: Int64Array, guarantee: Guarantee) -> Release:
         """The release of `weights` for the problem's public schema."""
-        table, domain = problem.table, problem.domain
-        return cls(_weights(weights, domain), table.names, table.scales, domain, problem.loss, guarantee)
+        w = _weights(weights, problem.domain)
+        return cls(w, problem.names, problem.scales, problem.domain, problem.loss, guarantee)
 
     @classmethod
     def from_json(cls, text: str) -> Release:
@@ -66,7 +66,7 @@ class Release:
             checked_names(content["features"], domain.dim),
             checked_scales(content["scales"], domain.dim),
             domain,
-            ZeroOneLoss.from_dict(content["loss"]),
+            loss_from_dict(content["loss"]),
             Guarantee.from_dict(content["guarantee"]),
             content["version"],
         )
@@ -106,29 +106,23 @@ NOT_PRIVATE = "Curator only: these numbers depend on the data and are NOT covere
 class Diagnostics:
     """What the curator may look at and must not publish: all of it depends on the data without protection.
 
-    `values` holds what the mechanism reports of its work (objective, bound, nodes, ...); each entry can also be read
-    as an attribute.
+    `quality` says how good the weights are on the data (accuracy, mistakes, cost), `values` what the mechanism reports of
+    its work (objective, bound, nodes, ...); each entry can also be read as an attribute.
     """
 
     seconds: float
-    training_accuracy: float
-    mistakes: int
+    quality: dict[str, Any]
     values: dict[str, Any]
 
     def __getattr__(self, name: str) -> Any:
-        values = self.__dict__.get("values", {})
+        values = self.__dict__.get("values", {}) | self.__dict__.get("quality", {})
         if name in values:
             return values[name]
         raise AttributeError(f"diagnostics have no {name!r}; they hold {', '.join(sorted(values))}")
 
     def to_json(self) -> str:
         """JSON text that says at the top that it is not for publication."""
-        first = {
-            "warning": NOT_PRIVATE,
-            "seconds": self.seconds,
-            "training_accuracy": self.training_accuracy,
-            "mistakes": self.mistakes,
-        }
+        first = {"warning": NOT_PRIVATE, "seconds": self.seconds, **self.quality}
         content = first | self.values | first  # in this order, and no value takes the place of the warning
         return json.dumps(content, indent=2, default=str) + "\n"
 

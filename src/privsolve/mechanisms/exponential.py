@@ -14,12 +14,12 @@ from privsolve import calibration
 from privsolve.choice import Stream, log_total, new_sum_tree, propose
 from privsolve.domains import Domain, FiniteSet
 from privsolve.guarantee import Guarantee
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.noise import Randomness, as_randomness
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import Perturbation
 from privsolve.priors import Prior, UniformPrior, log_weights
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem, Problem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
 from privsolve.tree.instance import lay_out
@@ -53,7 +53,7 @@ class _Draws(Protocol):
 class _Enumeration:
     """All weights listed; one descent through a tree of sums per draw."""
 
-    def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness) -> None:
+    def __init__(self, problem: BaseProblem, kappa: float, prior: Prior, rng: Randomness) -> None:
         self._members = problem.domain.members()
         losses = problem.losses_of(self._members)
         self.reference = int(losses.min())
@@ -62,7 +62,9 @@ class _Enumeration:
         self._rng = rng
 
     def draw(self) -> Int64Array:
-        stream = Stream(self._rng.uniform(len(self._tree.mantissa).bit_length() + SPARE_UNIFORMS), np.zeros(1, dtype=np.int64))
+        stream = Stream(
+            self._rng.uniform(len(self._tree.mantissa).bit_length() + SPARE_UNIFORMS), np.zeros(1, dtype=np.int64)
+        )
         return np.array(self._members[propose(stream, self._tree)])
 
     def log_partition(self) -> float:
@@ -149,7 +151,7 @@ class ExponentialSampler:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: BaseProblem,
         epsilon: float,
         *,
         adjacency: str = "replace",
@@ -160,7 +162,7 @@ class ExponentialSampler:
         max_attempts: int = MAX_ATTEMPTS,
         progress: SamplingCallback | None = None,
     ) -> None:
-        if not isinstance(problem, Problem):
+        if not isinstance(problem, BaseProblem):
             raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
@@ -168,7 +170,7 @@ class ExponentialSampler:
             if limit < 1:
                 raise ValueError(f"{name} must be at least 1, got {limit}")
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
-        if kappa * problem.table.n * problem.loss.largest > LARGEST_LOGARITHM:
+        if kappa * problem.n * problem.loss.largest > LARGEST_LOGARITHM:
             raise ValueError(
                 f"epsilon={epsilon:g} is too large for exact sampling with this many records: use a smaller one"
             )
@@ -176,8 +178,8 @@ class ExponentialSampler:
         self.problem = problem
         self.prior = UniformPrior() if prior is None else prior
         self.draws_made = 0
-        columns = columns_of(problem)
-        chosen = method if method != "auto" else _best_method(problem.domain, columns)
+        columns = columns_of(problem) if isinstance(problem, Problem) else None
+        chosen = method if method != "auto" else _best_method(problem, columns)
         if chosen == "supports" and columns is None:
             raise ValueError("method='supports' needs a SparsePoints domain over 0/1 columns: use method='tree'")
         self.guarantee = Guarantee(
@@ -188,6 +190,8 @@ class ExponentialSampler:
         self._draws: _Draws
         if chosen == "enumeration":
             self._draws = _Enumeration(problem, kappa, self.prior, rng)
+        elif not isinstance(problem, Problem):
+            raise ValueError(f"method={chosen!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen == "supports":
             self._draws = _Supports(
                 problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts
@@ -222,13 +226,13 @@ class ExponentialSampler:
         return self._draws.statistics
 
 
-def _best_method(domain: Domain, columns: Columns | None) -> str:
-    if isinstance(domain, FiniteSet):
+def _best_method(problem: BaseProblem, columns: Columns | None) -> str:
+    if isinstance(problem.domain, FiniteSet) or not isinstance(problem, Problem):
         return "enumeration"
     return "tree" if columns is None else "supports"
 
 
-def inverse_temperature(epsilon: float, adjacency: str, loss: ZeroOneLoss) -> float:
+def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
     calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
@@ -243,7 +247,7 @@ def exponential_utility_bound(
     weights: NDArray[np.int64] | None = None,
     adjacency: str = "replace",
     prior: Prior | None = None,
-    loss: ZeroOneLoss | None = None,
+    loss: Loss | None = None,
     beta: float = 0.05,
 ) -> float:
     """With probability `1 - beta` the release costs at most this much more than `weights` does (theory, section 4).
@@ -260,7 +264,7 @@ def exponential_utility_bound(
 
 
 def exponential(
-    problem: Problem,
+    problem: BaseProblem,
     epsilon: float,
     *,
     adjacency: str = "replace",
@@ -286,11 +290,5 @@ def exponential(
         weights = sampler.draw()[0]
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
-    mistakes = problem.table.mistakes(weights)
-    diagnostics = Diagnostics(
-        seconds=time.perf_counter() - start,
-        training_accuracy=1.0 - mistakes / problem.table.n,
-        mistakes=mistakes,
-        values=sampler.statistics,
-    )
+    diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
     return Run(Release.of(problem, weights, sampler.guarantee), diagnostics)

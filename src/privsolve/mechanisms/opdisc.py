@@ -13,7 +13,7 @@ from scipy.special import chdtri, gammainccinv
 from privsolve import calibration, noise
 from privsolve.domains import Domain, FiniteSet
 from privsolve.errors import PrivacyWarning
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
     NEGLIGIBLE,
     NoiseLaw,
@@ -26,7 +26,7 @@ from privsolve.mechanisms.running import (
 from privsolve.noise import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
 from privsolve.perturbation import Perturbation
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 from privsolve.release import Run
 from privsolve.tree.minimise import ProgressCallback
 
@@ -64,7 +64,7 @@ def sphere_noise(
     delta: float | None = None,
     adjacency: str = "replace",
     law: str = "gamma",
-    loss: ZeroOneLoss | None = None,
+    loss: Loss | None = None,
     solver_tolerance: float = 0.0,
 ) -> SphereNoise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
@@ -114,7 +114,7 @@ def _published_sigma(domain: Domain, epsilon: float, delta: float, adjacency: st
 
 
 def opdisc(
-    problem: Problem,
+    problem: BaseProblem,
     epsilon: float,
     *,
     delta: float | None = None,
@@ -128,7 +128,7 @@ def opdisc(
     """Choose weights privately by minimising the loss minus `<η, π(w)>` with a certified oracle.
 
     Args:
-        problem: table, domain and loss.
+        problem: a `Problem` (table, domain and loss), or a `LinearProblem`.
         epsilon: privacy budget of this release.
         delta: for Gaussian noise; `1 / n²` if left out under `adjacency="replace"`, where n is public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -151,7 +151,7 @@ def opdisc(
     check_penalty(penalty)
     check_oracle(the_oracle, problem, penalty)
     if noise != "gamma" and delta is None and adjacency == "replace":
-        delta = problem.table.n**-2.0
+        delta = problem.n**-2.0
     law = sphere_noise(
         problem.domain, epsilon, delta=delta, adjacency=adjacency, law=noise, loss=problem.loss,
         solver_tolerance=oracle_tolerance(the_oracle),

@@ -14,7 +14,7 @@ from scipy.special import chdtri, gammainccinv
 from privsolve import calibration, noise
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyWarning
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
     NEGLIGIBLE,
     NoiseLaw,
@@ -28,7 +28,7 @@ from privsolve.noise import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.perturbation import Perturbation
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 from privsolve.release import Run
 from privsolve.separators import Indicator, Indicators, Thresholds
 from privsolve.tree.minimise import ProgressCallback
@@ -79,7 +79,7 @@ def separator_noise(
     delta: float | None = None,
     adjacency: str = "replace",
     law: str = "linf-gamma",
-    loss: ZeroOneLoss | None = None,
+    loss: Loss | None = None,
     solver_tolerance: float = 0.0,
 ) -> SeparatorNoise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
@@ -120,7 +120,7 @@ def _published_sigma(m: int, epsilon: float, delta: float, adjacency: str, delta
 
 
 def rspm(
-    problem: Problem,
+    problem: BaseProblem,
     epsilon: float,
     *,
     noise: str = "linf-gamma",
@@ -158,7 +158,7 @@ def rspm(
         raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
     separators = Thresholds(problem.domain) if indicators is None else Indicators(problem.domain, indicators)
     if noise not in PURE_LAWS and delta is None and adjacency == "replace":
-        delta = problem.table.n**-2.0
+        delta = problem.n**-2.0
     law = separator_noise(
         problem.domain, epsilon, count=separators.count, delta=delta, adjacency=adjacency, law=noise,
         loss=problem.loss, solver_tolerance=oracle_tolerance(the_oracle),

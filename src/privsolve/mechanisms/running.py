@@ -18,7 +18,7 @@ from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
 from privsolve.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.tree.minimise import ProgressCallback
 
@@ -55,9 +55,9 @@ def resolve_oracle(oracle: str | Oracle) -> Oracle:
     return oracle
 
 
-def check_oracle(oracle: Oracle, problem: Problem, penalty: Perturbation | None) -> None:
+def check_oracle(oracle: Oracle, problem: BaseProblem, penalty: Perturbation | None) -> None:
     """Everything that can be refused before noise is drawn."""
-    if not isinstance(problem, Problem):
+    if not isinstance(problem, BaseProblem):
         raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
     if penalty is not None and penalty.domain != problem.domain:
         raise ValueError("penalty is a perturbation of another domain than the problem's")
@@ -68,7 +68,7 @@ def check_oracle(oracle: Oracle, problem: Problem, penalty: Perturbation | None)
 
 def solve(
     oracle: Oracle,
-    problem: Problem,
+    problem: BaseProblem,
     perturbation: AnyPerturbation,
     progress: ProgressCallback | None,
 ) -> tuple[Solution, Diagnostics]:
@@ -81,11 +81,9 @@ def solve(
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
     solution = verified(answer, problem, perturbation, oracle)
-    mistakes = problem.table.mistakes(solution.weights)
     return solution, Diagnostics(
         seconds=time.perf_counter() - start,
-        training_accuracy=1.0 - mistakes / problem.table.n,
-        mistakes=mistakes,
+        quality=problem.quality(solution.weights),
         values={
             **solution.work,
             "oracle": oracle_name(oracle),
@@ -116,7 +114,7 @@ def check_range(longest: float, epsilon: float) -> None:
 
 
 def perturbed_run(
-    problem: Problem,
+    problem: BaseProblem,
     oracle: Oracle,
     law: NoiseLaw,
     rng: Randomness,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from privsolve.errors import OracleNotCertified
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import UNIT, AnyPerturbation, Perturbation
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Oracle(Protocol):
     before the solve and hold for every answer.
     """
 
-    def minimise(self, problem: Problem, perturbation: Perturbation) -> Any:
+    def minimise(self, problem: Any, perturbation: Perturbation) -> Any:
         """A member of the domain whose perturbed loss is within the tolerance of the smallest."""
         ...
 
@@ -71,7 +71,7 @@ def oracle_tolerance(oracle: Oracle) -> float:
     return tolerance
 
 
-def verified(answer: Any, problem: Problem, perturbation: AnyPerturbation, oracle: Oracle) -> Solution:
+def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: Oracle) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
     name = oracle_name(oracle)
     weights = _member(answer, problem, name)
@@ -92,7 +92,7 @@ def verified(answer: Any, problem: Problem, perturbation: AnyPerturbation, oracl
     return solution
 
 
-def _member(answer: Any, problem: Problem, name: str) -> Int64Array:
+def _member(answer: Any, problem: BaseProblem, name: str) -> Int64Array:
     weights = np.asarray(getattr(answer, "weights", None))
     if weights.dtype.kind not in "iu" or not problem.domain.contains(weights):
         raise OracleNotCertified(
@@ -112,7 +112,7 @@ def _lower_bound(answer: Any, name: str) -> int:
 
 
 def solution_of(
-    problem: Problem, perturbation: AnyPerturbation, weights: ArrayLike, lower: int, **work: Any
+    problem: BaseProblem, perturbation: AnyPerturbation, weights: ArrayLike, lower: int, **work: Any
 ) -> Solution:
     """A solution with its objective recomputed from the table."""
     w = np.asarray(weights, dtype=np.int64)

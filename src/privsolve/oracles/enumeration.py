@@ -8,7 +8,7 @@ import numpy as np
 
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.perturbation import UNIT, AnyPerturbation
-from privsolve.problem import Problem
+from privsolve.problem import BaseProblem
 from privsolve.tree.minimise import ProgressCallback
 
 
@@ -18,12 +18,12 @@ class EnumerationOracle:
     name: ClassVar[str] = "enumeration"
     tolerance: ClassVar[float] = 0.0
 
-    def check(self, problem: Problem) -> None:
+    def check(self, problem: BaseProblem) -> None:
         """Raise `ValueError` before any noise is drawn if the domain cannot be listed."""
         problem.domain.check_listable()
 
     def minimise(
-        self, problem: Problem, perturbation: AnyPerturbation, progress: ProgressCallback | None = None
+        self, problem: BaseProblem, perturbation: AnyPerturbation, progress: ProgressCallback | None = None
     ) -> Solution:
         """The first minimiser in lexicographic order."""
         problem.check_perturbation(perturbation)

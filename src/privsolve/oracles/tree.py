@@ -43,6 +43,8 @@ class TreeOracle:
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if the tree cannot hold the problem."""
+        if not isinstance(problem, Problem):
+            raise ValueError("the tree oracle solves classification problems: pass the oracle of your domain")
         if not isinstance(problem.domain, FiniteSet):
             lay_out(problem, Perturbation.zero(problem.domain))
 
