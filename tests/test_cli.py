@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -75,3 +77,19 @@ def test_a_wrong_epsilon_publishes_nothing(mechanism: str, epsilon: str) -> None
     refused = runner.invoke(cli.app, ["demo", "--mechanism", mechanism, "--epsilon", epsilon])
     assert refused.exit_code != 0
     assert "Published weights" not in refused.output
+
+
+def test_solvers_are_listed_with_what_is_missing() -> None:
+    shown = runner.invoke(cli.app, ["solvers"])
+    assert shown.exit_code == 0
+    assert "built in" in shown.output
+    rows = {row["name"]: row for row in json.loads(runner.invoke(cli.app, ["solvers", "--json"]).output)}
+    assert set(rows) == {"tree", "enumeration", "highs", "cpsat", "scip", "gurobi"}
+    assert all(set(row) == {"name", "status", "licence", "arithmetic", "note"} for row in rows.values())
+
+
+def test_errors_are_one_line_that_says_what_to_do() -> None:
+    refused = runner.invoke(cli.app, ["demo", "--epsilon", "-1"])
+    assert refused.exit_code == 2
+    last = refused.output.strip().splitlines()[-1]
+    assert last == "error: epsilon must be finite and positive, got -1.0; choose for example epsilon=1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -77,6 +78,24 @@ def _demo(epsilon: float, mechanism: Mechanism, seed: int | None) -> None:
         with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as counter:
             run = ps.exponential(problem, epsilon=epsilon, prior=ps.SparsePrior(), random_state=seed, progress=counter)
     show_run(run)
+
+
+@app.command()
+def solvers(
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Which oracles there are, which solvers are installed, and what their guarantees rest on."""
+    fields = ("name", "status", "licence", "arithmetic", "note")
+    rows = [{name: getattr(entry, name) for name in fields} for entry in ps.oracles.SOLVERS]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table(title="Oracles")
+    for name in fields:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(escape(str(row[name])) for name in fields))
+    console.print(table)
 
 
 def show_run(run: Run) -> None:

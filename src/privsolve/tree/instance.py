@@ -188,8 +188,9 @@ def _branching_order(
 
 def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns: list[int]) -> list[int]:
     """Columns of which no row has two, found greedily from each column and scored by the branching they save."""
-    together = present.astype(np.float64).T @ present
-    count = present.astype(np.float64).T @ records
+    indicator = present.astype(np.float64)  # floats multiply fast, and counts of records are exact in them
+    together = indicator.T @ indicator
+    count = indicator.T @ records
     by_count = sorted(columns, key=lambda j: (-float(count[j]), j))
     best: list[int] = []
     for seed in columns:

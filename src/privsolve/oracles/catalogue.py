@@ -1,0 +1,135 @@
+"""Which oracles there are, which solvers are installed and what they can do, without importing any native code."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+from privsolve.domains import DOMAINS
+from privsolve.errors import PrivsolveError
+
+ALL_DOMAINS = tuple(DOMAINS)
+
+
+class SolverUnavailable(PrivsolveError, ImportError):
+    """A solver is not installed, or cannot be loaded into this process; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """What is known about an oracle without loading it. `module` is None for privsolve's own."""
+
+    name: str
+    licence: str
+    arithmetic: str
+    note: str
+    module: str | None = None
+    distribution: str | None = None
+    domains: tuple[str, ...] = ALL_DOMAINS
+
+    @property
+    def extra(self) -> str | None:
+        """The optional dependency that installs it."""
+        return None if self.module is None else self.name
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package can be found; nothing is imported."""
+        return self.module is None or importlib.util.find_spec(self.module.split(".")[0]) is not None
+
+    @property
+    def version(self) -> str | None:
+        """Version of the installed package, or None."""
+        if self.distribution is None or not self.installed:
+            return None
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    @property
+    def status(self) -> str:
+        """Built in, the installed version, or how to install it."""
+        if self.module is None:
+            return "built in"
+        if not self.installed:
+            return f"missing: pip install 'privsolve[{self.extra}]'"
+        return self.version or "installed"
+
+
+EXACT = "integers, exact"
+TRUSTED = "floating point, trusts the solver's bound"
+TRUSTED_INTEGERS = "integers, trusts the solver's bound"
+GUROBI_NOTE = "its built-in licence allows 2,000 columns and 2,000 rows"
+
+SOLVERS = (
+    Solver("tree", "MIT", EXACT, "the default: certified by privsolve itself"),
+    Solver("enumeration", "MIT", EXACT, "domains of at most 5,000,000 members"),
+    Solver("highs", "MIT", TRUSTED, "the default for integer programs", "highspy", "highspy"),
+    Solver("cpsat", "Apache-2.0", TRUSTED_INTEGERS, "tolerance 0", "ortools.sat.python.cp_model", "ortools"),
+    Solver("scip", "Apache-2.0", TRUSTED, "one thread", "pyscipopt", "PySCIPOpt"),
+    Solver("gurobi", "commercial", TRUSTED, GUROBI_NOTE, "gurobipy", "gurobipy"),
+)
+
+
+def solver(name: str) -> Solver:
+    """The entry of that name."""
+    for entry in SOLVERS:
+        if entry.name == name:
+            return entry
+    raise ValueError(f"oracle {name!r} is unknown: choose one of {', '.join(s.name for s in SOLVERS)}")
+
+
+def require(name: str) -> ModuleType:
+    """Import the solver's module, or raise `SolverUnavailable` with what to do about it."""
+    entry = solver(name)
+    if entry.module is None:
+        raise ValueError(f"oracle {name!r} is part of privsolve: there is nothing to import")
+    if not entry.installed:
+        raise SolverUnavailable(
+            f"oracle {name!r} needs the package {entry.distribution}, which is not installed: "
+            f"pip install 'privsolve[{entry.extra}]', or use oracle='tree'"
+        )
+    _refuse_two_copies_of_highs(entry)
+    try:
+        return importlib.import_module(entry.module)
+    except ImportError as error:
+        raise SolverUnavailable(
+            f"{entry.distribution} {entry.version} is installed but cannot be loaded here ({error}): "
+            "reinstall it, or use oracle='tree'"
+        ) from error
+
+
+def _refuse_two_copies_of_highs(entry: Solver) -> None:
+    """highspy from 1.15 on and ortools each bring a `libhighs.so.1`, of different versions.
+
+    A process loads one library of a name, so whichever comes second would run on the other's code: it fails on a
+    missing symbol, or worse, does not. highspy up to 1.14 has its copy linked in and shares the process with anything.
+    """
+    others = {"highs": "ortools", "cpsat": "highspy"}
+    other = others.get(entry.name)
+    if other is None or not _loaded(other):
+        return
+    version = solver("highs").version or "0"
+    if _release(version) >= (1, 15):
+        raise SolverUnavailable(
+            f"{entry.distribution} cannot be loaded beside {other} in one process: highspy {version} and ortools bring "
+            "different libraries of one name. Install 'highspy<1.15', or use one process for each of the two"
+        )
+
+
+def _loaded(package: str) -> bool:
+    """Whether native code of the package may be in this process: any module inside it counts."""
+    return any(name.startswith(f"{package}.") for name in list(sys.modules))
+
+
+def _release(version: str) -> tuple[int, ...]:
+    numbers = []
+    for part in version.split(".")[:2]:
+        digits = "".join(c for c in part if c.isdigit())
+        numbers.append(int(digits) if digits else 0)
+    return tuple(numbers)
