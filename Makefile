@@ -27,6 +27,8 @@ lint: $(STAMP)
 
 bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/opdisc.py
+	$(BIN)/python benchmarks/exponential.py
+	$(BIN)/python benchmarks/scorecards.py
 
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
