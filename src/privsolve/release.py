@@ -45,22 +45,13 @@ class Release:
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
-        try:
-            content = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"not a release file: it is not JSON ({error})") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
-        if wrong := FIELDS ^ set(content):
-            raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
+        content = release_fields(text, FORMAT, FIELDS)
         domain = domain_from_dict(content["domain"])
         weights = _weights(content["weights"], domain)
         if not isinstance(content["features"], list) or not all(isinstance(name, str) for name in content["features"]):
             raise ValueError("the release file's features must be a list of names")
         if not isinstance(content["scales"], list):
             raise ValueError("the release file's scales must be a list of integers")
-        if not isinstance(content["version"], str):
-            raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
         return cls(
             weights,
             checked_names(content["features"], domain.dim),
@@ -84,6 +75,21 @@ class Release:
             "guarantee": self.guarantee.to_dict(),
         }
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def release_fields(text: str, file_format: str, fields: frozenset[str]) -> dict[str, Any]:
+    """The fields of a release file of the given format, or what is wrong with it."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"not a release file: it is not JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != file_format:
+        raise ValueError(f"not a release file: expected a JSON object with format {file_format!r}")
+    if wrong := fields ^ set(content):
+        raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
+    if not isinstance(content["version"], str):
+        raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
+    return content
 
 
 def _weights(weights: ArrayLike, domain: Domain) -> Int64Array:

@@ -17,6 +17,7 @@ from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
     NEGLIGIBLE,
     NoiseLaw,
+    check_budget,
     check_oracle,
     check_penalty,
     check_range,
@@ -31,6 +32,7 @@ from privsolve.release import Run
 from privsolve.tree.minimise import ProgressCallback
 
 NOISE_LAWS = ("gamma", "gaussian", "gaussian-published")
+PURE_LAWS = ("gamma",)
 
 
 @dataclass(frozen=True)
@@ -68,19 +70,12 @@ def sphere_noise(
     solver_tolerance: float = 0.0,
 ) -> SphereNoise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    calibration.check_epsilon(epsilon)
-    if delta is not None:
-        calibration.check_delta(delta)
+    check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
     epsilon, delta = float(epsilon), None if delta is None else float(delta)
     largest = (loss or ZeroOneLoss()).largest
     delta_range = calibration.range_sensitivity(adjacency) * largest
-    if law not in NOISE_LAWS:
-        raise ValueError(f"noise must be one of {', '.join(NOISE_LAWS)}, got {law!r}")
     if isinstance(domain, FiniteSet) and domain.size < 2:
         raise ValueError("the domain has a single member: there is nothing to choose, and no noise to calibrate")
-    if (law == "gamma") == (delta is not None):
-        need = "is pure epsilon-DP: leave delta=None" if law == "gamma" else "needs delta, for instance 1e-6"
-        raise ValueError(f"noise={law!r} {need}")
     spread = calibration.effective_range(delta_range, calibration.rounding_error(domain.dim), solver_tolerance)
     shift = calibration.sphere_shift(spread, domain.radius_sq_bound, domain.separation_sq)
     k = domain.lift_dim

@@ -20,7 +20,7 @@ from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness, as_randomness, discrete_laplace
 from privsolve.objectives import Box, as_box
 from privsolve.oracles.continuous import BoxOracle
-from privsolve.release import NOT_PRIVATE
+from privsolve.release import NOT_PRIVATE, release_fields
 from privsolve.stability import SamplingPlan, check_count, check_error, check_positive, plan_opsamp
 
 __all__ = [
@@ -86,20 +86,11 @@ class BoxRelease:
     @classmethod
     def from_json(cls, text: str) -> BoxRelease:
         """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
-        try:
-            content = json.loads(text)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"not a release file: it is not JSON ({error})") from None
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
-        if wrong := FIELDS ^ set(content):
-            raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
+        content = release_fields(text, FORMAT, FIELDS)
         if not isinstance(content["steps"], list) or not all(type(k) is int for k in content["steps"]):
             raise ValueError("the release file's steps must be a list of whole numbers")
         if not isinstance(content["setting"], dict):
             raise ValueError("the release file's setting must be an object")
-        if not isinstance(content["version"], str):
-            raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
         for name in ("low", "high"):
             if not isinstance(content[name], list) or not all(type(x) in (int, float) for x in content[name]):
                 raise ValueError(f"the release file's {name} must be a list of numbers")

@@ -18,6 +18,7 @@ from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
     NEGLIGIBLE,
     NoiseLaw,
+    check_budget,
     check_oracle,
     check_penalty,
     check_range,
@@ -83,14 +84,7 @@ def separator_noise(
     solver_tolerance: float = 0.0,
 ) -> SeparatorNoise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
-    calibration.check_epsilon(epsilon)
-    if delta is not None:
-        calibration.check_delta(delta)
-    if law not in NOISE_LAWS:
-        raise ValueError(f"noise must be one of {', '.join(NOISE_LAWS)}, got {law!r}")
-    if (law in PURE_LAWS) == (delta is not None):
-        need = "is pure epsilon-DP: leave delta=None" if law in PURE_LAWS else "needs delta, for instance 1e-6"
-        raise ValueError(f"noise={law!r} {need}")
+    check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
     m = Thresholds(domain).count if count is None else count
     delta_range = calibration.range_sensitivity(adjacency) * (loss or ZeroOneLoss()).largest
     spread = calibration.effective_range(delta_range, calibration.rounding_error(domain.dim), solver_tolerance)

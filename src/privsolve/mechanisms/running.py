@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve import oracles
+from privsolve import calibration, oracles
 from privsolve.errors import IntegerRangeError, OracleNotCertified
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness
@@ -102,6 +102,18 @@ def check_penalty(penalty: Perturbation | None) -> None:
         raise ValueError(f"penalty must be a Perturbation of the problem's domain, got {type(penalty).__name__}")
     if penalty.largest >= OBJECTIVE_LIMIT // 4:
         raise IntegerRangeError("penalty leaves the exact integer range: use smaller prices")
+
+
+def check_budget(epsilon: float, delta: float | None, law: str, laws: Sequence[str], pure: Sequence[str]) -> None:
+    """Raise unless epsilon, delta and the noise law fit together: pure laws take no delta, the others need one."""
+    calibration.check_epsilon(epsilon)
+    if law not in laws:
+        raise ValueError(f"noise must be one of {', '.join(laws)}, got {law!r}")
+    if delta is not None:
+        calibration.check_delta(delta)
+    if (law in pure) == (delta is not None):
+        need = "is pure epsilon-DP: leave delta=None" if law in pure else "needs delta, for instance 1e-6"
+        raise ValueError(f"noise={law!r} {need}")
 
 
 def check_range(longest: float, epsilon: float) -> None:
