@@ -209,3 +209,12 @@ def test_accuracy_on_the_papers_problem(epsilon: float, prior: Prior | None, acc
     draws = ExponentialSampler(problem, epsilon, prior=prior, random_state=0).draw(15)
     mean = np.mean([table.accuracy(w) for w in draws])
     assert abs(mean - accuracy) < 4 * deviation * math.sqrt(1 / 15 + 1 / 20)
+
+
+def test_columns_with_more_values_than_a_short_integer() -> None:
+    """An intercept of 80,001 values: indices into it do not wrap around."""
+    table = ps.PatternTable([[2, 1], [0, 1]], [1, 0], [0, 1])
+    problem = ps.Problem(table, ps.SparsePoints(2, 1, 1, intercept=40_000))
+    draws = ExponentialSampler(problem, 1.0, random_state=0).draw(5)
+    assert all(problem.domain.contains(w) for w in draws)
+    assert np.abs(draws[:, 1]).max() > 2**12

@@ -139,7 +139,7 @@ class ExponentialSampler:
         prior: a public separable prior such as `SparsePrior()`; uniform over the domain by default.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
         method: `"auto"` picks by domain; `"tree"`, `"supports"` (scorecards over 0/1 columns) or `"enumeration"` insist.
-        max_nodes: the frontier may hold this many nodes, about `2·dim + 24` bytes each; beyond it nothing is released.
+        max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
         progress: called now and then with the state of the sampler, which is the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
 

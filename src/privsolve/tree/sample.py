@@ -154,7 +154,7 @@ class Frontier(NamedTuple):
     `size[0]` nodes are in use; `tree` holds their weights.
     """
 
-    paths: NDArray[np.int16]
+    paths: NDArray[np.int32]
     levels: Int64Array
     logs: NDArray[np.float64]
     size: Int64Array
@@ -267,7 +267,7 @@ class TreeSampler:
         self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
         root = float(weigh(inst, self._ws, self._weighing, 0))
         self._frontier = Frontier(
-            paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int16),
+            paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int32),
             levels=np.zeros(FIRST_ROOM, dtype=np.int64),
             logs=np.full(FIRST_ROOM, root),
             size=np.ones(1, dtype=np.int64),
