@@ -100,6 +100,11 @@ def test_sensitivity_is_the_spread_of_a_record() -> None:
         (lambda: ps.LinearProblem([[1, 1, 1]], Subsets(2, 1), 1), "2 columns"),
         (lambda: ps.LinearProblem([[1, 1]], Subsets(2, 1), 0), "largest must be"),
         (lambda: ps.LinearProblem([[2**61, 2**61]], Subsets(2, 1), 1), "exact integer range"),
+        (
+            lambda: ps.LinearProblem([[2**62, 2**62, 0], [-(2**62), -(2**62), 0]], Subsets(3, 2), 1),
+            "exact integer range",
+        ),
+        (lambda: SpanningTrees(2, [(0.0, 1.0)]), "edges must be pairs"),
         (lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0), "tree oracle solves classification"),
         (
             lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0, oracle=AssignmentOracle()),

@@ -218,3 +218,57 @@ def test_columns_with_more_values_than_a_short_integer() -> None:
     draws = ExponentialSampler(problem, 1.0, random_state=0).draw(5)
     assert all(problem.domain.contains(w) for w in draws)
     assert np.abs(draws[:, 1]).max() > 2**12
+
+
+def test_the_guarantee_does_not_tell_neighbours_apart() -> None:
+    """Which sampler is used may depend on the records, so it must not be in the release."""
+    domain = ps.SparsePoints(3, 2, 2)
+    tables = [
+        ps.PatternTable.from_records([[0, 1, 0], [1, 0, 1], last], [True, False, True])
+        for last in ([1, 1, 0], [1, 2, 0])
+    ]
+    runs = [ps.exponential(ps.Problem(t, domain), 1.0, random_state=0) for t in tables]
+    assert [run.diagnostics.method for run in runs] == ["supports", "tree"]
+    assert runs[0].release.guarantee == runs[1].release.guarantee
+
+
+@pytest.mark.parametrize("positives", [2496, 2497])
+def test_tiny_probabilities_of_exact_nodes_are_exact(positives: int) -> None:
+    """Shares below an exact node are drawn from without rejection: none of them may be an upper bound only."""
+    table = ps.PatternTable([[1, 0], [0, 1]], [positives, 3000], [1400, 0])
+    problem = ps.Problem(table, ps.IntegerBall(2, 1))
+    sampler = ExponentialSampler(problem, 1.0, method="tree", random_state=0)
+    inner = sampler._draws._sampler  # type: ignore[attr-defined]
+    assert inner.inst.exact_from == 0
+    members = problem.domain.members()
+    logs = -inverse_temperature(1.0, "replace", problem.loss) * problem.losses_of(members)
+    first = int(inner.inst.order[0])
+    for x, share in enumerate(inner._weighing.child_log[0, :3]):
+        below = members[:, first] == inner.inst.values[0, x]
+        expected = np.logaddexp.reduce(logs[below]) - np.logaddexp.reduce(logs)
+        total = np.logaddexp.reduce(inner._weighing.child_log[0, :3])
+        assert share - total == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.02])
+def test_billions_of_records_cancel_in_integers(epsilon: float) -> None:
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.integers(0, 2, size=(60, 5)), rng.integers(-50, 50, size=(60, 2))], axis=1)
+    table = ps.PatternTable(rows, *rng.integers(0, 30_000_000, size=(2, 60)))
+    problem = ps.Problem(table, ps.IntegerBall(7, 3))
+    best = problem.losses_of(problem.domain.members()).min()
+    draws = ExponentialSampler(problem, epsilon, random_state=0).draw(20)
+    assert (problem.losses_of(draws) - best <= ps.exponential_utility_bound(problem.domain, epsilon, beta=1e-4)).all()
+
+
+def test_priors_are_checked() -> None:
+    problem = random_problem(np.random.default_rng(2), "ternary-cube", 2)
+
+    class Broken(ps.UniformPrior):
+        def log_tables(self, domain):  # type: ignore[no-untyped-def]
+            return [np.array([0.0, -np.inf, 0.0])] * domain.dim
+
+    with pytest.raises(ValueError, match="finite log weight"):
+        ps.exponential(problem, 1.0, prior=Broken())
+    with pytest.raises(ValueError, match="member of the domain"):
+        ps.exponential_utility_bound(problem.domain, 1.0, weights=np.array([5, 5]), prior=ps.SparsePrior())

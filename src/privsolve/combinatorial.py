@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from privsolve.domains import DOMAINS, Budget, Domain, _check_integer
-from privsolve.errors import IntegerRangeError
+from privsolve.errors import OracleNotCertified
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import UNIT, Perturbation
@@ -174,7 +175,7 @@ class SpanningTrees(_ZeroOne):
     def __init__(self, nodes: int, edges: Sequence[Sequence[int]]) -> None:
         count = _check_integer(nodes, "nodes", 2, 10_000)
         try:
-            pairs = tuple((int(a), int(b)) for a, b in edges)
+            pairs = tuple((operator.index(a), operator.index(b)) for a, b in edges)
         except (TypeError, ValueError):
             raise ValueError("edges must be pairs of node numbers") from None
         if any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in pairs) or len(set(pairs)) < len(pairs):
@@ -307,7 +308,9 @@ class AssignmentOracle(_ExactOracle):
     def best(self, domain: Permutations, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the assigned pairs."""
         if int(np.abs(costs).max()) * 4 * domain.k >= EXACT_IN_FLOATS:
-            raise IntegerRangeError("costs plus noise leave the integers that doubles hold exactly: use smaller costs")
+            raise OracleNotCertified(
+                "costs plus noise leave the integers that doubles hold exactly: retry with another oracle"
+            )
         rows, columns = linear_sum_assignment(costs.reshape(domain.k, domain.k).astype(np.float64))
         return np.asarray(rows * domain.k + columns)
 

@@ -45,7 +45,7 @@ class ZeroOneLoss:
 
 @dataclass(frozen=True)
 class LinearLoss:
-    """Linear costs of which no record can lose more than the public number `largest`."""
+    """Linear costs; over the domain no record's loss varies by more than the public number `largest`."""
 
     largest: int
     kind: ClassVar[str] = "linear"

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.domains import Domain, FiniteSet, SparsePoints
 
+LARGEST_SPREAD = 150.0
+
 
 class Prior(Protocol):
     """A separable prior: a log weight for every value of every coordinate, up to one constant per coordinate."""
@@ -104,3 +106,15 @@ def _log_weights(domain: Domain, tables: list[NDArray[np.float64]], members: NDA
 def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log prior weight of each row of `members`, up to one constant."""
     return _log_weights(domain, prior.log_tables(domain), members)
+
+
+def check_prior(prior: Prior, domain: Domain) -> None:
+    """Raise unless the prior has a finite log weight for every value of every coordinate."""
+    tables = prior.log_tables(domain)
+    sizes = [len(domain.values(j)) for j in range(domain.dim)]
+    if [np.shape(t) for t in tables] != [(n,) for n in sizes] or not all(np.isfinite(t).all() for t in tables):
+        raise ValueError("prior must give a finite log weight for every value of every coordinate of the domain")
+    if max(float(np.ptp(t)) for t in tables) > LARGEST_SPREAD:
+        raise ValueError(
+            f"prior must not favour one value of a coordinate over another by more than e^{LARGEST_SPREAD:g}"
+        )

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from privsolve.domains import Domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, ZeroOneLoss
-from privsolve.patterns import Int64Array, PatternTable, check_score_range, checked_names
+from privsolve.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
 from privsolve.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 
@@ -156,6 +156,8 @@ class LinearProblem(BaseProblem):
         if array.dtype.kind not in "iu":
             raise ValueError(f"costs must be integers, got dtype {array.dtype}: round them by a public rule first")
         loss = LinearLoss(largest)
+        if max(abs(int(array.min())), abs(int(array.max()))) * array.size >= SCORE_LIMIT:
+            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
         spread = _largest_linear(array, domain) + _largest_linear(-array.astype(np.int64), domain)
         if int(spread.max()) > loss.largest:
             raise ValueError(

@@ -18,7 +18,7 @@ from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.noise import Randomness, as_randomness
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import Perturbation
-from privsolve.priors import Prior, UniformPrior, log_weights
+from privsolve.priors import Prior, UniformPrior, check_prior, log_weights
 from privsolve.problem import BaseProblem, Problem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
@@ -26,10 +26,13 @@ from privsolve.tree.instance import lay_out
 from privsolve.tree.sample import SamplingCallback, TreeSampler
 
 RELATIVE_ERROR = 2.5e-7
-"""Bound on the relative error of any output's probability: a logarithm of up to 1e8 is rounded by 1e-8 at each of some
-twenty levels, and far less for outputs that are ever seen. Four times this is taken off epsilon (theory, section 4)."""
+"""Bound on the relative error of any output's probability: at each of `dim` levels a logarithm of up to κ·n is rounded a
+few times. Losses cancel in integers, so it is far less for outputs that are ever seen. Four times this is taken off
+epsilon (theory, section 4)."""
 
-LARGEST_LOGARITHM = 1e8
+LARGEST_LOGARITHM = 1e9
+"""κ·n·dim stays below this, so that rounding stays below RELATIVE_ERROR."""
+
 SMALLEST_EPSILON = 1e-5
 MAX_NODES = 1 << 24
 MAX_ATTEMPTS = 100_000_000
@@ -140,7 +143,7 @@ class ExponentialSampler:
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
         method: `"auto"` picks by domain; `"tree"`, `"supports"` (scorecards over 0/1 columns) or `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
-        progress: called now and then with the state of the sampler, which is the curator's, not private.
+        progress: called now and then by the tree method with the state of the sampler, the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
 
     Guarantee:
@@ -170,13 +173,14 @@ class ExponentialSampler:
             if limit < 1:
                 raise ValueError(f"{name} must be at least 1, got {limit}")
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
-        if kappa * problem.n * problem.loss.largest > LARGEST_LOGARITHM:
+        if kappa * problem.n * problem.loss.largest * problem.domain.dim > LARGEST_LOGARITHM:
             raise ValueError(
                 f"epsilon={epsilon:g} is too large for exact sampling with this many records: use a smaller one"
             )
         rng = as_randomness(random_state)
         self.problem = problem
         self.prior = UniformPrior() if prior is None else prior
+        check_prior(self.prior, problem.domain)
         self.draws_made = 0
         columns = columns_of(problem) if isinstance(problem, Problem) else None
         chosen = method if method != "auto" else _best_method(problem, columns)
@@ -184,9 +188,10 @@ class ExponentialSampler:
             raise ValueError("method='supports' needs a SparsePoints domain over 0/1 columns: use method='tree'")
         self.guarantee = Guarantee(
             epsilon=float(epsilon), delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
-            noise="exact sample", proved=True, theory="4", oracle=f"{chosen} sampler", seeded=rng.is_seeded,
+            noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
             zcdp=epsilon**2 / 8,
         )  # fmt: skip
+        self._method = chosen  # may depend on the records (are all columns 0/1?), so it stays out of the guarantee
         self._draws: _Draws
         if chosen == "enumeration":
             self._draws = _Enumeration(problem, kappa, self.prior, rng)
@@ -222,8 +227,8 @@ class ExponentialSampler:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """Frontier size, attempts and the like: the curator's, not private."""
-        return self._draws.statistics
+        """Method, frontier size, attempts and the like: the curator's, not private."""
+        return {"method": self._method, **self._draws.statistics}
 
 
 def _best_method(problem: BaseProblem, columns: Columns | None) -> str:
@@ -259,6 +264,8 @@ def exponential_utility_bound(
     the_prior = UniformPrior() if prior is None else prior
     if weights is None and not isinstance(the_prior, UniformPrior):
         raise ValueError("weights must be given with this prior: the bound depends on how likely the target is")
+    if weights is not None and not domain.contains(weights):
+        raise ValueError("weights must be a member of the domain, as an array of integers")
     log_p = the_prior.log_probability(domain, np.zeros(domain.dim) if weights is None else weights)
     return (-log_p - math.log(beta)) / inverse_temperature(epsilon, adjacency, the_loss)
 

@@ -144,7 +144,7 @@ def opdisc(
     the_oracle = resolve_oracle(oracle)
     rng = as_randomness(random_state)
     check_penalty(penalty)
-    check_oracle(the_oracle, problem, penalty)
+    check_oracle(the_oracle, problem, penalty, with_norm=True)
     if noise != "gamma" and delta is None and adjacency == "replace":
         delta = problem.n**-2.0
     law = sphere_noise(

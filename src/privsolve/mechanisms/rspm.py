@@ -142,12 +142,13 @@ def rspm(
     Guarantee:
         `"linf-gamma"` and `"laplace"` are `epsilon`-DP and `"gaussian"` is `(epsilon, delta)`-DP under the stated
         adjacency (theory, sections 1 and 3), for the weights alone, with rounding and the oracle's tolerance included in
-        the scale. Running time, failures and the diagnostics are not covered (section 7).
+        the scale. Running time, failures and the diagnostics are not covered (section 7). After an error use its `retry`:
+        calling again draws fresh noise, which voids the guarantee if the error depended on the data.
     """
     the_oracle = resolve_oracle(oracle)
     rng = as_randomness(random_state)
     check_penalty(penalty)
-    check_oracle(the_oracle, problem, penalty)
+    check_oracle(the_oracle, problem, penalty, with_norm=False)
     if indicators is not None and (not isinstance(the_oracle, EnumerationOracle) or penalty is not None):
         raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
     separators = Thresholds(problem.domain) if indicators is None else Indicators(problem.domain, indicators)

@@ -6,7 +6,7 @@ import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -55,14 +55,21 @@ def resolve_oracle(oracle: str | Oracle) -> Oracle:
     return oracle
 
 
-def check_oracle(oracle: Oracle, problem: BaseProblem, penalty: Perturbation | None) -> None:
-    """Everything that can be refused before noise is drawn."""
+def check_oracle(oracle: Oracle, problem: BaseProblem, penalty: Perturbation | None, *, with_norm: bool) -> None:
+    """Everything that can be refused before noise is drawn; `with_norm`: the noise will have a table of norms."""
     if not isinstance(problem, BaseProblem):
         raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
     if penalty is not None and penalty.domain != problem.domain:
         raise ValueError("penalty is a perturbation of another domain than the problem's")
     check = getattr(oracle, "check", None)
-    if check is not None:
+    if check is None:
+        return
+    if "template" in inspect.signature(check).parameters:
+        template = Perturbation.zero(problem.domain)
+        if with_norm and not problem.domain.equal_norms:
+            template = replace(template, norm=np.zeros(len(problem.domain.norms_sq), dtype=np.int64))
+        check(problem, template=template)
+    else:
         check(problem)
 
 

@@ -41,12 +41,13 @@ class TreeOracle:
             if value is not None and not value > 0:
                 raise ValueError(f"{field} must be positive or None, got {value!r}")
 
-    def check(self, problem: Problem) -> None:
-        """Raise before any noise is drawn if the tree cannot hold the problem."""
+    def check(self, problem: Problem, template: Perturbation | None = None) -> None:
+        """Raise before any noise is drawn if the tree cannot hold the problem with a perturbation like `template`."""
         if not isinstance(problem, Problem):
             raise ValueError("the tree oracle solves classification problems: pass the oracle of your domain")
-        if not isinstance(problem.domain, FiniteSet):
-            lay_out(problem, Perturbation.zero(problem.domain))
+        like = Perturbation.zero(problem.domain) if template is None else template
+        if not isinstance(problem.domain, FiniteSet) and not can_minimise(problem, columns_of(problem), like):
+            lay_out(problem, like)
 
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None

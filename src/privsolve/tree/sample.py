@@ -305,7 +305,10 @@ class TreeSampler:
             elapsed = time.monotonic() - self._start
             self._progress(SamplingProgress(self.work.attempts, self.work.frontier, elapsed))
         if status == GREW:
-            raise PrivsolveError("a bound grew below its parent: the sample would be wrong, so nothing is released")
+            raise PrivsolveError(
+                "a bound grew below its parent, which is a defect of the sampler: nothing is released, and running again "
+                "would not have the stated law"
+            )
         if status == DRY:
             uniforms = self._rng.uniform(UNIFORM_BLOCK + 64 * self.inst.values.size)
             self._stream = Stream(uniforms, np.zeros(1, dtype=np.int64))

@@ -35,7 +35,7 @@ class Weighing(NamedTuple):
     """The target and one path: `kappa`, `reference`, `log_prior[j, x]`, and per level what the path has collected.
 
     `child_log[k, x]` is the log bound of child x of the node at level k; `suffix[j, t]` and `suffix_log[j]` hold the sum
-    over the columns from j on as `suffix * exp(suffix_log)`.
+    over the columns from j on as `suffix * exp(suffix_log)`, relative to the `least[j]` gain of each of them.
     """
 
     kappa: float
@@ -48,6 +48,7 @@ class Weighing(NamedTuple):
     suffix: NDArray[np.float64]
     suffix_log: NDArray[np.float64]
     factor: NDArray[np.float64]
+    least: Int64Array
 
 
 def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
@@ -59,7 +60,7 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),
         child_log=np.full((dim + 1, most), -np.inf), suffix=suffix, suffix_log=np.zeros(dim + 1),
-        factor=np.zeros((dim, most)),
+        factor=np.zeros((dim, most)), least=np.zeros(dim, dtype=np.int64),
     )  # fmt: skip
 
 
@@ -89,31 +90,47 @@ def weigh(inst, ws, weighing, k):
     """Log of the (inflated) bound of the node at level `k`; fills `child_log[k]` with the children's shares of it."""
     dim = len(inst.order)
     decided = charge(inst, ws, k, len(inst.total_table) - 1 - weighing.spent[k])
-    known = weighing.prior[k] - weighing.kappa * (decided - weighing.reference)
+    loss = decided - weighing.reference
     if k == dim:
-        return known if inst.total_table[weighing.spent[k]] < INFEASIBLE else -np.inf
-    known += inflation(inst, k)
+        feasible = inst.total_table[weighing.spent[k]] < INFEASIBLE
+        return weighing.prior[k] - weighing.kappa * loss if feasible else -np.inf
+    loss += _least_gains(inst, ws, weighing, k)
     _combine(inst, ws, weighing, k)
-    total, raised = _share_out(inst, ws, weighing, k, known)
-    if raised > total + math.log(NEGLIGIBLE):
+    total, raised = _share_out(inst, ws, weighing, k, loss)
+    # below an exact node shares are drawn from as they are, so there none may be raised
+    if raised > -np.inf and (k >= inst.exact_from or raised > total + math.log(NEGLIGIBLE)):
         _combine_logs(inst, ws, weighing, k)
-        total, _ = _share_out(inst, ws, weighing, k, known)
+        total, _ = _share_out(inst, ws, weighing, k, loss)
     return total
 
 
 @njit(cache=True, nogil=True)
-def _share_out(inst, ws, weighing, k, known):
-    """The children's shares of the node's weight; returns the log of their sum, and of those that were raised.
+def _least_gains(inst, ws, weighing, k):
+    """Sum of the least gains of the columns after `k`: taken out as an integer, so that large losses cancel exactly."""
+    total = np.int64(0)
+    for j in range(k + 1, len(inst.order)):
+        least = ws.gain[j, 0]
+        for x in range(1, inst.n_values[j]):
+            least = min(least, ws.gain[j, x])
+        weighing.least[j] = least
+        total += least
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _share_out(inst, ws, weighing, k, loss):
+    """The children's shares of the node's weight; returns the log of their sum, and of the largest that was raised.
 
     A rescaled sum below SMALLEST may have lost terms. It is raised to SMALLEST, which is still an upper bound: the child
     keeps its true probability, because its own bound is computed afresh if it is ever picked.
     """
     raised = -np.inf
+    known = weighing.prior[k] + inflation(inst, k)
     in_logs = weighing.suffix_log[k + 1] == np.inf
     for x in range(inst.n_values[k]):
         spent = weighing.spent[k] + inst.costs[k, x]
         rest = weighing.suffix[k + 1, spent] if spent < len(inst.total_table) else -1.0
-        share = known + weighing.log_prior[k, x] - weighing.kappa * ws.gain[k, x]
+        share = known + weighing.log_prior[k, x] - weighing.kappa * (loss + ws.gain[k, x])
         if not inst.completable[k + 1, min(spent, len(inst.total_table) - 1)] or spent >= len(inst.total_table):
             share = -np.inf
         elif in_logs:
@@ -151,7 +168,7 @@ def _combine(inst, ws, weighing, k):
     for j in range(dim - 1, k, -1):
         largest = -np.inf
         for x in range(inst.n_values[j]):
-            factor[j, x] = weighing.log_prior[j, x] - weighing.kappa * ws.gain[j, x]
+            factor[j, x] = weighing.log_prior[j, x] - weighing.kappa * (ws.gain[j, x] - weighing.least[j])
             if start + inst.costs[j, x] < totals:
                 largest = max(largest, factor[j, x])
         for t in range(start, totals):
@@ -180,6 +197,7 @@ def _combine_logs(inst, ws, weighing, k):
                 after = t + inst.costs[j, x]
                 terms[x] = -np.inf
                 if after < totals:
-                    terms[x] = weighing.log_prior[j, x] - weighing.kappa * ws.gain[j, x] + suffix[j + 1, after]
+                    gain = ws.gain[j, x] - weighing.least[j]
+                    terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + suffix[j + 1, after]
             suffix[j, t] = log_sum(terms[:n])
     weighing.suffix_log[k + 1 :] = np.inf
