@@ -119,7 +119,7 @@ def _walk(m, most, base, listing):
     cell[0, 0] = moment[0]
     for j in range(m):
         part[0, j, 0] = moment[1 + j]
-    depth, entering = 0, True
+    depth, entering = np.int64(0), True  # a literal would be compiled once more
     while depth >= 0:
         j = following[depth]
         if entering:
