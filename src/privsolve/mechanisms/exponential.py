@@ -22,7 +22,7 @@ from privsolve.priors import Prior, UniformPrior, check_prior, log_weights
 from privsolve.problem import BaseProblem, Problem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
-from privsolve.tree.instance import lay_out
+from privsolve.tree.instance import lay_out, weights_of
 from privsolve.tree.sample import SamplingCallback, TreeSampler
 
 RELATIVE_ERROR = 2.5e-7
@@ -87,15 +87,11 @@ class _Tree:
         log_prior = np.zeros(inst.values.shape)
         for row, j in zip(log_prior, inst.order, strict=True):
             row[: len(tables[j])] = tables[j]
-        self._inst = inst
         self._sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
         self.reference = self._sampler.reference
 
     def draw(self) -> Int64Array:
-        inst = self._inst
-        weights = np.empty(len(inst.order), dtype=np.int64)
-        weights[inst.order] = inst.values[np.arange(len(inst.order)), self._sampler.draw()]
-        return weights
+        return weights_of(self._sampler.inst, self._sampler.draw())
 
     def log_partition(self) -> float:
         return self._sampler.log_partition()

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from privsolve.domains import FiniteSet
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.oracles.enumeration import EnumerationOracle
@@ -17,7 +15,7 @@ from privsolve.perturbation import Perturbation
 from privsolve.problem import Problem
 from privsolve.supports.problems import can_minimise, columns_of
 from privsolve.supports.problems import minimise as minimise_scorecard
-from privsolve.tree.instance import lay_out
+from privsolve.tree.instance import lay_out, weights_of
 from privsolve.tree.minimise import ProgressCallback, minimise
 
 
@@ -59,12 +57,11 @@ class TreeOracle:
         columns = columns_of(problem)
         if columns is not None and can_minimise(problem, columns, perturbation):
             best = minimise_scorecard(problem, columns, perturbation)
-            weights = best.weights if len(best.weights) == problem.domain.dim else best.weights[:-1]
+            weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
             return solution_of(problem, perturbation, weights, best.value, supports=best.work.supports)
         inst = lay_out(problem, perturbation)
         optimum = minimise(
             inst, node_limit=self.node_limit, time_limit=self.time_limit, threads=self.threads, progress=progress
         )
-        weights = np.empty(problem.domain.dim, dtype=np.int64)
-        weights[inst.order] = inst.values[np.arange(len(inst.order)), optimum.indices]
+        weights = weights_of(inst, optimum.indices)
         return solution_of(problem, perturbation, weights, optimum.value, nodes=optimum.nodes)

@@ -134,6 +134,13 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     )  # fmt: skip
 
 
+def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:
+    """The vector whose columns, in branching order, take their values number `indices`."""
+    weights = np.empty(len(inst.order), dtype=np.int64)
+    weights[inst.order] = inst.values[np.arange(len(inst.order)), indices]
+    return weights
+
+
 def _movable(domain: Domain) -> NDArray[np.bool_]:
     """Columns whose weight can be anything but zero; the others never touch a score."""
     return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
