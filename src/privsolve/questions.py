@@ -23,7 +23,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number between public bounds: the feature is the integer `round(value / step)`, and scores `w / scale` a step."""
+    """A number between public bounds: clipped, the feature is `floor(value / step + 1/2)`, and scores `w / scale` each."""
 
     column: str
     feature: str

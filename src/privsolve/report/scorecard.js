@@ -1,0 +1,100 @@
+"use strict";
+// Points are integers in units of 1 / unit: sums and comparisons are exact. Only what is shown is rounded.
+(() => {
+  const card = JSON.parse(document.getElementById("card").textContent);
+  const unit = BigInt(card.unit);
+  const threshold = BigInt(card.threshold);
+  const rows = card.rows.map((row, i) => ({
+    ...row,
+    points: [].concat(row.points).map(BigInt),
+    lowest: BigInt(row.lowest),
+    highest: BigInt(row.highest),
+    inputs: [...document.querySelectorAll(`[name="q${i}"]`)],
+    counted: document.getElementById(`q${i}-counted`),
+  }));
+  const element = (id) => document.getElementById(id);
+  const sum = (values) => values.reduce((a, b) => a + b, 0n);
+  const size = (n) => (n < 0n ? -n : n);
+  const grouped = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, ",");
+
+  function figures(n, plus = "") {
+    const rounded = (2n * size(n) * 10000n + unit) / (2n * unit);
+    const decimals = (rounded % 10000n).toString().padStart(4, "0").replace(/0+$/, "");
+    const exact = (size(n) * 10000n) % unit === 0n;
+    const sign = n < 0n ? "−" : n > 0n ? plus : "";
+    return (exact ? "" : "≈ ") + sign + grouped(rounded / 10000n) + (decimals && "." + decimals);
+  }
+
+  // a total that rounding would put on the threshold is shown as a fraction
+  function totalText(n) {
+    if (n === threshold || n % unit === 0n || size(n - threshold) * 10000n >= unit) return figures(n);
+    let [a, b] = [size(n), unit];
+    while (b) [a, b] = [b, a % b];
+    return (n < 0n ? "−" : "") + grouped(size(n) / a) + "/" + grouped(unit / a);
+  }
+
+  // the same arithmetic on doubles as where the data is encoded: clip, divide, round halves up
+  function stepsOf(row, value) {
+    return Math.floor(Math.min(Math.max(value, row.low), row.high) / row.step + 0.5);
+  }
+
+  // the points of a row, or null while it has no answer
+  function pointsOf(row) {
+    if (!row.counted) {
+      const chosen = row.inputs.findIndex((input) => input.checked);
+      return chosen < 0 ? null : row.points[chosen];
+    }
+    const input = row.inputs[0];
+    const value = input.valueAsNumber;
+    if (!Number.isFinite(value)) {
+      row.counted.textContent = input.validity.badInput ? "This is not a number." : "";
+      return null;
+    }
+    const steps = stepsOf(row, value);
+    const points = BigInt(steps) * row.points[0];
+    const counted = Number((steps * row.step).toPrecision(15));
+    row.counted.textContent = `Points: ${figures(points, "+")}` + (counted === value ? "" : ` (counts as ${counted})`);
+    return points;
+  }
+
+  function update() {
+    const points = rows.map(pointsOf);
+    const open = rows.filter((_, i) => points[i] === null);
+    const total = sum(points.filter((p) => p !== null));
+    const low = total + sum(open.map((row) => row.lowest));
+    const high = total + sum(open.map((row) => row.highest));
+    const state = low > threshold ? "positive" : high <= threshold ? "negative" : "open";
+    element("total").textContent = totalText(total);
+    element("so-far").textContent = open.length ? "points so far" : "points";
+    element("decision").dataset.state = state;
+    element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
+    element("progress").textContent = !open.length
+      ? "All questions are answered."
+      : state === "open"
+        ? `${rows.length - open.length} of ${rows.length} answered; the total can still be ${totalText(low)} to ${totalText(high)}.`
+        : `${rows.length - open.length} of ${rows.length} answered; the others cannot change the decision.`;
+    element("result").dataset.answered = open.length ? "no" : "yes";
+    drawGauge(total, low, high);
+  }
+
+  function drawGauge(total, low, high) {
+    const lowest = sum(rows.map((row) => row.lowest));
+    const highest = sum(rows.map((row) => row.highest));
+    if (highest === lowest) return;
+    // only for the eye; with whole points the border lies half-way between the last "no" and the first "yes"
+    const at = (n) => Math.min(Math.max((100 * (Number(n) - Number(lowest))) / Number(highest - lowest), 0), 100);
+    const gauge = element("gauge");
+    gauge.querySelector(".over").style.left = at(Number(threshold) + (unit === 1n ? 0.5 : 0)) + "%";
+    gauge.querySelector(".reach").style.left = at(low) + "%";
+    gauge.querySelector(".reach").style.right = 100 - at(high) + "%";
+    gauge.querySelector(".now").style.left = at(total) + "%";
+    gauge.hidden = false;
+  }
+
+  element("answers").addEventListener("input", update);
+  element("answers").addEventListener("submit", (event) => event.preventDefault());
+  element("answers").addEventListener("reset", () => setTimeout(update));
+  element("print").addEventListener("click", () => window.print());
+  window.addEventListener("pageshow", update);
+  update();
+})();
