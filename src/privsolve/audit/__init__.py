@@ -1,0 +1,33 @@
+"""Attacks on guarantees: how much privacy a mechanism loses at least, measured on neighbouring data.
+
+An audit can refute a claim, never prove one. `lower_bound` attacks any mechanism by its outputs, `exact_epsilon` compares
+two laws that are known exactly, `cases` holds data on which mechanisms tend to fail, and `suite` attacks every mechanism
+of this package on them.
+"""
+
+from privsolve.audit.bound import Finding, lower_bound
+from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
+from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exponential_law
+from privsolve.audit.suite import Check, Row, checks, run_checks
+
+__all__ = [
+    "CASES",
+    "Case",
+    "Check",
+    "ExactFinding",
+    "Finding",
+    "ParityOracle",
+    "ParityProblem",
+    "Row",
+    "checks",
+    "exact_epsilon",
+    "exact_exponential",
+    "exponential_law",
+    "lower_bound",
+    "opdisc_draws",
+    "parity",
+    "parity_draws",
+    "rspm_draws",
+    "run_checks",
+]

@@ -1,0 +1,262 @@
+"""Every mechanism of the package attacked on the canned cases: what `privsolve audit` prints.
+
+Claims that are marked proved must survive. The published calibrations, which are not proved, must be caught: if they are not,
+the audit has lost its teeth.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from privsolve.audit.bound import Finding, lower_bound
+from privsolve.audit.cases import CASES, Case, ParityProblem, parity
+from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
+from privsolve.audit.exact import ExactFinding, exact_exponential
+from privsolve.domains import SignCube
+from privsolve.errors import PrivacyWarning
+from privsolve.mechanisms.exponential import ExponentialSampler
+from privsolve.mechanisms.opdisc import SphereNoise, opdisc, sphere_noise
+from privsolve.mechanisms.opsamp import opsamp
+from privsolve.mechanisms.rspm import SeparatorNoise, rspm, separator_noise
+from privsolve.noise import Randomness, as_randomness
+from privsolve.objectives import PiecewiseLinear
+from privsolve.oracles.continuous import PiecewiseLinearOracle
+from privsolve.patterns import Int64Array
+from privsolve.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problem import BaseProblem
+
+EPSILON = 1.0
+COMMON_DELTA = 1e-3
+"""For the proved Gaussian laws: large enough to be seen in a hundred thousand runs."""
+
+PARITY_DELTA = OPSAMP_DELTA = 1e-6
+OPDISC_DIM, RSPM_DIM = 1000, 3000
+"""Where the parity pair breaks the published scales by a wide margin (theory, sections 2.3 and 3)."""
+
+ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
+"""Claims attacked through the public functions, one call per run: so large that a few hundred runs show something."""
+
+SAMPLERS = 5
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim under attack. `measure(confidence)` attacks it."""
+
+    mechanism: str
+    noise: str
+    case: str
+    epsilon: float
+    delta: float
+    proved: bool
+    measure: Callable[[float], Finding | ExactFinding]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the attack on one claim found."""
+
+    mechanism: str
+    noise: str
+    case: str
+    epsilon: float
+    delta: float
+    proved: bool
+    measured: float
+    exact: bool
+    runs: int
+    verdict: str
+
+    @property
+    def as_expected(self) -> bool:
+        """A proved claim is not refuted, and a claim that is not proved is."""
+        return self.proved == (self.verdict != "refuted")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {**asdict(self), "as_expected": self.as_expected}
+
+
+def run_checks(to_run: Sequence[Check], confidence: float = 0.999) -> Iterator[Row]:
+    """Attack the claims one after the other.
+
+    With probability `confidence` no true claim among *all* of them is called refuted: each gets its share of the risk.
+    """
+    share = 1.0 - (1.0 - confidence) / max(len(to_run), 1)
+    for check in to_run:
+        finding = check.measure(share)
+        exact = isinstance(finding, ExactFinding)
+        verdict = "refuted" if finding.refutes(check.epsilon) else "exact: holds" if exact else "not refuted"
+        runs = finding.runs if isinstance(finding, Finding) else 0
+        yield Row(
+            check.mechanism, check.noise, check.case, check.epsilon, check.delta, check.proved, finding.epsilon, exact,
+            runs, verdict,
+        )  # fmt: skip
+
+
+def checks(*, long: bool = False, random_state: int | Randomness | None = None) -> list[Check]:
+    """What there is to attack: the most telling cases, or all of them with many more runs."""
+    rng = as_randomness(random_state)
+    cases = CASES if long else CASES[:5]
+    many, few = (1_000_000, 4_000) if long else (60_000, 300)
+    by_name = {case.name: case for case in CASES}
+    samplers: list[tuple[str, str, UniformPrior | SparsePrior]] = [
+        ("tree", "one record flipped", UniformPrior()),
+        ("tree", "record duplicated", SparsePrior()),
+        ("supports", "scorecard", SparsePrior()),
+    ]
+    return [
+        *(_opdisc(case, law, many, rng) for law in ("gamma", "gaussian") for case in cases),
+        _through_the_oracle(CASES[0], few, rng, "OPDisc", opdisc),
+        *(_rspm(case, law, many, rng) for law in ("linf-gamma", "laplace", "gaussian") for case in cases),
+        _through_the_oracle(CASES[0], few, rng, "RSPM", rspm),
+        *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
+        *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
+        *_parity_checks("gaussian", many // 10, rng),
+        _opsamp("proved", OPSAMP_EPSILON, few, rng),
+        *_parity_checks("gaussian-published", many // 10, rng),
+        _opsamp("published", EPSILON, few, rng),
+    ]
+
+
+# --- OPDisc and RSPM ------------------------------------------------------------------------------
+
+
+def _delta_of(law: str) -> float | None:
+    return COMMON_DELTA if law == "gaussian" else None
+
+
+def _opdisc(case: Case, law: str, runs: int, rng: Randomness) -> Check:
+    domain, loss = case.data.domain, case.data.loss
+    noise = sphere_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
+    return _perturbed("OPDisc", noise, case, runs, lambda data, n: opdisc_draws(data, noise, n, rng))
+
+
+def _rspm(case: Case, law: str, runs: int, rng: Randomness) -> Check:
+    domain, loss = case.data.domain, case.data.loss
+    noise = separator_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
+    return _perturbed("RSPM", noise, case, runs, lambda data, n: rspm_draws(data, noise, n, rng))
+
+
+def _perturbed(
+    mechanism: str,
+    noise: SphereNoise | SeparatorNoise,
+    case: Case,
+    runs: int,
+    draw: Callable[[Any, int], Int64Array],
+) -> Check:
+    def measure(confidence: float) -> Finding:
+        return lower_bound(draw, case.data, case.neighbour, runs, noise.delta, confidence)
+
+    return Check(mechanism, noise.law, case.name, noise.epsilon, noise.delta, noise.proved, measure)
+
+
+def _through_the_oracle(case: Case, runs: int, rng: Randomness, name: str, mechanism: Callable[..., Any]) -> Check:
+    """The public function itself, one call per run: calibration, noise, tables, tree and release."""
+
+    def run(problem: BaseProblem) -> Any:
+        return mechanism(problem, ORACLE_EPSILON, adjacency=case.adjacency, random_state=rng)
+
+    def measure(confidence: float) -> Finding:
+        return lower_bound(run, case.data, case.neighbour, runs, 0.0, confidence)
+
+    return Check(name, "default, tree oracle", case.name, ORACLE_EPSILON, 0.0, True, measure)
+
+
+def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
+    """Gaussian noise in many dimensions, drawn coordinate by coordinate, for OPDisc and RSPM."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
+        on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, law=law)
+        on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, law=law)
+    return [_parity("OPDisc", on_sphere, runs, rng), _parity("RSPM", on_separators, runs // 2, rng)]
+
+
+def _parity(mechanism: str, noise: SphereNoise | SeparatorNoise, runs: int, rng: Randomness) -> Check:
+    def draw(problem: ParityProblem, n: int) -> Int64Array:
+        return parity_draws(problem, noise, n, rng)
+
+    return _perturbed(mechanism, noise, parity(noise.dim), runs, draw)
+
+
+# --- the exponential mechanism --------------------------------------------------------------------
+
+
+def _prior_name(prior: UniformPrior | SparsePrior) -> str:
+    return f"{prior.kind} prior"
+
+
+def _exact(case: Case, prior: UniformPrior | SparsePrior) -> Check:
+    def measure(confidence: float) -> ExactFinding:
+        return exact_exponential(case.data, case.neighbour, EPSILON, adjacency=case.adjacency, prior=prior)
+
+    return Check("exponential", _prior_name(prior), case.name, EPSILON, 0.0, True, measure)
+
+
+def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: int, rng: Randomness) -> Check:
+    def draw(problem: BaseProblem, n: int) -> Int64Array:
+        return _fresh_samplers(problem, n, method, case.adjacency, prior, rng)
+
+    def measure(confidence: float) -> Finding:
+        return lower_bound(draw, case.data, case.neighbour, runs, 0.0, confidence)
+
+    return Check("exponential", f"{_prior_name(prior)}, {method} sampler", case.name, EPSILON, 0.0, True, measure)
+
+
+def _fresh_samplers(
+    problem: BaseProblem, runs: int, method: str, adjacency: str, prior: Prior, rng: Randomness
+) -> Int64Array:
+    """Draws of several samplers, shuffled together by turns: young ones have other frontiers than old ones."""
+    samplers = [
+        ExponentialSampler(problem, EPSILON, adjacency=adjacency, prior=prior, random_state=rng, method=method)
+        for _ in range(SAMPLERS)
+    ]
+    rows = np.empty((runs, problem.domain.dim), dtype=np.int64)
+    for i, sampler in enumerate(samplers):
+        rows[i::SAMPLERS] = sampler.draw(len(rows[i::SAMPLERS]))
+    return rows
+
+
+# --- OPSamp ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Interval:
+    """Linear losses on a short interval: `records` of slope 1, of which `turned` have slope -1."""
+
+    width: float
+    records: int
+    turned: int
+
+    def objective(self) -> PiecewiseLinear:
+        ends = np.array([0.0, self.width])
+        return PiecewiseLinear((ends,), ((self.records - 2 * self.turned) * ends,), self.records, 1.0)
+
+
+def _opsamp(calibration: str, epsilon: float, runs: int, rng: Randomness) -> Check:
+    """The worst pair we know, through the mechanism itself: answers differ whenever the noise is below 2.
+
+    The published sensitivity has a square of the width where the width belongs, so a narrow interval breaks it.
+    """
+    published = calibration == "published"
+    width, bins = (5e-4 if published else 1.0), 40
+    options: dict[str, Any] = {"draws": None} if published else {"draws": 500, "sigma": 0.05}
+
+    def run(problem: _Interval) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyWarning)
+            done = opsamp(
+                problem.objective(), [(0.0, problem.width)], 1.0, problem.records, epsilon, OPSAMP_DELTA,
+                oracle=PiecewiseLinearOracle(), calibration=calibration, centred=False, random_state=rng, **options,
+            )  # fmt: skip
+        return int(min(done.release.point[0] / problem.width * bins, bins - 1))
+
+    def measure(confidence: float) -> Finding:
+        return lower_bound(run, _Interval(width, 2, 0), _Interval(width, 2, 1), runs, OPSAMP_DELTA, confidence)
+
+    return Check("OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, not published, measure)

@@ -1,0 +1,73 @@
+"""`privsolve audit`: attack the guarantees of every mechanism."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from privsolve.audit import Check, Row, checks, run_checks
+from privsolve.cli.common import console, errors, one_line_errors
+
+CONFIDENCE = 0.999
+
+
+def audit(
+    long: Annotated[
+        bool, typer.Option("--long/--quick", help="All cases and many runs (minutes), or the telling ones (a minute).")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Repeatable noise.")] = None,
+) -> None:
+    """Attack every mechanism on neighbouring data: claimed against measured privacy loss.
+
+    Fails if a proved claim is refuted, or if a published calibration that is known to be wrong is not caught.
+    """
+    with one_line_errors():
+        to_run = checks(long=long, random_state=seed)
+        rows = list(_with_progress(run_checks(to_run, CONFIDENCE), to_run))
+    as_expected = all(row.as_expected for row in rows)
+    if as_json:
+        result = {"confidence": CONFIDENCE, "as_expected": as_expected, "rows": [row.to_dict() for row in rows]}
+        typer.echo(json.dumps(result, indent=2))
+    else:
+        _show(rows, as_expected)
+    if not as_expected:
+        raise typer.Exit(1)
+
+
+def _with_progress(rows: Iterator[Row], to_run: Sequence[Check]) -> Iterator[Row]:
+    """The rows as they come, with a bar on the error stream (of a terminal only)."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True) as progress:
+        task = progress.add_task("auditing", total=len(to_run))
+        for check in to_run:
+            progress.update(task, description=f"{check.mechanism}, {check.case}")
+            yield next(rows)
+            progress.advance(task)
+
+
+def _show(rows: Sequence[Row], as_expected: bool) -> None:
+    table = Table(title="Privacy loss: claimed, and measured on neighbouring data")
+    for name in ("mechanism", "noise law", "case", "claimed", "measured", "verdict"):
+        table.add_column(name, justify="right" if name in ("claimed", "measured") else "left")
+    for row in rows:
+        claimed = f"{row.epsilon:g}" + (f", {row.delta:.0e}" if row.delta else "")
+        measured = f"{'=' if row.exact else '>='} {row.measured:.3f}"
+        colour = "green" if row.as_expected and row.proved else "yellow" if row.as_expected else "bold red"
+        verdict = row.verdict if row.proved else f"{row.verdict} (not proved)"
+        table.add_row(row.mechanism, row.noise, row.case, claimed, measured, f"[{colour}]{verdict}[/{colour}]")
+    table.caption = (
+        f"claimed is epsilon, or epsilon, delta. With probability {CONFIDENCE:g} no true claim in the table is called "
+        "refuted. An audit can refute a claim, never prove one."
+    )
+    console.print(table)
+    console.print(
+        "Proved claims stand, published ones are caught."
+        if as_expected
+        else "[bold red]Not as expected: a proved claim was refuted, or a wrong one was not caught.[/bold red]"
+    )
