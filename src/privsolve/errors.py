@@ -28,6 +28,14 @@ class IntegerRangeError(PrivsolveError, ValueError):
     """Scores or objective values would leave the 64-bit integers."""
 
 
+class BudgetExceeded(PrivsolveError):
+    """A release would exceed the privacy budget: it was refused before any noise was drawn, and nothing was spent."""
+
+
+class LedgerError(PrivsolveError):
+    """A ledger cannot be used: missing, foreign, damaged or busy. The file is left as it is."""
+
+
 class PrivacyWarning(UserWarning):
     """A guarantee is weaker than it looks: not proved, or seeded."""
 

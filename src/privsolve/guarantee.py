@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from privsolve.decimals import at_least, exact
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 ADJACENCY_WORDS = {
     "replace": "changing one record",
@@ -66,6 +73,56 @@ class Guarantee:
             parts.append("Seeded: for testing only.")
         return " ".join(parts)
 
+    @property
+    def bounded_range(self) -> bool:
+        """Whether log-ratios of probabilities span at most `epsilon` from the smallest to the largest output."""
+        return self.mechanism == "exponential mechanism" and self.delta == 0 and self.zcdp is not None
+
+    def under(self, adjacency: str) -> Guarantee:
+        """The same release under another adjacency, where that follows.
+
+        A replaced record is one removed and one added, so `"add-remove"` gives `"replace"` at twice epsilon. Nothing
+        follows in the other direction.
+        """
+        _check("adjacency", adjacency, adjacency in tuple(ADJACENCY_WORDS), "replace or add-remove")
+        if adjacency == self.adjacency:
+            return self
+        if self.adjacency == "replace":
+            raise ValueError("a guarantee under replace says nothing under add-remove: run with adjacency='add-remove'")
+        epsilon, delta = group_privacy(self.epsilon, self.delta, 2)
+        zcdp = None if self.zcdp is None else at_least(4 * exact(self.zcdp))
+        return replace(self, epsilon=epsilon, delta=delta, zcdp=zcdp, adjacency=adjacency)
+
+    @property
+    def rho(self) -> Fraction:
+        """The ρ of zero-concentrated privacy, but for an event of probability `delta`: `zcdp`, or ε²/2 where that is all."""
+        if self.zcdp is None or self.delta > 0:  # with a delta, what is left beside the event is only known to be ε-DP
+            return exact(self.epsilon) ** 2 / 2
+        return exact(self.zcdp)
+
+    def to_event(self) -> DpEvent:
+        """A dp-accounting event for its `RdpAccountant`: zero-concentrated privacy, under this adjacency.
+
+        With a delta there is no such event: use `to_pld()`. A pure guarantee is not stated as randomised response, because
+        the `PLDAccountant` of dp-accounting 0.6 composes that event once, whatever its count.
+        """
+        from dp_accounting import dp_event
+
+        if self.delta > 0:
+            raise ValueError("dp-accounting has no event for a delta: compose with to_pld(), or privsolve.compose")
+        return dp_event.ZCDpEvent(at_least(self.rho))
+
+    def to_pld(self, step: float = 1e-4) -> PrivacyLossDistribution:
+        """dp-accounting's privacy loss distribution of the most revealing `(epsilon, delta)` mechanism: randomised response.
+
+        `compose` and `self_compose` of what it returns are valid for parameters fixed in advance.
+        """
+        from dp_accounting.pld import common, privacy_loss_distribution
+
+        return privacy_loss_distribution.from_privacy_parameters(
+            common.DifferentialPrivacyParameters(self.epsilon, self.delta), step
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
@@ -80,6 +137,18 @@ class Guarantee:
             wrong = ", ".join(sorted(set(values) ^ names))
             raise ValueError(f"guarantee has missing or unknown fields: {wrong}")
         return cls(**values)
+
+
+def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+    """The epsilon and delta that hold for `size` records at once: `kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`, rounded up."""
+    total = at_least(size * exact(epsilon))
+    if delta == 0 or size == 0:
+        return total, 0.0
+    try:
+        share = math.expm1(total) / math.expm1(epsilon) * (1 + 1e-12)
+    except OverflowError:
+        share = math.inf
+    return total, min(1.0, delta * max(share, float(size)))
 
 
 def _is_number(value: object) -> bool:

@@ -7,11 +7,15 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.errors import IntegerRangeError
+
+if TYPE_CHECKING:
+    from privsolve.schema import Schema
 
 Int64Array = NDArray[np.int64]
 
@@ -73,6 +77,16 @@ class PatternTable:
         rows = _integer_array(features, "features", ndim=2)
         positive = _positive_labels(labels, len(rows))
         return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales)
+
+    @classmethod
+    def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
+        """The table of an Ibis table (DuckDB, Spark, a warehouse): one `GROUP BY` in its engine, whose rows stay there.
+
+        `schema.table(expr)` gives the counts of values outside the schema as well.
+        """
+        if not hasattr(expr, "to_pyarrow"):
+            raise TypeError(f"expr must be an Ibis table, got {type(expr).__name__}: use schema.table for frames")
+        return schema.table(expr).table
 
     @property
     def dim(self) -> int:

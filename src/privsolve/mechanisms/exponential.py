@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import calibration
+from privsolve.accounting import Account, charged
 from privsolve.choice import Stream, log_total, new_sum_tree, propose
 from privsolve.domains import Domain, FiniteSet
 from privsolve.guarantee import Guarantee
@@ -33,6 +34,7 @@ epsilon (theory, section 4)."""
 LARGEST_LOGARITHM = 1e9
 """κ·n·dim stays below this, so that rounding stays below RELATIVE_ERROR."""
 
+TOO_LARGE = "epsilon is too large for exact sampling with this many records: use a smaller one"
 SMALLEST_EPSILON = 1e-5
 MAX_NODES = 1 << 24
 MAX_ATTEMPTS = 100_000_000
@@ -108,8 +110,8 @@ class _Supports:
         self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **limits: int
     ) -> None:
         self._sampler = support_sampler(problem, columns, kappa, prior, rng, **limits)
-        if self._sampler.relative_error > RELATIVE_ERROR:
-            raise ValueError("epsilon is too large for exact sampling with this many records: use a smaller one")
+        if self._sampler.relative_error(problem.n * problem.loss.largest) > RELATIVE_ERROR:
+            raise ValueError(TOO_LARGE)
         self._dim = problem.domain.dim
         self._log_zero = log_prior_of_zero(problem, prior)
         self.reference = self._sampler.reference_loss
@@ -169,10 +171,6 @@ class ExponentialSampler:
             if limit < 1:
                 raise ValueError(f"{name} must be at least 1, got {limit}")
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
-        if kappa * problem.n * problem.loss.largest * problem.domain.dim > LARGEST_LOGARITHM:
-            raise ValueError(
-                f"epsilon={epsilon:g} is too large for exact sampling with this many records: use a smaller one"
-            )
         rng = as_randomness(random_state)
         self.problem = problem
         self.prior = UniformPrior() if prior is None else prior
@@ -182,6 +180,9 @@ class ExponentialSampler:
         chosen = method if method != "auto" else _best_method(problem, columns)
         if chosen == "supports" and columns is None:
             raise ValueError("method='supports' needs a SparsePoints domain over 0/1 columns: use method='tree'")
+        logarithm = kappa * problem.n * problem.loss.largest * problem.domain.dim
+        if chosen != "supports" and logarithm > LARGEST_LOGARITHM:  # that method counts its own rounding
+            raise ValueError(TOO_LARGE)
         self.guarantee = Guarantee(
             epsilon=float(epsilon), delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
             noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
@@ -277,8 +278,11 @@ def exponential(
     max_nodes: int = MAX_NODES,
     max_attempts: int = MAX_ATTEMPTS,
     progress: SamplingCallback | None = None,
+    budget: Account | None = None,
 ) -> Run:
     """Choose weights privately by one exact draw from the exponential mechanism; see `ExponentialSampler`.
+
+    `budget` is an `Accountant` or a `Ledger` that pays for the release, or refuses it, before anything is drawn.
 
     Guarantee:
         The weights are `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4). Running time,
@@ -289,9 +293,10 @@ def exponential(
         problem, epsilon, adjacency=adjacency, prior=prior, random_state=random_state, method=method,
         max_nodes=max_nodes, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
-    try:
-        weights = sampler.draw()[0]
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
+    with charged(budget, sampler.guarantee):
+        try:
+            weights = sampler.draw()[0]
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
     return Run(Release.of(problem, weights, sampler.guarantee), diagnostics)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, gammainccinv
 
 from privsolve import calibration, noise
+from privsolve.accounting import Account
 from privsolve.domains import Domain, FiniteSet
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
@@ -119,6 +120,7 @@ def opdisc(
     penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: ProgressCallback | None = None,
+    budget: Account | None = None,
 ) -> Run:
     """Choose weights privately by minimising the loss minus `<η, π(w)>` with a certified oracle.
 
@@ -134,6 +136,7 @@ def opdisc(
             depend on the data, and is free: it cancels in the proof.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
         progress: called now and then with the state of the search, which is the curator's, not private.
+        budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before the noise is drawn.
 
     Guarantee:
         `"gamma"` is `epsilon`-DP (theory, section 2.1) and `"gaussian"` is `(epsilon, delta)`-DP (2.2) under the
@@ -153,5 +156,5 @@ def opdisc(
     )  # fmt: skip
     return perturbed_run(
         problem, the_oracle, law, rng, partial(Perturbation.lifted, problem.domain), mechanism="OPDisc",
-        adjacency=adjacency, penalty=penalty, progress=progress,
+        adjacency=adjacency, penalty=penalty, progress=progress, budget=budget,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from privsolve._version import __version__
+from privsolve.accounting import Account, charged
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness, as_randomness, discrete_laplace
@@ -158,6 +159,7 @@ def opsamp(
     centred: bool = True,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     n_jobs: int | None = None,
+    budget: Account | None = None,
 ) -> BoxRun:
     """Minimise a Lipschitz loss over a box privately: average `draws` perturbed optima and add Laplace noise.
 
@@ -181,6 +183,7 @@ def opsamp(
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
         n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says, for instance a Dask cluster. The
             result does not depend on it.
+        budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before the noise is drawn.
 
     Guarantee:
         The point is `(epsilon, delta)`-DP under the stated adjacency (theory, section 5), convex or not, provided that
@@ -206,22 +209,23 @@ def opsamp(
         warnings.warn(message, PrivacyWarning, stacklevel=2)
     prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
     prepared = objective if prepare is None else prepare(objective, the_box)
-    # all objective noise is drawn here, so that the result does not depend on who solves what
-    etas = exponential_noise(rng, plan.sigma, (plan.draws, the_box.dim), centred=plan.centred)
-    batches = np.array_split(etas, min(plan.draws, BATCHES))
-    try:
-        answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, the_box, part) for part in batches)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
-    points = np.concatenate([part for part, _ in answers])
-    gap = max(g for _, g in answers)
-    _check_answers(points, gap, the_box, plan.draws, error)
-    steps = noisy_steps(points, the_box, plan, rng)
     guarantee = Guarantee(
         epsilon=plan.epsilon, delta=plan.delta, adjacency=adjacency, mechanism="OPSamp",
         noise="discrete Laplace noise on the average of perturbed optima", proved=plan.proved, theory="5",
         oracle=_oracle_name(oracle), seeded=rng.is_seeded,
     )  # fmt: skip
+    with charged(budget, guarantee):
+        # all objective noise is drawn here, so that the result does not depend on who solves what
+        etas = exponential_noise(rng, plan.sigma, (plan.draws, the_box.dim), centred=plan.centred)
+        batches = np.array_split(etas, min(plan.draws, BATCHES))
+        try:
+            answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, the_box, part) for part in batches)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
+        points = np.concatenate([part for part, _ in answers])
+        gap = max(g for _, g in answers)
+        _check_answers(points, gap, the_box, plan.draws, error)
+        steps = noisy_steps(points, the_box, plan, rng)
     setting = {
         "n": plan.n, "lipschitz": plan.lipschitz, "draws": plan.draws, "sigma": plan.sigma,
         "sensitivity": plan.sensitivity, "oracle_error": plan.error, "centred": plan.centred,

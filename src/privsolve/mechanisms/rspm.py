@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, gammainccinv
 
 from privsolve import calibration, noise
+from privsolve.accounting import Account
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
@@ -125,6 +126,7 @@ def rspm(
     penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: ProgressCallback | None = None,
+    budget: Account | None = None,
 ) -> Run:
     """Choose weights privately by minimising the loss plus noise on indicators that separate the domain.
 
@@ -137,7 +139,7 @@ def rspm(
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         indicators: functions from a member to True or False, for a domain that can be listed (use
             `oracle="enumeration"`); refused unless any two members differ on one. The domain's thresholds if left out.
-        oracle, penalty, random_state, progress: as in `opdisc`.
+        oracle, penalty, random_state, progress, budget: as in `opdisc`.
 
     Guarantee:
         `"linf-gamma"` and `"laplace"` are `epsilon`-DP and `"gaussian"` is `(epsilon, delta)`-DP under the stated
@@ -160,5 +162,5 @@ def rspm(
     )  # fmt: skip
     return perturbed_run(
         problem, the_oracle, law, rng, separators.perturbation, mechanism="RSPM", adjacency=adjacency, penalty=penalty,
-        progress=progress,
+        progress=progress, budget=budget,
     )  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import calibration, oracles
+from privsolve.accounting import Account, charged
 from privsolve.errors import IntegerRangeError, OracleNotCertified
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness
@@ -22,8 +23,8 @@ from privsolve.problem import BaseProblem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.tree.minimise import ProgressCallback
 
-LARGEST_NORM = 2.0**28
-"""Noise of this length has a floating-point error below `2^-22`, which the calibration's margin covers (section 6)."""
+LARGEST_NORM = 2.0**26
+"""Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
 
 NEGLIGIBLE = 2.0**-100
 """The probability that noise is longer than the length the range check allows for."""
@@ -143,27 +144,31 @@ def perturbed_run(
     adjacency: str,
     penalty: Perturbation | None,
     progress: ProgressCallback | None,
+    budget: Account | None,
 ) -> Run:
-    """Draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
-    perturbation = perturbation_of(law.draw(rng))
-    if penalty is not None:
-        perturbation = cast(Perturbation, perturbation) + penalty
+    """Pay, draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
     paid_for = oracle_tolerance(oracle)
 
-    def run(with_oracle: Oracle) -> Run:
+    def promise(with_oracle: Oracle) -> Guarantee:
+        return Guarantee(
+            epsilon=law.epsilon, delta=law.delta, adjacency=adjacency, mechanism=mechanism, noise=f"{law.law} noise",
+            proved=law.proved, theory=law.theory, oracle=oracle_name(with_oracle), seeded=rng.is_seeded,
+        )  # fmt: skip
+
+    def run(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
         if oracle_tolerance(with_oracle) > paid_for:
             raise ValueError(
                 f"the noise was calibrated for a tolerance of {paid_for:g}: retry with an oracle at least as exact"
             )
-        guarantee = Guarantee(
-            epsilon=law.epsilon, delta=law.delta, adjacency=adjacency, mechanism=mechanism, noise=f"{law.law} noise",
-            proved=law.proved, theory=law.theory, oracle=oracle_name(with_oracle), seeded=rng.is_seeded,
-        )  # fmt: skip
         try:
             solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
         except OracleNotCertified as error:
-            error.retry = lambda another: run(resolve_oracle(another))
+            error.retry = lambda another: run(resolve_oracle(another), perturbation)
             raise
-        return Run(Release.of(problem, solution.weights, guarantee), diagnostics)
+        return Run(Release.of(problem, solution.weights, promise(with_oracle)), diagnostics)
 
-    return run(oracle)
+    with charged(budget, promise(oracle)):
+        perturbation = perturbation_of(law.draw(rng))
+        if penalty is not None:
+            perturbation = cast(Perturbation, perturbation) + penalty
+        return run(oracle, perturbation)

@@ -1,0 +1,1 @@
+"""Bridges to other privacy libraries; each module needs its own optional dependency."""

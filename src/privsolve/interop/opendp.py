@@ -1,0 +1,84 @@
+"""Mechanisms as OpenDP measurements, so that they compose inside OpenDP's framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from privsolve.decimals import at_least, exact
+from privsolve.guarantee import Guarantee, group_privacy
+from privsolve.patterns import PatternTable
+
+MEASURES = ("dp", "zcdp")
+
+
+def as_measurement(
+    mechanism: Callable[[PatternTable], Any],
+    guarantee: Guarantee,
+    *,
+    measure: str = "dp",
+) -> Any:
+    """An OpenDP measurement from pattern tables to releases (the diagnostics of a run are dropped).
+
+    Needs the extra `opendp`, and `opendp.prelude.enable_features("contrib", "honest-but-curious")`: OpenDP cannot check the
+    claims of code from outside. Distances between tables are in the units of the guarantee's adjacency: OpenDP's *change-one*
+    distance for `"replace"`, its *symmetric* distance for `"add-remove"` (where one replaced record is a distance of 2).
+
+    Args:
+        mechanism: runs on a table, for instance `lambda table: ps.exponential(ps.Problem(table, domain), 0.5)`.
+        guarantee: what every run promises, known beforehand, for instance by `ps.promised`. A run that promises less is
+            refused.
+        measure: `"dp"` for max divergence (approximate, if there is a delta), `"zcdp"` for zero-concentrated divergence.
+
+    Guarantee:
+        The measurement maps a distance of k records to the group privacy of k records: `kε` and
+        `δ(1 + e^ε + ... + e^((k-1)ε))`, or `k²ρ`. It holds if `mechanism` keeps `guarantee` and releases nothing but what it
+        returns. Running time and failures are not covered.
+    """
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise ImportError("OpenDP is not installed: pip install 'privsolve[opendp]'") from None
+    if not isinstance(guarantee, Guarantee):
+        raise TypeError(f"guarantee must be a Guarantee, got {type(guarantee).__name__}")
+    if measure not in MEASURES:
+        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
+    if measure == "zcdp" and (guarantee.zcdp is None or guarantee.delta > 0):
+        raise ValueError("guarantee has no zcdp bound: use measure='dp', or the exponential mechanism")
+    output, privacy_map = _privacy_map(dp, guarantee, measure)
+    metric = dp.change_one_distance() if guarantee.adjacency == "replace" else dp.symmetric_distance()
+    return dp.m.make_user_measurement(
+        dp.user_domain("privsolve.PatternTable", lambda table: isinstance(table, PatternTable)),
+        metric,
+        output,
+        function=lambda table: _release(mechanism(table), guarantee),
+        privacy_map=privacy_map,
+    )
+
+
+def _privacy_map(
+    dp: Any, guarantee: Guarantee, measure: str
+) -> tuple[Any, Callable[[int], float | tuple[float, float]]]:
+    epsilon, delta, zcdp = guarantee.epsilon, guarantee.delta, guarantee.zcdp
+    if measure == "zcdp" and zcdp is not None:
+        return dp.zero_concentrated_divergence(), lambda records: at_least(records**2 * exact(zcdp))
+    if delta:
+        return dp.approximate(dp.max_divergence()), lambda records: group_privacy(epsilon, delta, records)
+    return dp.max_divergence(), lambda records: group_privacy(epsilon, delta, records)[0]
+
+
+def _release(run: Any, stated: Guarantee) -> Any:
+    """The release of a run, if it promises at least what the measurement states."""
+    release = getattr(run, "release", run)
+    made: Guarantee = release.guarantee
+    weaker = (
+        made.adjacency != stated.adjacency
+        or made.epsilon > stated.epsilon
+        or made.delta > stated.delta
+        or (stated.zcdp is not None and (made.zcdp is None or made.zcdp > stated.zcdp))
+    )
+    if weaker:
+        raise ValueError(
+            "the run promises less than the guarantee the measurement was made with: state what it promises"
+        )
+    return release
