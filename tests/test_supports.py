@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from scipy.stats import chisquare
 
+import privsolve as ps
 from privsolve.choice import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.noise import Randomness
@@ -252,7 +254,48 @@ def test_extreme_temperatures_neither_overflow_nor_vanish(inverse_temperature):
     draws = sampler.draw(200)
     if inverse_temperature >= 50:
         assert (cards.losses(draws) == cards.losses(cards.members()[0]).min()).all()
-    assert 0 < sampler.relative_error < 1e-3
+    assert 0 < sampler.relative_error(sampler.instance.largest_excess) < 1e-3
+
+
+@pytest.mark.parametrize("max_listed", [10**6, 0])
+def test_weights_of_very_many_records_are_as_precise_as_stated(max_listed):
+    """Logarithms of tens of millions, against sums with sixty digits."""
+    cards, kappa = problem(30, 4, 3, cost=2**27), 0.4999995
+    sampler = cards.sampler(kappa, seed=5, max_listed=max_listed)
+    largest = sampler.instance.largest_excess
+    stated = sampler.relative_error(largest)
+    assert kappa * largest > 3e7
+    assert 1e-9 < stated < 2.5e-7
+    if max_listed == 0:
+        losses = cards.losses(cards.members()[0])
+        assert cards.losses(sampler.draw(5)).tolist() == [losses.min()] * 5
+        return
+    members, supports = cards.members()
+    losses, log_prior = cards.losses(members), cards.log_prior(members)
+    log_bounds = sampler.log_bounds()
+    with localcontext() as context:
+        context.prec = 60
+        for support in range(supports[-1] + 1):
+            at = np.flatnonzero(supports == support)
+            least = int(losses[at].min())
+            terms = [Decimal(float(log_prior[i])) - Decimal(kappa) * (int(losses[i]) - least) for i in at.tolist()]
+            total = sum((term.exp() for term in terms if term > -200), Decimal(0)).ln()
+            exact = total - Decimal(kappa) * (least - sampler.reference_loss)
+            assert abs(Decimal(float(log_bounds[support])) - exact) <= Decimal(stated)
+    assert sampler.log_bounds().min() < -1e6
+
+
+def test_how_many_records_epsilon_one_allows():
+    """A hundred million, not ten thousand million; the refusal depends on the number of records alone."""
+    cards = ps.SparsePoints(dim=3, max_features=2, max_points=3, intercept=(-2, 2))
+    rows = [[1, 0, 1], [0, 1, 1], [1, 1, 1]]
+    table = ps.PatternTable(rows, [40_000_000, 0, 10_000_000], [0, 45_000_000, 5_000_000])
+    run = ps.exponential(ps.Problem(table, cards), 1.0, random_state=0)
+    assert run.diagnostics.mistakes == 5_000_000
+    for counts in ([10**10, 0, 0], [10**10 // 2, 0, 0]):
+        many = ps.PatternTable(rows, counts, [10**10 - counts[0], 0, 0])
+        with pytest.raises(ValueError, match="epsilon is too large for exact sampling with this many records"):
+            ps.exponential(ps.Problem(many, cards), 1.0, random_state=0)
 
 
 def test_supports_too_light_for_floats_are_drawn_in_logarithms():

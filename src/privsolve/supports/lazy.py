@@ -267,6 +267,9 @@ class LazyFrontier:
         self._kappa = inverse_temperature
         self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
         self._max_entries = max_entries
+        # the sums of `shares` take this many roundings of logarithms this large
+        roundings = 4 * (inst.n_columns + inst.max_features) * inst.max_features
+        self._slack = max(INFLATION, 2.0**-53 * roundings * (inverse_temperature * inst.largest_excess + 1.0))
         self._cells = np.zeros(1 << inst.max_features, dtype=np.int64)
         self._scratch = np.zeros(inst.max_features, dtype=np.int64)
         self.reference_loss = 0
@@ -284,9 +287,9 @@ class LazyFrontier:
     def __len__(self) -> int:
         return len(self.columns)
 
-    def height(self, size: int) -> int:
-        """Steps before the exact sum: a prefix may be opened once for each column it can add."""
-        return EXACT + 2 * (self.inst.max_features - size)
+    def _inflation(self, size: int) -> float:
+        """What is added to the log bound of a prefix: more for every column it can still add, and never less than rounding."""
+        return EXACT * INFLATION + 2 * (self.inst.max_features - size) * self._slack
 
     def open(self, columns: tuple[int, ...], parent: Caps | None) -> Opened:
         """Caps and parts of a prefix that has room for more columns; `parent` are the caps of the one it extends."""
@@ -325,7 +328,7 @@ class LazyFrontier:
             pair_shares(self.table, self._scratch, size, offset, self._kappa, self._log_mass, log_share)
         else:
             shares(self._log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)
-        inflation = INFLATION * (EXACT if k == 1 else self.height(size + 1))
+        inflation = self._inflation(size + 1)
         parts = np.concatenate([[log_top + EXACT * INFLATION], log_prior + log_share[last + 1 :] + inflation])
         return Opened(columns, caps, log_top, parts)
 

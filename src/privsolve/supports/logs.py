@@ -1,7 +1,8 @@
 """Sums and draws within one support in logarithms, for weights beyond the range of floats.
 
 All scorecards of the support are tabulated, so this is slow; it is reached only where the best of them is more than
-`exp(-400)` below the support's bound, which takes a large `κ`.
+`exp(-400)` below the support's bound, which takes a large `κ` or very many records. The least excess loss is subtracted
+in integers first, so that a scorecard's logarithm is rounded in proportion to its own distance from the best.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privsolve.choice import Stream, choose_log
+from privsolve.choice import Stream, choose_log, new_sum_tree, propose
 from privsolve.noise import Floats
 from privsolve.patterns import Int64Array
 from privsolve.supports.chain import Current, Law
@@ -21,32 +22,42 @@ from privsolve.supports.instance import Instance
 LARGEST_TABLE = 2**22
 
 
-def log_sum(inst: Instance, law: Law, now: Current, size: int) -> float:
-    """`log` of the support's total weight relative to `U0`."""
-    return float(logsumexp(_terms(inst, law, now, size, ())))
+def log_sum(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...] = ()) -> float:
+    """`log` of the support's total weight relative to `U0`, the first columns being fixed to the points `fixed`."""
+    if len(fixed) < nested_levels(inst, size):
+        return float(logsumexp(_by_next_point(inst, law, now, size, fixed)))
+    table, least = _table(inst, law, now, size, fixed)
+    return float(logsumexp(table)) - law.inverse_temperature * least
 
 
 def draw_in_logs(inst: Instance, law: Law, now: Current, size: int, stream: Stream) -> None:
-    """Choose points and intercept of the support: column by column, each in proportion to the sum of what it leaves."""
+    """Choose points and intercept of the support: all at once, after the columns that make its table small enough."""
     fixed: tuple[int, ...] = ()
-    for i in range(size + 1):
-        terms = _terms(inst, law, now, size, fixed)
-        now.chosen[i] = choose_log(stream, terms, len(terms))
-        fixed = (*fixed, int(now.chosen[i]))
+    for _ in range(nested_levels(inst, size)):
+        terms = _by_next_point(inst, law, now, size, fixed)
+        fixed = (*fixed, int(choose_log(stream, terms - terms.max(), len(terms))))
+    table, _ = _table(inst, law, now, size, fixed)
+    chosen = np.unravel_index(int(propose(stream, new_sum_tree(table.ravel(), table.size))), table.shape)
+    now.chosen[: size + 1] = np.array([*fixed, *chosen])
 
 
-def _terms(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
-    """`log` weights by the next choice (a point, or the intercept after all points), the first ones being fixed."""
-    left = size - len(fixed)
-    n_points = len(inst.points)
-    if left > 0 and n_points**left * len(inst.intercepts) > LARGEST_TABLE:
-        return np.array([logsumexp(_terms(inst, law, now, size, (*fixed, p))) for p in range(n_points)])
-    table = _table(inst, law, now, size, fixed)
-    return np.asarray(logsumexp(table, axis=tuple(range(1, table.ndim)))) if table.ndim > 1 else table
+def nested_levels(inst: Instance, size: int) -> int:
+    """Columns of a support that are fixed one by one because a table of all its scorecards would be too large."""
+    for levels in range(size):
+        if len(inst.points) ** (size - levels) * len(inst.intercepts) <= LARGEST_TABLE:
+            return levels
+    return size
 
 
-def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
-    """`log` weight of every completion: one axis per free column, the intercept last."""
+def _by_next_point(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
+    return np.array([log_sum(inst, law, now, size, (*fixed, p)) for p in range(len(inst.points))])
+
+
+def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> tuple[Floats, int]:
+    """`log` weight of every completion relative to the least excess loss, which is returned too.
+
+    One axis per free column, the intercept last.
+    """
     dims = size - len(fixed) + 1
     intercept = _along(inst.intercepts, dims - 1, dims)
     excess: Int64Array = np.zeros((len(inst.points),) * (dims - 1) + (len(inst.intercepts),), dtype=np.int64)
@@ -57,11 +68,12 @@ def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, 
                 score = score + _along(inst.points, i - len(fixed), dims)
         d = int(now.cells[c])
         excess += np.where(score > 0, max(d, 0), max(-d, 0))
-    log_weight = _along(np.log(law.prior_intercept), dims - 1, dims) - law.inverse_temperature * excess
+    prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
-        prior = np.log(law.weight[now.columns[i], : len(inst.points)])
-        log_weight = log_weight + (prior[fixed[i]] if i < len(fixed) else _along(prior, i - len(fixed), dims))
-    return np.asarray(log_weight, dtype=np.float64)
+        column = np.log(law.weight[now.columns[i], : len(inst.points)])
+        prior = prior + (column[fixed[i]] if i < len(fixed) else _along(column, i - len(fixed), dims))
+    least = int(excess.min())
+    return np.asarray(prior - law.inverse_temperature * (excess - least), dtype=np.float64), least
 
 
 def _along(values: NDArray[Any], axis: int, dims: int) -> NDArray[Any]:

@@ -46,7 +46,7 @@ from privsolve.supports.chain import (
 from privsolve.supports.fold import fill_up, folding_order, load, new_fold
 from privsolve.supports.instance import Instance
 from privsolve.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
-from privsolve.supports.logs import draw_in_logs, log_sum
+from privsolve.supports.logs import draw_in_logs, log_sum, nested_levels
 
 SPARE_UNIFORMS = 1024
 """Room for proposing a leaf, the steps of the chain and coins below the range of floats, each of which takes a second
@@ -190,14 +190,20 @@ class SupportSampler:
         self._frontier = Frontier(np.full(n, LISTED), np.full(n, first), log_top)
         self._tree = new_sum_tree(log_top + first, n)
 
-    @property
-    def relative_error(self) -> float:
-        """A bound on the relative error of every scorecard's probability: rounding, counted generously."""
-        inst, law = self.instance, self._law
-        logs = law.inverse_temperature * inst.largest_excess + LARGEST_PRIOR_SPREAD
-        logs += float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept) + 1000.0
-        operations = (1 << inst.max_features) + inst.max_features * len(inst.points) + len(inst.intercepts) + 64
-        return 2.0**-52 * operations * logs
+    def relative_error(self, largest_difference: int) -> float:
+        """A bound on the relative error of every scorecard's probability, from public numbers only.
+
+        `largest_difference` bounds every loss, and so what two of them differ by. The count is that of "Rounding" in
+        `docs/theory/supports.md`: few roundings are in proportion to a logarithm as large as `κ·largest_difference`,
+        all others to one that the cut and the prior keep small.
+        """
+        inst, most = self.instance, self.instance.max_features
+        small = LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
+        small += 1000.0 + inst.n_columns
+        operations = (1 << most) + most * len(inst.points) + len(inst.intercepts) + 64
+        in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy else 0)
+        large = self._law.inverse_temperature * largest_difference + small
+        return 2.0**-52 * operations * small + 2.0**-53 * in_large_logs * large
 
     def draw(self, size: int) -> Int64Array:
         """`size` independent scorecards as rows: the points of every column, then the intercept."""
@@ -278,9 +284,9 @@ class SupportSampler:
         outcome = KEPT
         while step == NODE and outcome == KEPT:
             opened = lazy.open(columns, parent)
-            total = float(np.logaddexp.reduce(opened.log_parts))
+            total = float(logsumexp(opened.log_parts))  # shifting by it keeps the choice's own rounding small
             check_shrinks(total, log_bound, columns)
-            part = int(choose_log(self._stream, opened.log_parts, len(opened.log_parts)))
+            part = int(choose_log(self._stream, opened.log_parts - total, len(opened.log_parts)))
             outcome = KEPT if coin(self._stream, total - log_bound) else LOST
             path.append((opened, part))
             parent, log_bound = opened.caps, float(opened.log_parts[part])

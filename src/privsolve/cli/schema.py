@@ -1,0 +1,110 @@
+"""`privsolve schema draft` and `privsolve schema check`."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.errors import PrivacyLeakWarning
+from privsolve.release import NOT_PRIVATE
+from privsolve.schema import Schema, draft
+from privsolve.tables import open_table
+
+app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
+
+DataFile = "CSV or Parquet file (or a glob), or file.duckdb::table."
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+@app.command("draft")
+def draft_command(
+    data: Annotated[str, typer.Argument(help=DataFile)],
+    label: Annotated[str, typer.Option(help="The column to predict.")],
+    out: Annotated[Path, typer.Option(help="The schema file to write.")],
+    positive: Annotated[str | None, typer.Option(help="The positive value of the label.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Propose a schema. It looks at the data, so every guess is marked in the file: check them."""
+    with one_line_errors():
+        if out.exists():
+            raise ValueError(f"{out} exists: choose another name or delete it")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = draft(open_table(data), label, positive)
+        out.write_text(found.to_toml(), encoding="utf-8")
+        leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
+        for leak in leaks:
+            errors.print(f"[bold yellow]warning:[/bold yellow] {escape(leak)}", soft_wrap=True)
+        if as_json:
+            notes = {name: list(note) for name, note in found.notes.items()}
+            written = {"schema": found.schema.to_dict(), "guessed": notes, "left_out": dict(found.left_out)}
+            typer.echo(json.dumps(written | {"file": str(out), "warnings": leaks}, indent=2))
+            return
+        schema = found.schema
+        console.print(f"{escape(str(out))}: {len(schema.columns)} columns, {schema.dim} features", soft_wrap=True)
+        for name, reason in found.left_out.items():
+            console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
+
+
+@app.command("check")
+def check_command(
+    schema_file: Annotated[Path, typer.Argument(help="The schema file.")],
+    data: Annotated[str | None, typer.Argument(help=DataFile)] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a schema file and list its features; with data, count for the curator what falls outside."""
+    with one_line_errors():
+        schema = Schema.load(schema_file)
+        encoded = None if data is None else schema.table(open_table(data))
+        curator = None
+        if encoded is not None:
+            table = encoded.table
+            curator = {
+                "note": NOT_PRIVATE,
+                "records": table.n,
+                "positives": int(table.positives.sum()),
+                "distinct_rows": len(table.features),
+                "outside": {column: dict(counts) for column, counts in encoded.outside.items()},
+            }
+        if as_json:
+            columns = {column.column: list(column.names) for column in schema.columns}
+            typer.echo(
+                json.dumps({"features": list(schema.features), "columns": columns, "curator": curator}, indent=2)
+            )
+            return
+        _show(schema)
+        if curator is not None:
+            _show_curator(curator)
+
+
+def _show(schema: Schema) -> None:
+    table = Table(title=f"{len(schema.columns)} columns, {schema.dim} features")
+    for heading in ("column", "kind", "features"):
+        table.add_column(heading)
+    for column in schema.columns:
+        table.add_row(escape(column.column), type(column).__name__.lower(), escape(", ".join(column.names)))
+    console.print(table)
+    if schema.label is not None:
+        positive = ", ".join(map(str, schema.label.positive))
+        console.print(f"label {escape(schema.label.column)}, positive: {escape(positive)}", soft_wrap=True)
+
+
+def _show_curator(curator: dict[str, object]) -> None:
+    console.print(f"[bold red]{escape(str(curator['note']))}[/bold red]", soft_wrap=True)
+    console.print(
+        f"{curator['records']:,} records, {curator['positives']:,} positive, "
+        f"{curator['distinct_rows']:,} distinct rows of features"
+    )
+    outside = curator["outside"]
+    assert isinstance(outside, dict)
+    for column, counts in outside.items():
+        console.print(f"  {escape(column)}: {', '.join(f'{n:,} {fate}' for fate, n in counts.items())}")
+    if not outside:
+        console.print("  every value is in the schema")
