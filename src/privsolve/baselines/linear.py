@@ -1,0 +1,72 @@
+"""What all baselines share: the records as rows of real numbers, and a fitted linear model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from privsolve.guarantee import Guarantee
+from privsolve.patterns import PatternTable
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """A linear model: a record `x` is predicted positive iff `<x / scales, weights> > 0`.
+
+    `weights` and `guarantee` may be published; `guarantee` is None if the fit is not private. `seconds` and everything
+    `accuracy` says depend on the data and may not.
+    """
+
+    weights: Floats
+    guarantee: Guarantee | None
+    seconds: float
+
+    def __post_init__(self) -> None:
+        self.weights.setflags(write=False)
+
+    def accuracy(self, table: PatternTable) -> float:
+        """Share of records classified correctly. Data-dependent: not for publication."""
+        if table.dim != len(self.weights):
+            raise ValueError(f"table has {table.dim} features but the fit has {len(self.weights)} weights")
+        return float(Rows.of(table).accuracies(self.weights[:, None])[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The distinct rows `x / scales` of a table, their norms, and how many positive and negative records have each.
+
+    Sparse: rows of indicators are mostly zeros, and the products run on one thread whatever else the machine does.
+    """
+
+    rows: Any
+    columns: Any
+    norms: Floats
+    positives: Floats
+    negatives: Floats
+
+    @classmethod
+    def of(cls, table: PatternTable) -> Rows:
+        """The rows of a table, in the table's order."""
+        if not isinstance(table, PatternTable):
+            raise ValueError(f"table must be a PatternTable, got {type(table).__name__}")
+        dense = table.features / np.array(table.scales, dtype=np.float64)
+        norms = np.linalg.norm(dense, axis=1)
+        counts = table.positives.astype(np.float64), table.negatives.astype(np.float64)
+        return cls(sparse.csr_array(dense), sparse.csr_array(dense.T), norms, *counts)
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.rows.shape[1])
+
+    def accuracies(self, weights: Floats) -> Floats:
+        """Training accuracy of every column of `weights`."""
+        positive = self.rows @ weights > 0
+        right = self.positives @ positive + self.negatives @ ~positive
+        return np.asarray(right / (self.positives.sum() + self.negatives.sum()))
