@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +15,11 @@ from privsolve.guarantee import Guarantee
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.patterns import Int64Array, checked_names, checked_scales
 from privsolve.problem import BaseProblem
+from privsolve.schema import Label, Schema
+from privsolve.schema.columns import value_text
+
+if TYPE_CHECKING:
+    from privsolve.scorecard import Scorecard
 
 FORMAT = "privsolve-release-1"
 FIELDS = frozenset({"format", "version", "weights", "features", "scales", "domain", "loss", "guarantee"})
@@ -24,8 +29,8 @@ FIELDS = frozenset({"format", "version", "weights", "features", "scales", "domai
 class Release:
     """The published result: weights and guarantee, with the public description of the problem. Nothing else.
 
-    `features` and `scales` are the public schema: a record scores `Σ_j w_j x_j / scales[j]` and is predicted positive
-    iff the score is positive.
+    A record scores `Σ_j w_j x_j / scales[j]` and is predicted positive iff the score is positive. The `schema` says how the
+    features are made from the columns of a table, if there is one.
     """
 
     weights: Int64Array
@@ -35,6 +40,11 @@ class Release:
     loss: Loss
     guarantee: Guarantee
     version: str = __version__
+    schema: Schema | None = None
+
+    def __post_init__(self) -> None:
+        if self.schema is not None and (self.schema.features, self.schema.scales) != (self.features, self.scales):
+            raise ValueError("the release's schema has other features than its weights")
 
     @classmethod
     def of(cls, problem: BaseProblem, weights: Int64Array, guarantee: Guarantee) -> Release:
@@ -45,7 +55,7 @@ class Release:
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
-        content = release_fields(text, FORMAT, FIELDS)
+        content = release_fields(text, FORMAT, FIELDS, optional=frozenset({"schema"}))
         domain = domain_from_dict(content["domain"])
         weights = _weights(content["weights"], domain)
         if not isinstance(content["features"], list) or not all(isinstance(name, str) for name in content["features"]):
@@ -60,6 +70,7 @@ class Release:
             loss_from_dict(content["loss"]),
             Guarantee.from_dict(content["guarantee"]),
             content["version"],
+            Schema.from_dict(content["schema"]) if "schema" in content else None,
         )
 
     def to_json(self) -> str:
@@ -74,10 +85,38 @@ class Release:
             "loss": self.loss.to_dict(),
             "guarantee": self.guarantee.to_dict(),
         }
+        if self.schema is not None:
+            content["schema"] = self.schema.to_dict()
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
+    def scorecard(self) -> Scorecard:
+        """The release as a scorecard that people can use, with one question per column of the schema."""
+        from privsolve.scorecard import Scorecard
 
-def release_fields(text: str, file_format: str, fields: frozenset[str]) -> dict[str, Any]:
+        if self.schema is None:
+            return Scorecard.of(self)
+        return Scorecard.of(self, self.schema.questions(), *_decisions(self.schema))
+
+
+def _decisions(schema: Schema) -> tuple[str, str]:
+    """What the two decisions are called: by the label and its values."""
+    if schema.label is None:
+        return "positive", "negative"
+    yes, no = label_words(schema.label)
+    return f"{schema.label.column} {yes}", f"{schema.label.column} {no}"
+
+
+def label_words(label: Label) -> tuple[str, str]:
+    """The positive and the negative values of a label, in words."""
+    yes, no = (
+        " or ".join(value_text(value, "label") for value in values) for values in (label.positive, label.negative or ())
+    )
+    return yes, no or f"not {yes}"
+
+
+def release_fields(
+    text: str, file_format: str, fields: frozenset[str], optional: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """The fields of a release file of the given format, or what is wrong with it."""
     try:
         content = json.loads(text)
@@ -85,7 +124,7 @@ def release_fields(text: str, file_format: str, fields: frozenset[str]) -> dict[
         raise ValueError(f"not a release file: it is not JSON ({error})") from None
     if not isinstance(content, dict) or content.get("format") != file_format:
         raise ValueError(f"not a release file: expected a JSON object with format {file_format!r}")
-    if wrong := fields ^ set(content):
+    if wrong := fields ^ (set(content) - optional):
         raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
     if not isinstance(content["version"], str):
         raise ValueError(f"the release file's version must be a text, got {content['version']!r}")

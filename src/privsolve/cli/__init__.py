@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from privsolve.cli import demo, solvers
+from privsolve.cli import audit, budget, demo, fit, plan, predict, reproduce, schema, solvers
 
 app = typer.Typer(
     help="Choose the best simple model under differential privacy.",
@@ -19,5 +19,13 @@ def main() -> None:
     """Choose the best simple model under differential privacy."""
 
 
-app.command()(demo.demo)
+app.command()(fit.fit)
+app.command()(predict.predict)
+app.command()(predict.show)
+app.command()(plan.plan)
+app.add_typer(schema.app, name="schema")
+app.add_typer(budget.app, name="budget")
+app.command()(audit.audit)
 app.command()(solvers.solvers)
+app.add_typer(reproduce.app, name="reproduce")
+app.command()(demo.demo)

@@ -1,45 +1,49 @@
-"""`privsolve demo`: one release on the embedded Adult data."""
+"""`privsolve demo`: the experiment in two minutes, then one scorecard to publish."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 import privsolve as ps
-from privsolve.cli.common import console, one_line_errors, show_run
-from privsolve.display import sampling_progress, search_progress
-
-
-class Mechanism(StrEnum):
-    """What `demo` can run."""
-
-    exponential = "exponential"
-    opdisc = "opdisc"
+from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.reproduce import run_adult, show_results
+from privsolve.display import sampling_progress
+from privsolve.fitting import Choice, scorecard_domain
+from privsolve.publishing import Folder
 
 
 def demo(
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")] = 1.0,
-    mechanism: Annotated[Mechanism, typer.Option(help="How the weights are chosen.")] = Mechanism.exponential,
-    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of everything it writes.")] = Path("demo"),
+    epsilon: Annotated[float, typer.Option(help="Privacy budget of the scorecard.")] = 1.0,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of each method at each epsilon.")] = 3,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at the same time; all cores if left out.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable scorecard, for testing only.")] = None,
 ) -> None:
-    """The paper's Adult problem, from the table to the release."""
+    """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
     with one_line_errors():
-        _demo(epsilon, mechanism, seed)
+        ps.calibration.check_epsilon(epsilon)
+        folder = Folder.prepare(out / "scorecard", overwrite=True)
+        results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
+        show_results(results)
+        published = _scorecard(folder, epsilon, seed)
+        console.print("\n[bold]Written[/bold]")
+        for path in (*written, *published):
+            console.print(f"  {escape(str(path))}", soft_wrap=True)
 
 
-def _demo(epsilon: float, mechanism: Mechanism, seed: int | None) -> None:
-    table = ps.datasets.adult_paper(seed=0)
-    problem = ps.Problem(table, ps.IntegerBall(dim=table.dim, radius_sq=table.dim))
+def _scorecard(folder: Folder, epsilon: float, seed: int | None) -> list[Path]:
+    schema = ps.datasets.adult_schema()
+    records = ps.datasets.adult()
+    encoded = schema.table(records[records["split"] == "train"])
+    domain = scorecard_domain(schema.dim, max_features=4, max_points=3, intercept=(-8, 8))
     console.print(
-        f"[bold]Adult[/bold]: {table.n:,} records, {table.dim} features. "
-        f"Choosing among {problem.domain.size:,} integer weight vectors by their mistakes.\n"
+        f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
     )
-    if mechanism is Mechanism.opdisc:
-        with search_progress(console, f"OPDisc at epsilon {epsilon:g}") as progress:
-            run = ps.opdisc(problem, epsilon=epsilon, random_state=seed, progress=progress)
-    else:
-        with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as counter:
-            run = ps.exponential(problem, epsilon=epsilon, prior=ps.SparsePrior(), random_state=seed, progress=counter)
-    show_run(run)
+    with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
+        run = Choice(epsilon).run(encoded.table, domain, schema=schema, random_state=seed, progress=progress)
+    console.print(escape(run.release.scorecard().to_text(min(console.width, 100))))
+    return folder.write(run, encoded.outside)

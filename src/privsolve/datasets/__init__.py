@@ -6,6 +6,7 @@ from privsolve.datasets._adult import (
     adult,
     adult_categorical,
     adult_paper,
+    adult_schema,
     adult_scorecard,
 )
 
@@ -15,5 +16,6 @@ __all__ = [
     "adult",
     "adult_categorical",
     "adult_paper",
+    "adult_schema",
     "adult_scorecard",
 ]

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from privsolve.patterns import PatternTable
+from privsolve.schema import Schema
 
 Int64Array = NDArray[np.int64]
 
@@ -226,3 +227,9 @@ def _table(
     frame: pd.DataFrame, features: Int64Array, names: Sequence[str], scales: Sequence[int] | None = None
 ) -> PatternTable:
     return PatternTable.from_records(features, _positive(frame), names, scales)
+
+
+def adult_schema() -> Schema:
+    """A schema of `adult()` for scorecards: eight columns as 33 yes/no features, with public cut points."""
+    text = resources.files("privsolve.datasets").joinpath("adult_schema.toml").read_text(encoding="utf-8")
+    return Schema.from_toml(text)

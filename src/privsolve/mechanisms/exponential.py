@@ -186,7 +186,7 @@ class ExponentialSampler:
         self.guarantee = Guarantee(
             epsilon=float(epsilon), delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
             noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
-            zcdp=epsilon**2 / 8,
+            zcdp=epsilon * epsilon / 8,
         )  # fmt: skip
         self._method = chosen  # may depend on the records (are all columns 0/1?), so it stays out of the guarantee
         self._draws: _Draws

@@ -1,0 +1,5 @@
+"""`python -m privsolve` is the command line."""
+
+from privsolve.cli import app
+
+app()

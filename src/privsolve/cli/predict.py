@@ -1,0 +1,69 @@
+"""`privsolve predict` and `privsolve show`: what a release is for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.options import CardFormat
+from privsolve.publishing import as_json, load_release
+from privsolve.scoring import with_predictions
+from privsolve.tables import open_table
+
+
+def predict(
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
+    out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the table with score and prediction.")],
+    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+) -> None:
+    """Score a table with a release. The rows stay in the engine, in their order."""
+    with one_line_errors():
+        kind = out.suffix.lower()
+        if kind not in (".csv", ".parquet"):
+            raise ValueError(f"--out {out}: must end in .csv or .parquet")
+        if not out.absolute().parent.is_dir():
+            raise ValueError(f"--out {out}: its folder does not exist; make it first")
+        found = load_release(release)
+        temporary = out.with_name(f".{os.getpid()}.{out.name}")
+        try:
+            with engine_at_work("scoring", data):
+                table = open_table(data)
+                result = with_predictions(table, found)
+                table.get_backend().raw_sql("SET preserve_insertion_order = true")
+                (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
+            os.replace(temporary, out)
+        finally:
+            temporary.unlink(missing_ok=True)
+        if json_output:
+            typer.echo(as_json({"predictions": str(out)}))
+        else:
+            console.print(f"{escape(str(out))}  [dim](the table with score and prediction)[/dim]", soft_wrap=True)
+
+
+def show(
+    release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
+    card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
+) -> None:
+    """Show a release as a scorecard: in the terminal, or as Markdown, LaTeX, HTML or JSON."""
+    with one_line_errors():
+        found = load_release(release)
+        if card_format is CardFormat.json:
+            typer.echo(found.to_json(), nl=False)
+            return
+        card = found.scorecard()
+        if card_format is CardFormat.text:
+            console.print(escape(card.to_text(min(console.width, 100))))
+            return
+        writers = {
+            CardFormat.markdown: card.to_markdown,
+            CardFormat.latex: card.to_latex,
+            CardFormat.html: card.to_html,
+        }
+        typer.echo(writers[card_format](), nl=False)

@@ -1,0 +1,101 @@
+"""`privsolve reproduce`: the paper's experiments, with one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import joblib
+import typer
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+from privsolve.cli.common import console, errors, one_line_errors
+
+if TYPE_CHECKING:
+    from privsolve.experiments.adult import Results
+
+app = typer.Typer(help="The paper's experiments.", no_args_is_help=True)
+
+
+@app.callback()
+def main() -> None:
+    """The paper's experiments."""
+
+
+@app.command()
+def adult(
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each method at each epsilon; 15, or 3 if quick.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, stored settings: two minutes.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder of the results; an interrupted run goes on here.")] = Path("adult"),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Runs at the same time; all cores if left out.")] = None,
+) -> None:
+    """Accuracy against epsilon on Adult: OPDisc, RSPM, the exponential mechanism, private logistic regression."""
+    with one_line_errors():
+        results, written = run_adult(out, runs=runs or (3 if quick else 15), quick=quick, jobs=jobs)
+        show_results(results)
+        console.print("\n[bold]Written[/bold]")
+        for path in written:
+            console.print(f"  {escape(str(path))}", soft_wrap=True)
+
+
+def run_adult(out: Path, *, runs: int, quick: bool, jobs: int | None) -> tuple[Results, list[Path]]:
+    """Run what is missing and write the report: the results, and the paths of what was written."""
+    from privsolve.experiments.adult import EPSILONS, QUICK_EPSILONS, Plan, run_experiment
+    from privsolve.experiments.report import write_report
+
+    plan = Plan(QUICK_EPSILONS if quick else EPSILONS, runs, search=not quick)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
+        bars: dict[str, TaskID] = {}
+
+        def advance(stage: str, done: int, total: int) -> None:
+            if stage not in bars:
+                bars[stage] = progress.add_task(stage, total=total)
+            progress.update(bars[stage], completed=done)
+
+        try:
+            results = run_experiment(out, plan, jobs or joblib.cpu_count(), advance)
+        except KeyboardInterrupt:
+            progress.stop()
+            errors.print(
+                f"interrupted: finished runs are kept in {out / 'results.csv'}; the same command goes on from there"
+            )
+            raise typer.Exit(130) from None
+    return results, write_report(results, out)
+
+
+def show_results(results: Results) -> None:
+    """The table of accuracies and what it says."""
+    from privsolve.experiments.methods import METHODS
+    from privsolve.experiments.report import NOTE
+    from privsolve.experiments.summary import reading, table_rows
+
+    table = Table(title=f"Training accuracy on Adult, mean ± standard deviation of {results.plan.runs} runs")
+    table.add_column("method")
+    for epsilon in results.plan.epsilons:
+        table.add_column(f"ε = {epsilon:g}", justify="right", no_wrap=True)
+    for method, (_, _, *cells) in zip(METHODS, table_rows(results), strict=True):
+        table.add_row(method.short, *cells)
+    table.caption = "* settings tuned on the data without privacy"
+    console.print(table)
+    for sentence in reading(results):
+        console.print(f"• {sentence}")
+    console.print(f"[dim]{NOTE}[/dim]")

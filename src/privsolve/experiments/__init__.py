@@ -1,0 +1,1 @@
+"""Experiments that can be repeated with one command."""

@@ -1,0 +1,220 @@
+"""The paper's experiment on Adult: every method at every epsilon, several times, resumable."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+
+import privsolve as ps
+from privsolve import baselines
+from privsolve.errors import PrivacyLeakWarning
+from privsolve.experiments.methods import (
+    IN_UNITS,
+    METHODS,
+    NORM_BOUND_SQ,
+    UNITS,
+    Setup,
+    Tuned,
+    Weights,
+    accuracy,
+    method,
+)
+from privsolve.experiments.results import ResultsFile, Row
+
+EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+QUICK_EPSILONS = (0.01, 0.1, 1.0)
+FORMAT = "privsolve-adult-1"
+SEED = 0
+
+STORED = {
+    epsilon: Tuned(
+        baselines.DPSGDSettings(1.0, 1.0, 64, 3.0 / 15682, 0.5),
+        baselines.DPSGDSettings(1.0, 1.0, 64, 3.0 / 15682, 0.5),
+        0.01,
+    )
+    for epsilon in EPSILONS
+}
+
+Task = tuple[str, float, int]
+Settings = tuple[tuple[float, Tuned], ...]
+Advance = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is run. A plan that does not search uses the settings in `STORED`."""
+
+    epsilons: tuple[float, ...]
+    runs: int
+    search: bool
+
+    @property
+    def tasks(self) -> list[Task]:
+        """Every run, in rounds over all methods, so that an early stop has something of each."""
+        return [(m.key, epsilon, run) for run in range(self.runs) for epsilon in self.epsilons for m in METHODS]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What is possible without privacy."""
+
+    label: str
+    train_accuracy: float
+    test_accuracy: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """Everything a report is made from."""
+
+    plan: Plan
+    rows: tuple[Row, ...]
+    references: tuple[Reference, ...]
+    tuned: dict[float, Tuned]
+
+
+def run_experiment(out: Path, plan: Plan, jobs: int, advance: Advance) -> Results:
+    """Do what is missing in the folder and return all results; `advance(stage, done, total)` follows the work."""
+    results = ResultsFile(out / "results.csv")
+    tuned = tune(out / "tuning.json", plan, jobs, advance)
+    setup = Setup(tuned)
+    done = {row.task for row in results.rows}
+    missing = [task for task in plan.tasks if task not in done]
+    total = len(plan.tasks)
+    advance("runs", total - len(missing), total)
+    if missing:
+        _warm_up(setup)
+    for count, row in enumerate(_run_all(setup, missing, jobs), start=total - len(missing) + 1):
+        results.append(row)
+        advance("runs", count, total)
+    wanted = set(plan.tasks)
+    rows = tuple(row for row in results.rows if row.task in wanted)
+    return Results(plan, rows, references(setup), tuned)
+
+
+def tune(path: Path, plan: Plan, jobs: int, advance: Advance) -> dict[float, Tuned]:
+    """Settings of the baselines for each epsilon, searched on the data without privacy, kept in the file."""
+    stored = _read_tuning(path, plan)
+    if plan.search:
+        setup = Setup({})
+        for done, epsilon in enumerate(plan.epsilons):
+            advance("tuning", done, len(plan.epsilons))
+            if epsilon not in stored:
+                stored[epsilon] = _search(setup, epsilon, jobs)
+                _write_tuning(path, plan, stored)
+        advance("tuning", len(plan.epsilons), len(plan.epsilons))
+    else:
+        stored = {epsilon: STORED[epsilon] for epsilon in plan.epsilons}
+        _write_tuning(path, plan, stored)
+    return stored
+
+
+def _search(setup: Setup, epsilon: float, jobs: int) -> Tuned:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)  # the report says that tuning is not private
+        paper, other = (baselines.tune_dp_sgd(setup.train(unit), epsilon, setup.delta, n_jobs=jobs) for unit in UNITS)
+        norm_bound = NORM_BOUND_SQ**0.5
+        strength = baselines.tune_objective_perturbation(setup.train("paper"), epsilon, norm_bound, n_jobs=jobs)
+    return Tuned(paper, other, strength)
+
+
+def _read_tuning(path: Path, plan: Plan) -> dict[float, Tuned]:
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError("another format")
+        tuned = {float(key): _tuned(value) for key, value in content["tuned"].items()}
+        searched = bool(content["searched"])
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} is not a tuning file of this experiment ({error}): choose another folder") from None
+    if searched != plan.search:
+        raise ValueError(f"{path.parent} holds a {'full' if searched else 'quick'} run: choose another folder")
+    return tuned
+
+
+def _tuned(value: dict[str, Any]) -> Tuned:
+    paper, other = (baselines.DPSGDSettings(**value[key]) for key in ("dp_sgd", "dp_sgd_other"))
+    return Tuned(paper, other, float(value["regularisation"]))
+
+
+def _write_tuning(path: Path, plan: Plan, tuned: dict[float, Tuned]) -> None:
+    content = {
+        "format": FORMAT,
+        "searched": plan.search,
+        "note": "Tuned on the training data without privacy, as in the paper.",
+        "tuned": {repr(epsilon): asdict(value) for epsilon, value in sorted(tuned.items())},
+    }
+    replacement = path.with_suffix(".tmp")
+    replacement.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    os.replace(replacement, path)
+
+
+def _warm_up(setup: Setup) -> None:
+    """Compile once, before the workers start, so that they find everything compiled."""
+    for one in METHODS:
+        _warm(setup, one.key)
+
+
+_warmed: set[str] = set()
+
+
+def _warm(setup: Setup, key: str) -> None:
+    """The first use of a method in a process loads compiled code: not part of its run time."""
+    if key not in _warmed:
+        method(key).fit(setup, min(setup.tuned), np.random.SeedSequence(SEED))
+        _warmed.add(key)
+
+
+def _run_all(setup: Setup, tasks: list[Task], jobs: int) -> Iterator[Row]:
+    tuned = tuple(sorted(setup.tuned.items()))
+    work = (joblib.delayed(run_one)(tuned, task) for task in tasks)
+    yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
+
+
+def run_one(tuned: Settings, task: Task) -> Row:
+    """One run, with noise that depends on nothing but the task."""
+    key, epsilon, run = task
+    setup = _setup(tuned)
+    _warm(setup, key)
+    entropy = [SEED, zlib.crc32(key.encode()), round(epsilon * 1e6), run]
+    start = time.perf_counter()
+    weights = method(key).fit(setup, epsilon, np.random.SeedSequence(entropy))
+    seconds = time.perf_counter() - start
+    train, test = setup.tables[method(key).unit]
+    return Row(key, epsilon, run, accuracy(train, weights), accuracy(test, weights), seconds)
+
+
+@cache
+def _setup(tuned: Settings) -> Setup:
+    """One setup a process: its tables are built once, not once a run."""
+    return Setup(dict(tuned))
+
+
+def references(setup: Setup) -> tuple[Reference, ...]:
+    """The best 0/1 classifiers of the ball, in both units, and logistic regression, all without privacy."""
+    found = []
+    for unit, label in zip(UNITS, ("best of the ball", f"best of the ball, {IN_UNITS}"), strict=True):
+        problem = setup.ball(23, unit)
+        best = ps.oracles.get("tree").minimise(problem, ps.Perturbation.zero(problem.domain)).weights
+        found.append(_reference(label, setup, unit, best))
+    return *found, _reference(
+        "logistic regression", setup, "paper", baselines.logistic_regression(setup.train("paper")).weights
+    )
+
+
+def _reference(label: str, setup: Setup, unit: str, weights: Weights) -> Reference:
+    train, test = setup.tables[unit]
+    return Reference(f"{label}, no privacy", accuracy(train, weights), accuracy(test, weights))
