@@ -29,7 +29,7 @@ audit: $(STAMP)  ## attack every guarantee, some minutes
 	$(BIN)/privsolve audit --long
 
 docs: $(STAMP)  ## the documentation site, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/opdisc.py
