@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +38,6 @@ QUICK_EPSILONS = (0.01, 0.1, 1.0)
 FORMAT = "privsolve-adult-1"
 SEED = 0
 
-STORED = {
-    epsilon: Tuned(
-        baselines.DPSGDSettings(1.0, 1.0, 64, 3.0 / 15682, 0.5),
-        baselines.DPSGDSettings(1.0, 1.0, 64, 3.0 / 15682, 0.5),
-        0.01,
-    )
-    for epsilon in EPSILONS
-}
-
 Task = tuple[str, float, int]
 Settings = tuple[tuple[float, Tuned], ...]
 Advance = Callable[[str, int, int], None]
@@ -53,7 +45,7 @@ Advance = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run. A plan that does not search uses the settings in `STORED`."""
+    """How much is run. A plan that does not search uses stored settings of the baselines."""
 
     epsilons: tuple[float, ...]
     runs: int
@@ -115,7 +107,8 @@ def tune(path: Path, plan: Plan, jobs: int, advance: Advance) -> dict[float, Tun
                 _write_tuning(path, plan, stored)
         advance("tuning", len(plan.epsilons), len(plan.epsilons))
     else:
-        stored = {epsilon: STORED[epsilon] for epsilon in plan.epsilons}
+        found = stored_settings()
+        stored = {epsilon: found[epsilon] for epsilon in plan.epsilons}
         _write_tuning(path, plan, stored)
     return stored
 
@@ -133,16 +126,25 @@ def _read_tuning(path: Path, plan: Plan) -> dict[float, Tuned]:
     if not path.exists():
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise ValueError("another format")
-        tuned = {float(key): _tuned(value) for key, value in content["tuned"].items()}
-        searched = bool(content["searched"])
+        searched, tuned = _parse_tuning(path.read_text(encoding="utf-8"))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} is not a tuning file of this experiment ({error}): choose another folder") from None
     if searched != plan.search:
         raise ValueError(f"{path.parent} holds a {'full' if searched else 'quick'} run: choose another folder")
     return tuned
+
+
+def _parse_tuning(text: str) -> tuple[bool, dict[float, Tuned]]:
+    content = json.loads(text)
+    if content["format"] != FORMAT:
+        raise ValueError("another format")
+    return bool(content["searched"]), {float(key): _tuned(value) for key, value in content["tuned"].items()}
+
+
+def stored_settings() -> dict[float, Tuned]:
+    """What a full run has found (`tuning.json` of docs/experiments.md), for a quick one."""
+    text = resources.files("privsolve.experiments").joinpath("adult_tuning.json").read_text(encoding="utf-8")
+    return _parse_tuning(text)[1]
 
 
 def _tuned(value: dict[str, Any]) -> Tuned:

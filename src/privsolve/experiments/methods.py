@@ -121,6 +121,7 @@ def _objective_perturbation(setup: Setup, epsilon: float, seed: Seed) -> Weights
 
 
 IN_UNITS = "capital gain in 5,000s"
+TUNED_WORDS = " (tuned without privacy)"
 CLAIMED = "(ε, δ) claimed, not proved"
 
 METHODS = (
@@ -161,14 +162,14 @@ METHODS = (
         _discrete(lambda s, e, r: ps.rspm(s.ternary(), e, delta=s.delta, noise="gaussian-published", random_state=r)),
     ),
     Method(
-        "dp-sgd-other", f"logistic regression, DP-SGD, {IN_UNITS} (tuned without privacy)", "logistic, DP-SGD, 5,000s *",
+        "dp-sgd-other", f"logistic regression, DP-SGD, {IN_UNITS}{TUNED_WORDS}", "logistic, DP-SGD, 5,000s *",
         LOGISTIC, "(ε, δ)", _dp_sgd_other, unit="other",
     ),
     Method(
-        "dp-sgd", "logistic regression, DP-SGD (tuned without privacy)", "logistic, DP-SGD *", LOGISTIC, "(ε, δ)", _dp_sgd,
+        "dp-sgd", f"logistic regression, DP-SGD{TUNED_WORDS}", "logistic, DP-SGD *", LOGISTIC, "(ε, δ)", _dp_sgd,
     ),
     Method(
-        "objective-perturbation", "logistic regression, objective perturbation (tuned without privacy)",
+        "objective-perturbation", f"logistic regression, objective perturbation{TUNED_WORDS}",
         "logistic, obj. perturb. *", LOGISTIC, "ε", _objective_perturbation,
     ),
 )  # fmt: skip

@@ -24,6 +24,7 @@ figure.panel { background: #fff; }
 figure svg { display: block; width: 100%; height: auto; }
 figcaption { color: #566173; font-size: .9rem; margin-top: .5rem; }
 th[scope=row] { color: inherit; font-weight: 400; min-width: 14rem; }
+table { font-size: .85rem; }
 td { white-space: nowrap; }
 """
 

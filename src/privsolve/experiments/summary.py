@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from privsolve.experiments.adult import Results
-from privsolve.experiments.methods import BASELINES, BEST, METHODS, Method, method
+from privsolve.experiments.methods import BASELINES, BEST, METHODS, TUNED_WORDS, Method, method
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,10 @@ class Cell:
     runs: int
 
 
-def summarise(results: Results) -> dict[tuple[str, float], Cell]:
+Cells = dict[tuple[str, float], Cell]
+
+
+def summarise(results: Results) -> Cells:
     """A cell for each method and epsilon that has runs."""
     cells = {}
     for m in METHODS:
@@ -46,54 +50,53 @@ def summarise(results: Results) -> dict[tuple[str, float], Cell]:
 def reading(results: Results) -> list[str]:
     """Who wins where, in sentences made from the numbers."""
     cells, epsilons = summarise(results), results.plan.epsilons
-    best = "; ".join(
-        f"{_best(cells, e).label} at ε = {e:g} ({cells[_best(cells, e).key, e].mean:.4f})" for e in epsilons
-    )
-    sentences = [f"Highest mean training accuracy: {best}."]
+    sentences = [_highest(cells, epsilons)]
     for m in METHODS:
         if m.key not in BASELINES.values():
-            sentences.append(_against_baseline(cells, epsilons, m))
+            sentences += [
+                _against(cells, epsilons, m, method(key)) for key in dict.fromkeys(("dp-sgd", BASELINES[m.unit]))
+            ]
     sentences.append(_budget_ratio(cells, epsilons))
     return [s for s in sentences if s]
 
 
-def _best(cells: dict[tuple[str, float], Cell], epsilon: float) -> Method:
-    return max(METHODS, key=lambda m: cells[m.key, epsilon].mean)
-
-
-def _against_baseline(cells: dict[tuple[str, float], Cell], epsilons: tuple[float, ...], m: Method) -> str:
-    """Where the method beats, or loses to, DP-SGD on the same features by more than two standard errors."""
-    sides: dict[str, list[str]] = {"better": [], "worse": [], "level": []}
+def _highest(cells: Cells, epsilons: Sequence[float]) -> str:
+    winners: dict[str, list[str]] = {}
     for epsilon in epsilons:
-        ours, theirs = cells[m.key, epsilon], cells[BASELINES[m.unit], epsilon]
-        distance = ours.mean - theirs.mean
-        side = "level" if abs(distance) <= 2 * math.hypot(ours.error, theirs.error) else "worse"
-        sides["better" if side == "worse" and distance > 0 else side].append(f"{epsilon:g}")
-    words = {
-        "better": "better than DP-SGD logistic regression at ε = {}",
-        "worse": "worse at ε = {}",
-        "level": "within two standard errors of it at ε = {}",
+        best = max(METHODS, key=lambda m: cells[m.key, epsilon].mean)
+        winners.setdefault(best.label, []).append(f"{epsilon:g}")
+    parts = (f"{label} at ε = {', '.join(values)}" for label, values in winners.items())
+    return f"Highest mean training accuracy: {'; '.join(parts)}."
+
+
+def _against(cells: Cells, epsilons: Sequence[float], m: Method, baseline: Method) -> str:
+    """Where the method beats, or loses to, the baseline by more than two standard errors of the difference."""
+    sides: dict[str, list[str]] = {
+        "better at ε = {}": [],
+        "worse at ε = {}": [],
+        "within two standard errors at ε = {}": [],
     }
-    if not sides["better"]:
-        words["worse"] = "worse than DP-SGD logistic regression at ε = {}"
-        if not sides["worse"]:
-            words["level"] = "within two standard errors of DP-SGD logistic regression at ε = {}"
-    parts = [words[side].format(", ".join(values)) for side, values in sides.items() if values]
+    better, worse, level = sides.values()
+    for epsilon in epsilons:
+        ours, theirs = cells[m.key, epsilon], cells[baseline.key, epsilon]
+        distance = ours.mean - theirs.mean
+        close = abs(distance) <= 2 * math.hypot(ours.error, theirs.error)
+        (level if close else better if distance > 0 else worse).append(f"{epsilon:g}")
+    parts = [words.format(", ".join(values)) for words, values in sides.items() if values]
     label = m.label[0].upper() + m.label[1:]
-    return f"{label}: {', '.join(parts)}."
+    return f"{label}, against {baseline.label.removesuffix(TUNED_WORDS)}: {', '.join(parts)}."
 
 
-def _budget_ratio(cells: dict[tuple[str, float], Cell], epsilons: tuple[float, ...]) -> str:
-    """How much smaller a budget reaches what DP-SGD reaches."""
+def _budget_ratio(cells: Cells, epsilons: Sequence[float]) -> str:
+    """How much smaller a budget reaches what DP-SGD reaches in the paper's units."""
     parts = []
     for epsilon in epsilons:
-        enough = [e for e in epsilons if cells[BEST, e].mean >= cells[BASELINES[method(BEST).unit], epsilon].mean]
+        enough = [e for e in epsilons if cells[BEST, e].mean >= cells["dp-sgd", epsilon].mean]
         if enough and min(enough) < epsilon:
-            parts.append(
-                f"at ε = {min(enough):g} it is at least as accurate as DP-SGD on the same features at ε = {epsilon:g}"
-            )
-    label = method(BEST).label
-    return f"With the {label}, {'; '.join(parts)}." if parts else ""
+            parts.append(f"{min(enough):g} instead of {epsilon:g}")
+    if not parts:
+        return ""
+    return f"Epsilon that is enough for the accuracy of DP-SGD in the paper's units, {method(BEST).label}: {', '.join(parts)}."
 
 
 def table_rows(results: Results) -> list[tuple[str, ...]]:
