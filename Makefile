@@ -36,6 +36,7 @@ bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/exponential.py
 	$(BIN)/python benchmarks/scorecards.py
 	$(BIN)/python benchmarks/tables.py --millions 10
+	$(BIN)/python benchmarks/adult_scorecards.py
 
 clean:
 	rm -rf $(VENV) build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
