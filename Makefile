@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test lint audit docs bench clean
+.PHONY: demo test oldest lint audit docs bench clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -19,6 +19,11 @@ demo: $(STAMP)  ## the paper's experiment on the embedded Adult data in two minu
 test: lint  ## everything that must pass
 	find src -name '*.nb?' -delete
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+oldest:  ## the estimators on the oldest scikit-learn that is supported
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --editable . 'scikit-learn==1.6.*' pytest hypothesis polars
+	.venv-oldest/bin/python -m pytest tests/test_learn.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -39,5 +44,5 @@ bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/adult_scorecards.py
 
 clean:
-	rm -rf $(VENV) build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

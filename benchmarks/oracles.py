@@ -113,7 +113,7 @@ def run_apart(case: Case) -> Result:
         return Result(time.perf_counter() - start, "limit")
     if run.returncode != 0:
         print(run.stderr, file=sys.stderr)
-        return Result(time.perf_counter() - start, "error")
+        return Result(time.perf_counter() - start, "solver crashed")
     return Result(**json.loads(run.stdout.splitlines()[-1]))
 
 
