@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
@@ -20,6 +23,7 @@ from privsolve.composition import compose, loss_epsilon, zcdp_epsilon, zcdp_limi
 from privsolve.decimals import at_least, at_most, exact
 from privsolve.errors import BudgetExceeded, PrivacyWarning
 from privsolve.guarantee import Guarantee, group_privacy
+from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.opsamp import opsamp
 from privsolve.noise import Randomness
 from privsolve.objectives import absolute_deviation
@@ -499,3 +503,27 @@ def test_promised_needs_a_mechanism_that_pays() -> None:
 def test_rho_of_a_pure_guarantee() -> None:
     assert pure(0.5).rho == pure(0.5, 1e-9, zcdp=0.01).rho == Fraction(1, 8)
     assert exponential(0.5).rho == Fraction(1, 32)
+
+
+def test_an_accountant_cannot_be_multiplied() -> None:
+    accountant = Accountant(1.0, 1e-6)
+    for multiply in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="use a Ledger"):
+            multiply(accountant)
+    child = os.fork()
+    if child == 0:
+        try:
+            accountant.spend(pure(0.1))
+        except BudgetExceeded:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_half_precision_epsilon_is_not_rounded_up() -> None:
+    problem = ps.Problem(ps.PatternTable([[1], [0]], [3, 1], [1, 2]), ps.IntegerBall(1, 1))
+    epsilon = np.float16(0.3)
+    sampler = ps.ExponentialSampler(problem, epsilon, random_state=0)
+    assert sampler.guarantee.epsilon == float(epsilon)
+    assert sampler.guarantee.zcdp == float(epsilon) ** 2 / 8
+    assert inverse_temperature(epsilon, "replace", problem.loss) * 2 < float(epsilon)

@@ -226,3 +226,13 @@ def test_columns_and_labels_of_the_wrong_type() -> None:
 
 def test_numpy_numbers_are_numbers() -> None:
     assert Bins("a", list(np.array([1.0, 2.0]))) == Bins("a", [1, 2])
+
+
+def test_options_that_read_alike_are_refused_or_told_apart() -> None:
+    """A scorecard is made after its release is paid for, so it must not fail on the texts of a schema."""
+    schema = Schema([Categories("c", ["a", "other"])])
+    (question,) = schema.questions()
+    assert isinstance(question, Choice)
+    assert len({option.text for option in question.options}) == 3
+    with pytest.raises(ValueError, match=r"columns\.c: .*(same|twice)"):
+        Schema([Categories("c", ["a", "b"], other="a")])

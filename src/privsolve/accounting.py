@@ -8,6 +8,7 @@ holds for parameters chosen on the way; see docs/budgets.md for the proof. A pla
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -97,9 +98,8 @@ class Budget:
     composition_delta: float | None = None
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
+        object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         range_sensitivity(self.adjacency)  # refuses an unknown adjacency
-        object.__setattr__(self, "epsilon", float(self.epsilon))
         object.__setattr__(self, "delta", check_delta(self.delta))
         part = at_most(exact(self.delta) / 2) if self.composition_delta is None else self.composition_delta
         if not 0 <= part <= self.delta:
@@ -199,6 +199,10 @@ class Accountant:
         self.plan = None if plan is None else _checked_plan(self.budget, plan)
         self.history: tuple[Guarantee, ...] = ()
         self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("an Accountant cannot be copied or pickled, the copy could be spent once more: use a Ledger")
 
     @property
     def totals(self) -> Totals:
@@ -207,6 +211,8 @@ class Accountant:
 
     def spend(self, guarantee: Guarantee) -> None:
         """Record a release that is about to be made, or raise `BudgetExceeded` and record nothing."""
+        if os.getpid() != self._process:
+            raise BudgetExceeded("an Accountant cannot be spent in a forked process, which has a copy: use a Ledger")
         with self._lock:
             if self.plan is None:
                 self.budget.check(self.totals, guarantee)

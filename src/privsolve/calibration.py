@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from math import erf, exp, expm1, isfinite, lgamma, log, log1p, sqrt
-from numbers import Real
+from math import erf, exp, expm1, lgamma, log, log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainccinv, log_ndtr
+
+from privsolve.checks import check_error, check_finite, check_positive, check_share
 
 __all__ = [
     "ADJACENCIES",
@@ -64,41 +65,24 @@ _NEGLIGIBLE = 50.0  # exp(-50) of the peak: where an integrand is cut off
 # --- arguments ------------------------------------------------------------------------------------
 
 
-def _check_number(name: str, value: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, got {value!r}")
+def check_epsilon(epsilon: float) -> float:
+    """``epsilon`` as a float; raise unless it is finite, positive and within reason."""
+    return check_positive("epsilon", epsilon, "; choose for example epsilon=1.0")
 
 
-def check_epsilon(epsilon: float) -> None:
-    """Raise unless ``epsilon`` is finite and positive."""
-    _check_number("epsilon", epsilon)
-    if not (isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be finite and positive, got {epsilon}; choose for example epsilon=1.0")
+def check_delta(delta: float) -> float:
+    """``delta`` as a float; raise unless ``0 < delta < 1``."""
+    return check_share("delta", delta, "; choose it far below 1/n, or use a gamma or Laplace law, which needs no delta")
 
 
-def check_delta(delta: float) -> None:
-    """Raise unless ``0 < delta < 1``."""
-    _check_number("delta", delta)
-    if not 0 < delta < 1:
-        raise ValueError(
-            f"delta must lie strictly between 0 and 1, got {delta}; choose it far below 1/n, or use a gamma "
-            "or Laplace law, which needs no delta"
-        )
-
-
-def check_beta(beta: float) -> None:
-    """Raise unless ``0 < beta < 1``."""
-    _check_number("beta", beta)
-    if not 0 < beta < 1:
-        raise ValueError(
-            f"beta must lie strictly between 0 and 1, got {beta}; it is the probability that the bound "
-            "fails, for example beta=0.05"
-        )
+def check_beta(beta: float) -> float:
+    """``beta`` as a float; raise unless ``0 < beta < 1``."""
+    return check_share("beta", beta, "; it is the probability that the bound fails, for example beta=0.05")
 
 
 def _check_positive(**arguments: float) -> None:
     for name, value in arguments.items():
-        if not (isfinite(value) and value > 0):
+        if check_finite(name, value, "be finite and positive") <= 0:
             raise ValueError(f"{name} must be finite and positive, got {value}")
 
 
@@ -138,9 +122,7 @@ def effective_range(delta_range: float, rounding: float, solver_tolerance: float
     strict and absorbs the floating point error of the noise.
     """
     _check_positive(delta_range=delta_range, rounding=rounding)
-    if not (isfinite(solver_tolerance) and solver_tolerance >= 0):
-        raise ValueError(f"solver_tolerance must be finite and not negative, got {solver_tolerance}")
-    return delta_range + 2 * solver_tolerance + 5 * rounding
+    return delta_range + 2 * check_error("solver_tolerance", solver_tolerance) + 5 * rounding
 
 
 # --- OPDisc, pure privacy (sections 2, 2.1) -------------------------------------------------------
@@ -159,7 +141,7 @@ def sphere_shift(delta_range: float, radius_sq: float, separation_sq: float) -> 
 def gamma_scale(shift: float, epsilon: float) -> float:
     """Scale c/ε of the ℓ2-gamma law: pure ε-DP (sections 1 and 2.1)."""
     _check_positive(shift=shift)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     return shift / epsilon
 
 
@@ -177,7 +159,7 @@ def gaussian_delta(dim: int, shift: float, sigma: float, epsilon: float) -> floa
     """δ(ε) = E[(1 - exp(ε-Λ))_+] with Λ = (2rσχ_k + r²)/2σ² (section 1); k = ``dim``, r = ``shift``."""
     _check_count(dim=dim)
     _check_positive(shift=shift, sigma=sigma)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     return exp(_log_gaussian_delta(dim, shift / sigma, epsilon))
 
 
@@ -185,8 +167,8 @@ def gaussian_sigma(dim: int, shift: float, epsilon: float, delta: float) -> floa
     """The smallest σ whose δ(ε) is at most ``delta`` (sections 1 and 2.2): upper end of a tight bracket."""
     _check_count(dim=dim)
     _check_positive(shift=shift)
-    check_epsilon(epsilon)
-    check_delta(delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     target = log(delta) + log1p(-_INTEGRAL_ALLOWANCE)
 
     def proves(sigma: float) -> bool:
@@ -204,7 +186,7 @@ def gaussian_epsilon(dim: int, shift: float, sigma: float, delta: float) -> floa
     """The smallest ε that section 1 proves for a given σ at ``delta`` (0.0 if every ε is proved)."""
     _check_count(dim=dim)
     _check_positive(shift=shift, sigma=sigma)
-    check_delta(delta)
+    delta = check_delta(delta)
     a = shift / sigma
     target = log(delta) + log1p(-_INTEGRAL_ALLOWANCE)
 
@@ -227,8 +209,8 @@ def gaussian_sigma_published(
     For reproducing the paper only; :func:`gaussian_sigma` is the proved counterpart.
     """
     _check_positive(radius_sq=radius_sq, lipschitz=lipschitz, separation=separation)
-    check_epsilon(epsilon)
-    check_delta(delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     return 7 * lipschitz * radius_sq * sqrt(-log(delta)) / (separation * epsilon)
 
 
@@ -296,7 +278,7 @@ def gamma_utility_bound(dim: int, scale: float, beta: float) -> float:
     """2·scale·Γ⁻¹_k(1-β): bounds L(ŵ) - OPT with probability 1-β, for an exact oracle (section 2.4)."""
     _check_count(dim=dim)
     _check_positive(scale=scale)
-    check_beta(beta)
+    beta = check_beta(beta)
     return 2 * scale * float(gammainccinv(dim, beta))
 
 
@@ -304,7 +286,7 @@ def gaussian_utility_bound(dim: int, sigma: float, beta: float) -> float:
     """2σ·χ⁻¹_k(1-β): bounds L(ŵ) - OPT with probability 1-β, for an exact oracle (section 2.4)."""
     _check_count(dim=dim)
     _check_positive(sigma=sigma)
-    check_beta(beta)
+    beta = check_beta(beta)
     return 2 * sigma * sqrt(2 * float(gammainccinv(dim / 2, beta)))  # χ² is Gamma(k/2, scale 2)
 
 
@@ -322,14 +304,14 @@ def separator_laplace_scale(delta_range: float, m: int, epsilon: float) -> float
     """Scale mΔ/ε of independent Laplace noise on ``m`` separators: pure ε-DP (section 3)."""
     _check_positive(delta_range=delta_range)
     _check_count(m=m)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     return m * delta_range / epsilon
 
 
 def separator_gamma_scale(delta_range: float, epsilon: float) -> float:
     """Scale Δ/ε of the ℓ∞-gamma law on separators: pure ε-DP (section 3)."""
     _check_positive(delta_range=delta_range)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     return delta_range / epsilon
 
 
@@ -339,8 +321,8 @@ def separator_sigma_published(m: int, epsilon: float, delta: float) -> float:
     For reproducing the paper only; :func:`gaussian_sigma` with ``shift=separator_shift_l2(...)`` is proved.
     """
     _check_count(m=m)
-    check_epsilon(epsilon)
-    check_delta(delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     return 7 * sqrt(-m * log(delta)) / epsilon
 
 
@@ -377,14 +359,14 @@ def parity_true_delta(dim: int, epsilon: float, scale: float) -> float:
 
     A larger value than the claimed δ refutes a guarantee; a smaller one proves nothing.
     """
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
     log_mean = epsilon + log1p(expm1(-epsilon) / 2)  # ln((1+e^ε)/2), without overflow
     return max(0.0, -expm1(min(_parity_log_p(dim, scale) + log_mean, 0.0)))
 
 
 def parity_true_epsilon(dim: int, delta: float, scale: float) -> float:
     """The smallest ε at ``delta`` on the parity datasets: ln((1 - p/2 - δ)/(p/2)), at least 0."""
-    check_delta(delta)
+    delta = check_delta(delta)
     log_p = _parity_log_p(dim, scale)
     excess = -expm1(log_p) - 2 * delta  # (2 - p - 2δ) - 1
     return max(0.0, log1p(excess) - log_p) if excess > -1 else 0.0

@@ -7,6 +7,7 @@ parameters that were chosen on the way see `privsolve.accounting`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from privsolve.decimals import at_least, at_most, exact
-from privsolve.guarantee import Guarantee
+from privsolve.guarantee import LARGEST_LOSS, Guarantee
 
 METHODS = {
     "basic": "sum of the epsilons",
@@ -29,9 +30,6 @@ CELLS = 10_000
 
 STEPS = 64
 """Grid steps for the smallest epsilon with a continuous loss, if `CELLS` allows."""
-
-LARGEST_LOSS = 500.0
-"""Beyond this sum of epsilons exponentials overflow; the other bounds remain."""
 
 LARGEST_RHO = 1e9
 """Beyond this ρ the conversion to epsilon is not attempted; it would exceed 10^9."""
@@ -108,7 +106,8 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
         if spare > 0:
             answers["zcdp"] = zcdp_epsilon(at_least(sum((g.rho for g in releases), Fraction())), spare)
     method = min(answers, key=lambda name: answers[name])
-    return Composition(answers[method], float(delta), adjacency, method, answers, releases)
+    smallest = max(answers[method], sys.float_info.min)  # a guarantee is of a positive epsilon
+    return Composition(smallest, float(delta), adjacency, method, answers, releases)
 
 
 def check_delta(delta: float) -> float:
@@ -159,8 +158,7 @@ def loss_epsilon(plan: Sequence[Guarantee], delta: float) -> float:
     bounded range is at worst the law of `_bounded_range_losses`.
     """
     epsilons = [exact(g.epsilon) for g in plan]
-    top = float(sum(epsilons))
-    if top > LARGEST_LOSS:
+    if sum(epsilons) > LARGEST_LOSS:  # exponentials would overflow; the other bounds remain
         return math.inf
     step = _grid_step(epsilons, [e for e, g in zip(epsilons, plan, strict=True) if g.bounded_range])
     pmf = np.ones(1)

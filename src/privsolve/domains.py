@@ -9,6 +9,7 @@ total must be exactly `k`.
 from __future__ import annotations
 
 import math
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -147,6 +148,13 @@ class Domain(ABC):
             prefixes.append((parent, self.values(j)[choice]))
             totals = extended[can_go_on]
         return prefixes
+
+
+def check_domain(domain: object) -> Domain:
+    """`domain` itself; raise unless it is a `Domain`."""
+    if not isinstance(domain, Domain):
+        raise ValueError(f"domain must be a Domain such as IntegerBall, got {type(domain).__name__}")
+    return domain
 
 
 def _reachable_totals(budget: Budget) -> list[NDArray[np.bool_]]:
@@ -550,11 +558,11 @@ DOMAINS: dict[str, type[Domain]] = {
 def domain_from_dict(description: dict[str, Any]) -> Domain:
     """The inverse of `Domain.to_dict`."""
     if not isinstance(description, dict):
-        raise ValueError(f"domain must be described by a dictionary with its kind, got {description!r}")
+        raise ValueError(f"domain must be described by a dictionary with its kind, got {type(description).__name__}")
     arguments = dict(description)
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in DOMAINS:
-        raise ValueError(f"domain kind {kind!r} is unknown: expected one of {', '.join(sorted(DOMAINS))}")
+        raise ValueError(f"domain kind {reprlib.repr(kind)} is unknown: expected one of {', '.join(sorted(DOMAINS))}")
     try:
         return DOMAINS[kind](**arguments)
     except TypeError:

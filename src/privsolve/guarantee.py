@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import asdict, dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from privsolve.checks import check_finite
 from privsolve.decimals import at_least, exact
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+LARGEST_LOSS = 500.0
+"""Beyond this privacy loss exponentials overflow."""
 
 ADJACENCY_WORDS = {
     "replace": "changing one record",
@@ -43,12 +46,11 @@ class Guarantee:
     zcdp: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("epsilon", "delta", "zcdp"):
-            if isinstance(value := getattr(self, name), np.number):
-                object.__setattr__(self, name, value.item())
-        _check("epsilon", self.epsilon, _is_number(self.epsilon) and 0 < self.epsilon < math.inf, "finite and positive")
-        _check("delta", self.delta, _is_number(self.delta) and 0 <= self.delta < 1, "at least 0 and below 1")
-        _check("zcdp", self.zcdp, self.zcdp is None or (_is_number(self.zcdp) and 0 < self.zcdp < math.inf), "positive")
+        wanted = {"epsilon": "finite and positive", "delta": "at least 0 and below 1", "zcdp": "finite and positive"}
+        for name in wanted if self.zcdp is not None else ("epsilon", "delta"):
+            value = check_finite(f"guarantee's {name}", getattr(self, name), f"be {wanted[name]}")
+            _check(name, value, 0 <= value < 1 if name == "delta" else value > 0, wanted[name])
+            object.__setattr__(self, name, value)
         _check("adjacency", self.adjacency, self.adjacency in tuple(ADJACENCY_WORDS), "replace or add-remove")
         for name in ("mechanism", "noise", "theory", "oracle"):
             _check(name, getattr(self, name), isinstance(getattr(self, name), str), "a text")
@@ -119,6 +121,10 @@ class Guarantee:
         """
         from dp_accounting.pld import common, privacy_loss_distribution
 
+        if self.epsilon > LARGEST_LOSS:
+            raise ValueError(
+                f"dp-accounting overflows beyond epsilon={LARGEST_LOSS:g}, got {self.epsilon:g}: use privsolve.compose"
+            )
         return privacy_loss_distribution.from_privacy_parameters(
             common.DifferentialPrivacyParameters(self.epsilon, self.delta), step
         )
@@ -131,7 +137,7 @@ class Guarantee:
     def from_dict(cls, values: dict[str, Any]) -> Guarantee:
         """The inverse of `to_dict`."""
         if not isinstance(values, dict):
-            raise ValueError(f"guarantee must be a dictionary of its fields, got {values!r}")
+            raise ValueError(f"guarantee must be a dictionary of its fields, got {type(values).__name__}")
         names = {f.name for f in fields(cls)}
         if set(values) != names:
             wrong = ", ".join(sorted(set(values) ^ names))
@@ -151,13 +157,9 @@ def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float
     return total, min(1.0, delta * max(share, float(size)))
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _check(name: str, value: object, holds: bool, wanted: str) -> None:
     if not holds:
-        raise ValueError(f"guarantee's {name} must be {wanted}, got {value!r}")
+        raise ValueError(f"guarantee's {name} must be {wanted}, got {reprlib.repr(value)}")
 
 
 def _factor(epsilon: float) -> str:

@@ -31,6 +31,7 @@ from privsolve.schema.columns import MISSING
 from privsolve.schema.frames import codes_of_frame
 from privsolve.scorecard import Scorecard
 from privsolve.scoring import unit_weights
+from privsolve.stability import LARGEST_SCALE
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
@@ -159,18 +160,20 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             to fit, the two guarantees add up.
         """
         self._check_fitted()
-        check_epsilon(epsilon)
+        epsilon = check_epsilon(epsilon)
+        if epsilon < 1 / LARGEST_SCALE:
+            raise ValueError(f"epsilon must be at least {1 / LARGEST_SCALE:.3g} for exact noise, got {epsilon:g}")
         scores = self._scores(X)
         n = len(scores)
         right = int(((scores > 0) == self._positive(y, n)).sum())
         counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)
         guarantee = Guarantee(
-            epsilon=float(epsilon), delta=0.0, adjacency=self.adjacency, mechanism="noisy count",
+            epsilon=epsilon, delta=0.0, adjacency=self.adjacency, mechanism="noisy count",
             noise="discrete Laplace noise", proved=True, theory="9", oracle="none", seeded=rng.is_seeded,
         )  # fmt: skip
         with charged(budget, guarantee):
-            noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(float(epsilon)), len(counts)), 0)
+            noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
         total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
 

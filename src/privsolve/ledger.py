@@ -117,7 +117,7 @@ class Ledger:
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 60.0) -> Ledger:
         """An existing ledger, checked from end to end. `timeout`: seconds to wait for other processes."""
-        place = Path(path)
+        place = Path(path).absolute()  # the same file after a change of folder
         with _connection(place, timeout) as db:
             budget, dataset, _, _ = _read(place, db)
         return cls(place, budget, dataset, timeout)
@@ -276,7 +276,7 @@ def _read(path: Path, db: sqlite3.Connection) -> tuple[Budget, str, tuple[Entry,
 
 
 def _digest(*parts: object) -> str:
-    """Every digest covers the one before it, so that a changed or missing entry breaks the chain."""
+    """Every digest covers the one before it: a changed entry, or one missing before the last, breaks the chain."""
     return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()
 
 

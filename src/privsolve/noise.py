@@ -14,12 +14,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
-from math import isfinite
 from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainccinv, gammaincinv, ndtri
+
+from privsolve.checks import check_finite
 
 __all__ = [
     "Randomness",
@@ -254,5 +255,5 @@ def _check_dim(dim: int) -> None:
 
 
 def _check_scale(name: str, value: float) -> None:
-    if not (isfinite(value) and value > 0):
+    if check_finite(name, value, "be finite and positive") <= 0:
         raise ValueError(f"{name} must be finite and positive, got {value}")

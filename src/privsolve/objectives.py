@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import fsum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from privsolve.checks import LARGEST, check_finite, check_positive
 
 __all__ = [
     "Box",
@@ -23,6 +25,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+_BOUNDS = "have finite bounds with low < high in every coordinate"
+
 
 @dataclass(frozen=True)
 class Box:
@@ -35,10 +39,8 @@ class Box:
         if len(self.low) != len(self.high) or not self.low:
             raise ValueError("box must have as many lower as upper bounds, and at least one of each")
         for low, high in zip(self.low, self.high, strict=True):
-            if not (isfinite(low) and isfinite(high) and low < high):
-                raise ValueError(
-                    f"box must have finite bounds with low < high in every coordinate, got ({low}, {high})"
-                )
+            if not -LARGEST <= check_finite("box", low, _BOUNDS) < check_finite("box", high, _BOUNDS) <= LARGEST:
+                raise ValueError(f"box must {_BOUNDS} and up to {LARGEST:g}, got ({low}, {high})")
 
     @property
     def dim(self) -> int:
@@ -66,7 +68,7 @@ def as_box(box: Box | Sequence[Sequence[float]]) -> Box:
         return box
     try:
         low, high = zip(*((float(a), float(b)) for a, b in box), strict=True)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"box must be a list of (low, high) pairs, one per coordinate, got {box!r}") from None
     return Box(low, high)
 
@@ -211,7 +213,7 @@ def pinball(data: ArrayLike, box: Box | Sequence[Sequence[float]], level: float)
 
 def truncated_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]], radius: float) -> PiecewiseLinear:
     """`Σ_i Σ_j min(|x_j - a_ij|, radius)`: not convex, 1-Lipschitz; records further away than `radius` do not pull."""
-    _check_positive("radius", radius)
+    radius = check_positive("radius", radius)
     the_box = as_box(box)
     records = _records(data, the_box)
     n = len(records)
@@ -232,8 +234,8 @@ def posted_price(
     valuation exceeds the price by `ramp`. Valuations are clipped to `[ramp, highest]`, which makes the loss
     `max(1, highest/ramp - 1)`-Lipschitz; `highest` must be public.
     """
-    _check_positive("ramp", ramp)
-    if not highest > ramp:
+    ramp = check_positive("ramp", ramp)
+    if not (highest := check_positive("highest", highest)) > ramp:
         raise ValueError(f"highest must be above ramp, got {highest!r}")
     the_box = as_box(box)
     if the_box.dim != 1 or the_box.low[0] < 0:
@@ -260,8 +262,9 @@ def threshold_cost(
     replaced by ramps of width `ramp` centred on the record's score, so the loss is `max(miss, false_alarm)/ramp`-
     Lipschitz, and differs from the true cost only for scores within `ramp/2` of the threshold.
     """
-    for name, value in (("ramp", ramp), ("miss", miss), ("false_alarm", false_alarm)):
-        _check_positive(name, value)
+    ramp, miss, false_alarm = (
+        check_positive(name, value) for name, value in (("ramp", ramp), ("miss", miss), ("false_alarm", false_alarm))
+    )
     the_box = as_box(box)
     a = _records(scores, the_box)[:, 0]
     is_positive = np.asarray(positive)
@@ -278,15 +281,13 @@ def threshold_cost(
 
 
 def _records(data: ArrayLike, box: Box) -> Floats:
-    records = np.asarray(data, dtype=np.float64)
+    try:
+        records = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"data must hold records of {box.dim} numbers each ({error})") from None
     records = records[:, None] if records.ndim == 1 else records
     if records.ndim != 2 or records.shape[1] != box.dim or not len(records):
         raise ValueError(f"data must hold records of {box.dim} numbers each, one for every coordinate of the box")
     if not np.all(np.isfinite(records)):
         raise ValueError("data must be finite: decide by a public rule what a missing value counts as")
     return records
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not (isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and positive, got {value!r}")

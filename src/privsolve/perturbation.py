@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.domains import Domain
+from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.patterns import Int64Array
 
@@ -37,8 +37,7 @@ class Perturbation:
     norm: Int64Array | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be a Domain such as IntegerBall, got {type(self.domain).__name__}")
+        check_domain(self.domain)
         if len(self.coordinate) != self.domain.dim:
             raise ValueError(f"coordinate must hold {self.domain.dim} tables, one per coordinate of the domain")
         sizes = [len(self.domain.values(j)) for j in range(self.domain.dim)]
@@ -57,7 +56,7 @@ class Perturbation:
     @classmethod
     def lifted(cls, domain: Domain, eta: ArrayLike) -> Perturbation:
         """`-<η, π(w)>` for the sphere lift π of the domain (theory, section 2); η has `domain.lift_dim` entries."""
-        noise = noise_vector(eta, domain.lift_dim)
+        noise = noise_vector(eta, check_domain(domain).lift_dim)
         radius_sq = domain.radius_sq_bound
         if radius_sq == 0:
             raise ValueError("the domain holds only the zero vector: there is nothing to choose")
@@ -143,7 +142,7 @@ def noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
     """Noise as exact fractions, checked to be `size` finite numbers."""
     try:
         noise = np.asarray(eta, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"eta must be {size} real numbers ({error})") from None
     if noise.shape != (size,):
         raise ValueError(f"eta must have {size} entries, one per noise coordinate, got shape {noise.shape}")

@@ -108,6 +108,15 @@ def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDA
     return _log_weights(domain, prior.log_tables(domain), members)
 
 
+def prior_or_uniform(prior: Prior | None) -> Prior:
+    """The prior, the uniform one for None; raise for what is no prior at all."""
+    if prior is None:
+        return UniformPrior()
+    if isinstance(prior, type) or not callable(getattr(prior, "log_tables", None)):
+        raise TypeError(f"prior must be a Prior such as SparsePrior(), got {prior!r}")
+    return prior
+
+
 def check_prior(prior: Prior, domain: Domain) -> None:
     """Raise unless the prior has a finite log weight for every value of every coordinate."""
     tables = prior.log_tables(domain)

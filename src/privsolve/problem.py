@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.domains import Domain
+from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, ZeroOneLoss
 from privsolve.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
@@ -73,8 +73,7 @@ class Problem(BaseProblem):
     def __post_init__(self) -> None:
         if not isinstance(self.table, PatternTable):
             raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
-        if not isinstance(self.domain, Domain):
-            raise ValueError(f"domain must be a Domain such as IntegerBall, got {type(self.domain).__name__}")
+        check_domain(self.domain)
         if not isinstance(self.loss, ZeroOneLoss):
             raise ValueError(f"loss must be a ZeroOneLoss, got {type(self.loss).__name__}")
         if self.domain.dim != self.table.dim:
@@ -148,8 +147,7 @@ class LinearProblem(BaseProblem):
     labels: tuple[str, ...]
 
     def __init__(self, costs: ArrayLike, domain: Domain, largest: int, names: Sequence[str] | None = None) -> None:
-        if not isinstance(domain, Domain):
-            raise ValueError(f"domain must be a Domain such as Permutations, got {type(domain).__name__}")
+        check_domain(domain)
         array = np.asarray(costs)
         if array.ndim != 2 or array.shape[1] != domain.dim or len(array) == 0:
             raise ValueError(f"costs must have one row per record and {domain.dim} columns, got shape {array.shape}")

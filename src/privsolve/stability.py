@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil, exp, floor, frexp, fsum, inf, isfinite, log, log1p, nextafter, sqrt
-from numbers import Integral, Real
+from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
 
 from scipy.optimize import minimize_scalar
 
 from privsolve.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
+from privsolve.checks import check_count, check_error, check_positive
 
 __all__ = [
     "SamplingPlan",
@@ -48,27 +48,6 @@ _MANY_DRAWS = 10**12
 
 
 # --- arguments ------------------------------------------------------------------------------------
-
-
-def check_positive(name: str, value: float) -> float:
-    """`value` as a float; raise unless it is a finite and positive number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not (isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be a finite and positive number, got {value!r}")
-    return float(value)
-
-
-def check_count(name: str, value: int) -> int:
-    """`value` as an int; raise unless it is a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-    return int(value)
-
-
-def check_error(name: str, value: float) -> float:
-    """`value` as a float; raise unless it is finite and not negative."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value < inf:
-        raise ValueError(f"{name} must be a finite number that is not negative, got {value!r}")
-    return float(value)
 
 
 def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
@@ -293,12 +272,10 @@ def plan_opsamp(
     n = check_count("n", n)
     sides = check_widths(widths)
     lipschitz = check_positive("lipschitz", lipschitz)
-    epsilon = check_positive("epsilon", epsilon)
-    delta = check_positive("delta", delta)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
     error = check_error("error", error)
-    check_epsilon(epsilon)
-    check_delta(delta)
-    check_beta(beta)
+    beta = check_beta(beta)
     change = loss_change(lipschitz, adjacency)
     if calibration not in ("proved", "published"):
         raise ValueError(f"calibration must be 'proved' or 'published', got {calibration!r}")

@@ -6,8 +6,10 @@ import csv
 import glob
 import gzip
 import os
+import sys
 import tempfile
 import warnings
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +31,18 @@ def open_table(source: str | os.PathLike[str]) -> Any:
     with warnings.catch_warnings():
         # Ibis calls DuckDB by a name that newer versions of DuckDB deprecate
         warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
-        return _open(os.fspath(source))
+        return _open_or_say(os.fspath(source))
+
+
+def _open_or_say(source: str) -> Any:
+    """What the engine complains about as an error that names the file."""
+    try:
+        return _open(source)
+    except Exception as error:
+        duckdb = sys.modules.get("duckdb")
+        if duckdb is None or not isinstance(error, duckdb.Error):
+            raise
+        raise ValueError(f"{source}: {str(error).strip().splitlines()[0]}") from None
 
 
 def _open(source: str) -> Any:
@@ -83,8 +96,13 @@ def _header(path: str) -> tuple[str, tuple[str, ...]]:
             line = file.readline()
         except UnicodeDecodeError:
             raise ValueError(f"{path}: must be text in UTF-8: convert it first") from None
+        except (EOFError, zlib.error) as error:
+            raise ValueError(f"{path}: is damaged: {error}") from None
     separator = max(SEPARATORS, key=line.count)
-    names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
+    try:
+        names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
+    except csv.Error as error:
+        raise ValueError(f"{path}: the first line must be a header with the names of the columns: {error}") from None
     if not names:
         raise ValueError(f"{path}: the first line must be a header with the names of the columns")
     return separator, tuple(_tidy(names, path).values())

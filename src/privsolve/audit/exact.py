@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.priors import Prior, UniformPrior, check_prior, log_weights
+from privsolve.priors import Prior, check_prior, log_weights, prior_or_uniform
 from privsolve.problem import BaseProblem
 
 Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ def exponential_law(
     problem: BaseProblem, epsilon: float, *, adjacency: str = "replace", prior: Prior | None = None
 ) -> Floats:
     """Log probability of every member under the exponential mechanism, in the order of `problem.domain.members()`."""
-    the_prior = UniformPrior() if prior is None else prior
+    the_prior = prior_or_uniform(prior)
     check_prior(the_prior, problem.domain)
     members = problem.domain.members()
     losses = problem.losses_of(members)

@@ -20,12 +20,15 @@ from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsi
 from scipy.special import logsumexp
 
 from privsolve.calibration import check_delta, check_epsilon, range_sensitivity
-from privsolve.stability import check_count, check_positive
+from privsolve.checks import check_count, check_positive
 
 ACCOUNTANTS = ("pld", "rdp")
 
 SMALLEST_DELTA = 1e-11
 """Below this the rounding errors of the Fourier transforms in the PLD accountant could matter."""
+
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 100.0
+"""Beyond these the accountants run out of floating point range or of time."""
 
 _SHARE = 0.99  # of delta that is aimed at: the rest covers rounding in the accountants and in the clipping
 _BRACKET = 1e-4  # relative width at which the bisection for the noise multiplier stops
@@ -64,7 +67,12 @@ def noise_multiplier(
 ) -> float:
     """The smallest noise multiplier that the accountant proves `(epsilon, delta)` for: upper end of a tight bracket."""
     _check(rate, steps, delta, adjacency, accountant)
-    check_epsilon(epsilon)
+    epsilon = check_epsilon(epsilon)
+    if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
+        raise ValueError(
+            f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g} for DP-SGD, where its accountants are "
+            f"accurate, got {epsilon:g}"
+        )
 
     def proves(z: float) -> bool:
         if accountant == "pld":

@@ -11,10 +11,10 @@ import numpy as np
 
 from privsolve.baselines.accountants import check_rate, noise_multiplier
 from privsolve.baselines.linear import Floats, LinearFit, Rows
+from privsolve.checks import check_count, check_positive
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness, as_randomness, standard_normal
 from privsolve.patterns import PatternTable
-from privsolve.stability import check_count, check_positive
 
 
 @dataclass(frozen=True)
@@ -33,11 +33,11 @@ class DPSGDSettings:
     averaged: float = 0.5
 
     def __post_init__(self) -> None:
-        check_positive("clip", self.clip)
+        for name in ("clip", "rate", "learning_rate", "averaged"):
+            object.__setattr__(self, name, check_positive(name, getattr(self, name)))
         check_rate(self.rate)
-        check_count("steps", self.steps)
-        check_positive("learning_rate", self.learning_rate)
-        if check_positive("averaged", self.averaged) > 1:
+        object.__setattr__(self, "steps", check_count("steps", self.steps))
+        if self.averaged > 1:
             raise ValueError(f"averaged must be a share of the iterates, at most 1, got {self.averaged!r}")
 
 

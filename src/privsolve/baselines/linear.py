@@ -28,6 +28,8 @@ class LinearFit:
     seconds: float
 
     def __post_init__(self) -> None:
+        if not np.isfinite(self.weights).all():
+            raise ValueError("weights must be finite: use smaller settings")
         self.weights.setflags(write=False)
 
     def accuracy(self, table: PatternTable) -> float:

@@ -10,11 +10,11 @@ from scipy.special import expit
 
 from privsolve.baselines.linear import Floats, LinearFit, Rows
 from privsolve.calibration import check_epsilon
+from privsolve.checks import check_positive
 from privsolve.errors import OracleNotCertified
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness, as_randomness, l2_gamma
 from privsolve.patterns import PatternTable
-from privsolve.stability import check_positive
 
 _STEPS = 200
 _SHORTEST = 1e-6  # part of a Newton step below which only rounding is left
@@ -49,6 +49,7 @@ def objective_perturbation(
     """
     start = time.perf_counter()
     rows = Rows.of(table)
+    norm_bound = check_positive("norm_bound", norm_bound)
     penalty, scale = perturbation(epsilon, regularisation, norm_bound)
     if (longest := float(rows.norms.max())) > norm_bound * (1 + 1e-12):
         raise ValueError(
@@ -67,10 +68,12 @@ def objective_perturbation(
 
 def perturbation(epsilon: float, regularisation: float, norm_bound: float) -> tuple[float, float]:
     """The penalty λ and the scale of the ℓ2-gamma noise: `2R/ε'` with `ε' = ε - ln(1 + R²/4λ) >= ε/2`."""
-    check_epsilon(epsilon)
-    check_positive("regularisation", regularisation)
-    curvature = check_positive("norm_bound", norm_bound) ** 2 / 4
-    penalty = max(regularisation, curvature / expm1(epsilon / 2))
+    epsilon = check_epsilon(epsilon)
+    norm_bound = check_positive("norm_bound", norm_bound)
+    curvature = norm_bound**2 / 4
+    # a larger penalty than the proof asks for is private too, and e^700 is as far as float64 goes
+    costs_half = curvature / expm1(min(epsilon / 2, 700.0))
+    penalty = max(check_positive("regularisation", regularisation), costs_half)
     return penalty, 2 * norm_bound / (epsilon - log1p(curvature / penalty))
 
 

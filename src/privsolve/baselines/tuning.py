@@ -14,10 +14,10 @@ from privsolve.baselines.accountants import noise_multiplier
 from privsolve.baselines.dpsgd import DPSGDSettings, averaged_steps, descend
 from privsolve.baselines.linear import Floats, Rows
 from privsolve.baselines.logistic import objective_perturbation
+from privsolve.checks import check_count
 from privsolve.errors import PrivacyLeakWarning
 from privsolve.noise import as_randomness
 from privsolve.patterns import PatternTable
-from privsolve.stability import check_count
 
 _LEAK = (
     "{} chosen by training accuracy, which is not private: a guarantee of a fit with it covers that fit as if the choice "

@@ -113,11 +113,11 @@ def _load_schema(path: Path) -> Schema:
 def _write(folder: Folder, run: Run, encoded: EncodedTable) -> list[Path]:
     try:
         return folder.write(run, encoded.outside)
-    except OSError as error:
+    except Exception as error:
         typer.echo(run.release.to_json())  # it is paid for: do not lose it
+        why = error.strerror if isinstance(error, OSError) else str(error)
         raise ValueError(
-            f"--out {folder.path} cannot be written to any more: {error.strerror}; the release is printed above, save it "
-            "as release.json"
+            f"--out {folder.path} was not written: {why}; the release is printed above, save it as release.json"
         ) from None
 
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from privsolve import calibration
 from privsolve.accounting import Account, charged
 from privsolve.choice import Stream, log_total, new_sum_tree, propose
-from privsolve.domains import Domain, FiniteSet
+from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.guarantee import Guarantee
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.noise import Randomness, as_randomness
 from privsolve.patterns import Int64Array
 from privsolve.perturbation import Perturbation
-from privsolve.priors import Prior, UniformPrior, check_prior, log_weights
+from privsolve.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
 from privsolve.problem import BaseProblem, Problem
 from privsolve.release import Diagnostics, Release, Run
 from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
@@ -170,10 +170,11 @@ class ExponentialSampler:
         for name, limit in (("max_nodes", max_nodes), ("max_attempts", max_attempts)):
             if limit < 1:
                 raise ValueError(f"{name} must be at least 1, got {limit}")
+        epsilon = calibration.check_epsilon(epsilon)
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
         rng = as_randomness(random_state)
         self.problem = problem
-        self.prior = UniformPrior() if prior is None else prior
+        self.prior = prior_or_uniform(prior)
         check_prior(self.prior, problem.domain)
         self.draws_made = 0
         columns = columns_of(problem) if isinstance(problem, Problem) else None
@@ -184,7 +185,7 @@ class ExponentialSampler:
         if chosen != "supports" and logarithm > LARGEST_LOGARITHM:  # that method counts its own rounding
             raise ValueError(TOO_LARGE)
         self.guarantee = Guarantee(
-            epsilon=float(epsilon), delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
+            epsilon=epsilon, delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
             noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
             zcdp=epsilon * epsilon / 8,
         )  # fmt: skip
@@ -236,7 +237,7 @@ def _best_method(problem: BaseProblem, columns: Columns | None) -> str:
 
 def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
-    calibration.check_epsilon(epsilon)
+    epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
         raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for the exact sampler, got {epsilon:g}")
     return (epsilon - 4 * RELATIVE_ERROR) / (calibration.range_sensitivity(adjacency) * loss.largest)
@@ -256,9 +257,10 @@ def exponential_utility_bound(
 
     Nothing here looks at data. `weights` may be left out for the uniform prior, where it does not matter.
     """
-    calibration.check_beta(beta)
+    check_domain(domain)
+    beta = calibration.check_beta(beta)
     the_loss = loss or ZeroOneLoss()
-    the_prior = UniformPrior() if prior is None else prior
+    the_prior = prior_or_uniform(prior)
     if weights is None and not isinstance(the_prior, UniformPrior):
         raise ValueError("weights must be given with this prior: the bound depends on how likely the target is")
     if weights is not None and not domain.contains(weights):

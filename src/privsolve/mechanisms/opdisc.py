@@ -12,7 +12,7 @@ from scipy.special import chdtri, gammainccinv
 
 from privsolve import calibration, noise
 from privsolve.accounting import Account
-from privsolve.domains import Domain, FiniteSet
+from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
@@ -71,8 +71,8 @@ def sphere_noise(
     solver_tolerance: float = 0.0,
 ) -> SphereNoise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
-    epsilon, delta = float(epsilon), None if delta is None else float(delta)
+    check_domain(domain)
+    epsilon, delta = check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
     largest = (loss or ZeroOneLoss()).largest
     delta_range = calibration.range_sensitivity(adjacency) * largest
     if isinstance(domain, FiniteSet) and domain.size < 2:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import floor, fsum
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 
 from privsolve._version import __version__
 from privsolve.accounting import Account, charged
+from privsolve.checks import check_count, check_error, check_positive
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.guarantee import Guarantee
 from privsolve.noise import Randomness, as_randomness, discrete_laplace
 from privsolve.objectives import Box, as_box
 from privsolve.oracles.continuous import BoxOracle
 from privsolve.release import NOT_PRIVATE, release_fields
-from privsolve.stability import SamplingPlan, check_count, check_error, check_positive, plan_opsamp
+from privsolve.stability import SamplingPlan, plan_opsamp
 
 __all__ = [
     "BoxDiagnostics",
@@ -38,6 +40,11 @@ Ints = NDArray[np.int64]
 FORMAT = "privsolve-box-release-1"
 FIELDS = frozenset({"format", "version", "steps", "point", "low", "high", "grid", "setting", "guarantee"})
 SETTING = ("n", "lipschitz", "draws", "sigma", "sensitivity", "oracle_error", "centred")
+
+LARGEST_NOISE = 2**28
+"""Numbers of noise that one run may draw, `draws` times the dimension: 2 GB of them."""
+
+MOST_JOBS = 4096
 
 BATCHES = 64
 """Oracle calls are sent out in this many batches at most, whatever the number of workers."""
@@ -204,6 +211,9 @@ def opsamp(
         n, the_box.widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, calibration=calibration,
         centred=centred, sigma=sigma, grid=grid,
     )  # fmt: skip
+    if plan.draws * the_box.dim > LARGEST_NOISE:
+        raise ValueError(f"draws must be at most {LARGEST_NOISE // the_box.dim:,} on this box, got {plan.draws:,}")
+    _check_jobs(n_jobs)
     if not plan.proved:
         message = "calibration='published' has no valid proof (theory, section 5): for reproducing the paper only"
         warnings.warn(message, PrivacyWarning, stacklevel=2)
@@ -290,6 +300,13 @@ def _stated_error(oracle: Any, box: Box, lipschitz: float, n: int) -> float:
     if state is None and not hasattr(oracle, "tolerance"):
         raise ValueError(f"oracle {_oracle_name(oracle)!r} must state its additive error as `tolerance`")
     return check_error("oracle's tolerance", oracle.tolerance if state is None else state(box, lipschitz, n))
+
+
+def _check_jobs(n_jobs: int | None) -> None:
+    """What joblib would refuse only after the budget is spent."""
+    whole = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if n_jobs is not None and not (whole and 0 < abs(n_jobs) <= MOST_JOBS):
+        raise ValueError(f"n_jobs must be None or a whole number up to {MOST_JOBS} (-1: all cores), got {n_jobs!r}")
 
 
 def _oracle_name(oracle: Any) -> str:

@@ -13,7 +13,8 @@ from scipy.special import chdtri, gammainccinv
 
 from privsolve import calibration, noise
 from privsolve.accounting import Account
-from privsolve.domains import Domain
+from privsolve.checks import check_count
+from privsolve.domains import Domain, check_domain
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
@@ -57,8 +58,7 @@ class SeparatorNoise(NoiseLaw):
         `L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`, whose quantile is exact for Laplace noise and bounded by
         `m ‖η‖_∞` or `√m ‖η‖₂` for the others.
         """
-        calibration.check_beta(beta)
-        return self._length_quantile(beta)
+        return self._length_quantile(calibration.check_beta(beta))
 
     def _length_quantile(self, beta: float) -> float:
         if self.law == "linf-gamma":
@@ -85,8 +85,9 @@ def separator_noise(
     solver_tolerance: float = 0.0,
 ) -> SeparatorNoise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
-    check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
-    m = Thresholds(domain).count if count is None else count
+    check_domain(domain)
+    epsilon, delta = check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
+    m = Thresholds(domain).count if count is None else check_count("count", count)
     delta_range = calibration.range_sensitivity(adjacency) * (loss or ZeroOneLoss()).largest
     spread = calibration.effective_range(delta_range, calibration.rounding_error(domain.dim), solver_tolerance)
     proved = law != "gaussian-published"
@@ -98,7 +99,7 @@ def separator_noise(
         scale = calibration.gaussian_sigma(m, calibration.separator_shift_l2(spread, m), epsilon, delta or 0.0)
     else:
         scale = _published_sigma(m, epsilon, delta or 0.0, adjacency, delta_range)
-    result = SeparatorNoise(law, m, scale, float(epsilon), delta or 0.0, proved, "3")
+    result = SeparatorNoise(law, m, scale, epsilon, delta or 0.0, proved, "3")
     check_range(result.practically_longest, epsilon)
     return result
 

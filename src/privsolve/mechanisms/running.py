@@ -112,16 +112,19 @@ def check_penalty(penalty: Perturbation | None) -> None:
         raise IntegerRangeError("penalty leaves the exact integer range: use smaller prices")
 
 
-def check_budget(epsilon: float, delta: float | None, law: str, laws: Sequence[str], pure: Sequence[str]) -> None:
-    """Raise unless epsilon, delta and the noise law fit together: pure laws take no delta, the others need one."""
-    calibration.check_epsilon(epsilon)
+def check_budget(
+    epsilon: float, delta: float | None, law: str, laws: Sequence[str], pure: Sequence[str]
+) -> tuple[float, float | None]:
+    """Epsilon and delta as floats; raise unless they fit the noise law: pure laws take no delta, the others need one."""
+    epsilon = calibration.check_epsilon(epsilon)
     if law not in laws:
         raise ValueError(f"noise must be one of {', '.join(laws)}, got {law!r}")
     if delta is not None:
-        calibration.check_delta(delta)
+        delta = calibration.check_delta(delta)
     if (law in pure) == (delta is not None):
         need = "is pure epsilon-DP: leave delta=None" if law in pure else "needs delta, for instance 1e-6"
         raise ValueError(f"noise={law!r} {need}")
+    return epsilon, delta
 
 
 def check_range(longest: float, epsilon: float) -> None:

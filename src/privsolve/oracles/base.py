@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.checks import check_error, check_finite
 from privsolve.errors import OracleNotCertified
 from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT, AnyPerturbation, Perturbation
+from privsolve.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
 from privsolve.problem import BaseProblem
 
 
@@ -65,10 +68,7 @@ def oracle_name(oracle: Oracle) -> str:
 
 def oracle_tolerance(oracle: Oracle) -> float:
     """The oracle's stated additive error in mistakes, validated."""
-    tolerance = float(getattr(oracle, "tolerance", 0.0))
-    if not (0.0 <= tolerance < math.inf):
-        raise ValueError(f"oracle.tolerance must be a finite number of mistakes >= 0, got {tolerance}")
-    return tolerance
+    return check_error("oracle.tolerance", getattr(oracle, "tolerance", 0.0))
 
 
 def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: Oracle) -> Solution:
@@ -83,7 +83,8 @@ def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, o
             f"oracle {name!r} claims a bound of {lower / UNIT:.6g} above the objective {value / UNIT:.6g} of its own answer: "
             "its certificate is wrong and nothing is released"
         )
-    solution = Solution(weights, value, min(lower, value), tolerance, dict(getattr(answer, "work", {})))
+    work = getattr(answer, "work", None)
+    solution = Solution(weights, value, min(lower, value), tolerance, dict(work) if isinstance(work, Mapping) else {})
     if not solution.certified:
         raise OracleNotCertified(
             f"oracle {name!r} left a gap of {(solution.value - solution.lower) / UNIT:.6g} mistakes, more than its "
@@ -93,7 +94,10 @@ def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, o
 
 
 def _member(answer: Any, problem: BaseProblem, name: str) -> Int64Array:
-    weights = np.asarray(getattr(answer, "weights", None))
+    try:
+        weights = np.asarray(getattr(answer, "weights", None))
+    except ValueError:  # no array at all
+        weights = np.empty(0)
     if weights.dtype.kind not in "iu" or not problem.domain.contains(weights):
         raise OracleNotCertified(
             f"oracle {name!r} returned weights outside the domain (or not integers): nothing is released"
@@ -102,13 +106,21 @@ def _member(answer: Any, problem: BaseProblem, name: str) -> Int64Array:
 
 
 def _lower_bound(answer: Any, name: str) -> int:
-    """The answer's bound in units: exact if it has `lower`, otherwise its float `bound` rounded down."""
-    if isinstance(lower := getattr(answer, "lower", None), int):
-        return lower
-    bound = getattr(answer, "bound", None)
-    if not isinstance(bound, (int, float, np.floating, np.integer)) or not math.isfinite(bound):
-        raise OracleNotCertified(f"oracle {name!r} gave no finite lower `bound`: its answer cannot be certified")
-    return math.floor(float(bound) * UNIT)
+    """The answer's bound in units: exact if it has `lower`, otherwise its float `bound` rounded down.
+
+    Every wrong bound ends in `OracleNotCertified`, which carries the noise on to a retry: no other error may get out here.
+    """
+    lower = getattr(answer, "lower", None)
+    if not isinstance(lower, int):
+        try:
+            lower = math.floor(Fraction(check_finite("bound", getattr(answer, "bound", None))) * UNIT)
+        except ValueError:
+            lower = None
+    if lower is None or abs(lower) > OBJECTIVE_LIMIT:
+        raise OracleNotCertified(
+            f"oracle {name!r} gave no finite lower `bound` in the range of objectives: its answer cannot be certified"
+        )
+    return lower
 
 
 def solution_of(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import isfinite
 from typing import Any, Protocol, runtime_checkable
 
 import numba
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
+from privsolve.checks import check_positive
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 from privsolve.objectives import Box, Objective, PiecewiseLinear
 
@@ -383,6 +383,4 @@ def _allowance(objective: Objective, values: Floats, box: Box, eta: Floats) -> f
 
 
 def _checked_tolerance(tolerance: float) -> float:
-    if isinstance(tolerance, bool) or not (isfinite(tolerance) and tolerance > 0):
-        raise ValueError(f"tolerance must be finite and positive, in the units of the total loss, got {tolerance!r}")
-    return float(tolerance)
+    return check_positive("tolerance", tolerance, "; it is in the units of the total loss")

@@ -118,7 +118,11 @@ class Categories:
 
     def question(self) -> Question:
         """What a scorecard asks about this column."""
-        texts = [*(option.name for option in self.options), self.other or OTHER]
+        names = [option.name for option in self.options]
+        rest = self.other or next(
+            text for text in (OTHER, "none of these", "no listed value", "") if text not in (*names, self.missing)
+        )
+        texts = [*names, rest]
         return Choice(self.column, _options(self, texts))
 
     def to_dict(self) -> dict[str, Any]:
@@ -397,7 +401,7 @@ def check_real(value: object, where: str) -> Real:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{where} must hold numbers, got {value!r}")
     number = value if isinstance(value, (int, float)) else value.item()
-    if not math.isfinite(number) or (isinstance(number, int) and abs(number) > LARGEST_INTEGER):
+    if abs(number) > LARGEST_INTEGER if isinstance(number, int) else not math.isfinite(float(number)):
         raise ValueError(f"{where} must hold finite numbers up to 2^53, got {value!r}")
     return number
 

@@ -18,6 +18,7 @@ from privsolve.schema.columns import MISSING, OTHER, SPACES, Bins, Categories, C
 from privsolve.schema.reading import NUMBER_PATTERN, check_columns, text_for_numbers
 
 _NUMBER = re.compile(NUMBER_PATTERN)
+_WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
 _BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
@@ -87,7 +88,7 @@ def texts_of(series: Any, name: str) -> list[str | None]:
 
 def numbers_of(series: Any, name: str, boolean: bool) -> Floats:
     """Numbers as float64; NaN where there is none."""
-    if series.dtype.is_integer():
+    if series.dtype.is_integer() and series.dtype not in _WIDE:
         return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return _as_floats(series.cast(nw.Float64), 0.0)
@@ -97,10 +98,17 @@ def numbers_of(series: Any, name: str, boolean: bool) -> Floats:
         if isinstance(value, str):
             found[i] = _parsed(value.strip(SPACES), boolean)
         elif isinstance(value, (bool, int, float, Decimal, np.bool_, np.number)):
-            found[i] = float(value)
+            found[i] = _float(value)
         elif value is not None:
             raise ValueError(f"column {name!r} holds {type(value).__name__} values: convert them to numbers or texts")
     return found
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond float64
+        return math.inf if value > 0 else -math.inf
 
 
 def _parsed(text: str, boolean: bool) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.patterns import Int64Array, PatternTable
-from privsolve.questions import Question
+from privsolve.questions import Choice, Question
 from privsolve.schema import toml
 from privsolve.schema.columns import MISSING, OTHER, Bins, Categories, Category, Column, Label, Number
 from privsolve.schema.engines import count_codes, is_ibis_table
@@ -88,6 +88,11 @@ class Schema:
                         "rename an option or a column"
                     )
                 seen[name] = column.column
+        # a scorecard is made after the release is paid for, so its texts are checked here
+        for question in self.questions():
+            texts = [option.text for option in question.options] if isinstance(question, Choice) else []
+            if len(set(texts)) < len(texts):
+                raise ValueError(f"columns.{question.column}: two options read the same on a scorecard: rename one")
 
     @property
     def features(self) -> tuple[str, ...]:

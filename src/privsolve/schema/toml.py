@@ -17,7 +17,9 @@ def read(text: str) -> dict[str, Any]:
     """The values of a TOML text."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ValueError("not a schema: its values are nested too deeply") from None
+    except ValueError as error:
         raise ValueError(f"not a valid TOML file: {error}") from None
 
 

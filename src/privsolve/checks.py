@@ -1,0 +1,65 @@
+"""Numbers that users pass, checked in one place: what comes back is a plain float or int that arithmetic can be done with."""
+
+from __future__ import annotations
+
+import reprlib
+from math import isfinite
+from numbers import Integral, Real
+
+SMALLEST, LARGEST = 1e-50, 1e50
+"""Sizes, rates and budgets lie between these: their products and squares then stay within float64."""
+
+LARGEST_COUNT = 2**53
+"""Counts up to this are exact in float64."""
+
+
+def check_finite(name: str, value: object, wanted: str = "be a finite number", advice: str = "") -> float:
+    """`value` as a float; raise unless it is a real number that float64 can hold. True and False are no numbers."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _wrong(name, value, wanted, advice)
+    try:
+        number = float(value)
+    except OverflowError:  # an int or a fraction
+        raise ValueError(f"{name} must {wanted}, got a number beyond the range of float64{advice}") from None
+    if not isfinite(number):
+        raise _wrong(name, value, wanted, advice)
+    return number
+
+
+def check_positive(name: str, value: object, advice: str = "") -> float:
+    """`value` as a float; raise unless it is a number from `SMALLEST` to `LARGEST`."""
+    number = check_finite(name, value, "be finite and positive", advice)
+    if number <= 0:
+        raise _wrong(name, value, "be finite and positive", advice)
+    if not SMALLEST <= number <= LARGEST:
+        raise _wrong(name, value, f"lie between {SMALLEST:g} and {LARGEST:g}", advice)
+    return number
+
+
+def check_error(name: str, value: object) -> float:
+    """`value` as a float; raise unless it is a number from 0 to `LARGEST`."""
+    wanted = f"be a number from 0 to {LARGEST:g}"
+    number = check_finite(name, value, wanted)
+    if not 0 <= number <= LARGEST:
+        raise _wrong(name, value, wanted)
+    return number
+
+
+def check_share(name: str, value: object, advice: str) -> float:
+    """`value` as a float; raise unless it lies strictly between 0 and 1."""
+    wanted = "lie strictly between 0 and 1"
+    number = check_finite(name, value, wanted, advice)
+    if not 0 < number < 1:
+        raise _wrong(name, value, wanted, advice)
+    return number
+
+
+def check_count(name: str, value: object) -> int:
+    """`value` as an int; raise unless it is a whole number from 1 to `LARGEST_COUNT`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_COUNT:
+        raise _wrong(name, value, "be a whole number of at least 1 and at most 2^53")
+    return int(value)
+
+
+def _wrong(name: str, value: object, wanted: str, advice: str = "") -> ValueError:
+    return ValueError(f"{name} must {wanted}, got {reprlib.repr(value)}{advice}")  # short, however large the value is
