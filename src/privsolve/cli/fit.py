@@ -15,7 +15,18 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privsolve.cli.common import console, errors, one_line_errors
 from privsolve.cli.engine import DATA_HELP, engine_at_work
-from privsolve.cli.options import MechanismName, NoiseName
+from privsolve.cli.options import (
+    Adjacency,
+    Epsilon,
+    FalseNegative,
+    FalsePositive,
+    Intercept,
+    Json,
+    MaxFeatures,
+    MaxPoints,
+    MechanismName,
+    NoiseName,
+)
 from privsolve.display import search_progress
 from privsolve.errors import PrivacyWarning
 from privsolve.fitting import MAX_FEATURES, Choice, scorecard_domain
@@ -33,15 +44,15 @@ GUESSED = "# GUESSED"
 def fit(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
+    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="Folder for the release.")],
     mechanism: Annotated[MechanismName, typer.Option(help="How the points are chosen.")] = MechanismName.exponential,
-    max_features: Annotated[int, typer.Option(help="At most so many features have points.")] = MAX_FEATURES,
-    max_points: Annotated[int, typer.Option(help="Points lie in -N..N.")] = 3,
-    intercept: Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")] = 8,
-    false_positive: Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")] = 1,
-    false_negative: Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")] = 1,
-    adjacency: Annotated[str, typer.Option(help="replace (n is public) or add-remove.")] = "replace",
+    max_features: MaxFeatures = MAX_FEATURES,
+    max_points: MaxPoints = 3,
+    intercept: Intercept = 8,
+    false_positive: FalsePositive = 1,
+    false_negative: FalseNegative = 1,
+    adjacency: Adjacency = "replace",
     oracle: Annotated[str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.")] = "tree",
     noise: Annotated[
         NoiseName | None, typer.Option(help="Noise for opdisc and rspm; proved and pure if left out.")
@@ -52,7 +63,7 @@ def fit(
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
     with one_line_errors(), _plain_warnings():

@@ -1,8 +1,20 @@
-"""Choices that several commands offer."""
+"""Options and choices that several commands offer."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
+MaxFeatures = Annotated[int, typer.Option(help="At most so many features have points.")]
+MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
+Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
+FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
+FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
+Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 class MechanismName(StrEnum):

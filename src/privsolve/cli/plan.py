@@ -10,6 +10,16 @@ import typer
 from rich.table import Table
 
 from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.options import (
+    Adjacency,
+    Epsilon,
+    FalseNegative,
+    FalsePositive,
+    Intercept,
+    Json,
+    MaxFeatures,
+    MaxPoints,
+)
 from privsolve.fitting import MAX_FEATURES, scorecard_domain
 from privsolve.losses import ZeroOneLoss
 from privsolve.planning import expectations
@@ -18,17 +28,17 @@ from privsolve.schema import Schema
 
 
 def plan(
-    epsilon: Annotated[float, typer.Option(help="Privacy budget of the release.")],
+    epsilon: Epsilon,
     records: Annotated[int, typer.Option(min=1, help="How many records the table will have.")],
     schema: Annotated[Path | None, typer.Option(help="Schema file, for the number of features.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of 0/1 features, instead of a schema.")] = None,
-    max_features: Annotated[int, typer.Option(help="At most so many features have points.")] = MAX_FEATURES,
-    max_points: Annotated[int, typer.Option(help="Points lie in -N..N.")] = 3,
-    intercept: Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")] = 8,
-    false_positive: Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")] = 1,
-    false_negative: Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")] = 1,
-    adjacency: Annotated[str, typer.Option(help="replace (n is public) or add-remove.")] = "replace",
-    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    max_features: MaxFeatures = MAX_FEATURES,
+    max_points: MaxPoints = 3,
+    intercept: Intercept = 8,
+    false_positive: FalsePositive = 1,
+    false_negative: FalseNegative = 1,
+    adjacency: Adjacency = "replace",
+    json_output: Json = False,
 ) -> None:
     """What each mechanism may cost at most, with probability 0.95. Looks at no data and spends nothing."""
     with one_line_errors():
