@@ -43,7 +43,7 @@ def invented_results(runs: int = 15) -> Results:
     references = tuple(
         Reference(f"{name}, no privacy", a, a - 0.001) for name, a in (("a", 0.776), ("b", 0.79), ("c", 0.788))
     )
-    return Results(Plan(EPSILONS, runs, search=True), tuple(rows), references, dict(STORED))
+    return Results(Plan(EPSILONS, runs, search=True), tuple(rows), references)
 
 
 @pytest.fixture(scope="module")

@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rich import progress as bars
 from rich.console import Console
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privsolve.tree.minimise import Progress, ProgressCallback
-from privsolve.tree.sample import SamplingCallback
+from privsolve.tree.sample import SamplingCallback, SamplingProgress
 
 
 @contextmanager
-def sampling_progress(console: Console, title: str) -> Iterator[SamplingCallback]:
-    """A progress callback that shows attempts and frontier while a sampler runs."""
-    with console.status(f"{title}: preparing (the first run compiles, about 20 s) ...") as status:
-        yield lambda state: status.update(
-            f"{title}: {state.attempts:,} attempts, {state.frontier:,} frontier nodes, {state.seconds:.0f} s"
-        )
+def sampling_progress(console: Console, title: str, hint: str = "") -> Iterator[SamplingCallback]:
+    """A line with the time that has passed, on a terminal only, and a callback for samplers that report on their way."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        words = "; ".join(filter(None, (hint, "the first run compiles")))
+        task = progress.add_task(f"{title} ({words})", total=None)
+
+        def update(state: SamplingProgress) -> None:
+            work = f"{title}: {state.attempts:,} attempts, {state.frontier:,} nodes"
+            progress.update(task, description=f"{work} ({hint})" if hint else work)
+
+        yield update
 
 
 @contextmanager

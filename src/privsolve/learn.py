@@ -22,7 +22,7 @@ from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
 from privsolve.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
 from privsolve.guarantee import Guarantee
-from privsolve.noise import Randomness, as_randomness, discrete_laplace
+from privsolve.noise import LARGEST_STEPS, Randomness, as_randomness, discrete_laplace
 from privsolve.oracles.base import Oracle
 from privsolve.patterns import Int64Array, PatternTable
 from privsolve.priors import Prior
@@ -31,7 +31,6 @@ from privsolve.schema.columns import MISSING
 from privsolve.schema.frames import codes_of_frame
 from privsolve.scorecard import Scorecard
 from privsolve.scoring import unit_weights
-from privsolve.stability import LARGEST_SCALE
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
@@ -161,8 +160,8 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_fitted()
         epsilon = check_epsilon(epsilon)
-        if epsilon < 1 / LARGEST_SCALE:
-            raise ValueError(f"epsilon must be at least {1 / LARGEST_SCALE:.3g} for exact noise, got {epsilon:g}")
+        if epsilon < 1 / LARGEST_STEPS:
+            raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
         scores = self._scores(X)
         n = len(scores)
         right = int(((scores > 0) == self._positive(y, n)).sum())

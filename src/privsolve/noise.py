@@ -42,7 +42,7 @@ _BLOCK = 1024  # words fetched from the operating system at a time
 _MANTISSA_BITS = 52
 _EXPONENT_BITS = 64 - _MANTISSA_BITS
 _SMALLEST_EXPONENT = -1022  # of a normal float64
-_LARGEST_STEPS = 2**52  # keeps an int64 overflow of discrete_laplace below probability exp(-2047)
+LARGEST_STEPS = 2**52  # keeps an int64 overflow of discrete_laplace below probability exp(-2047)
 
 
 class _SystemWords(threading.local):
@@ -216,7 +216,7 @@ def discrete_laplace(rng: Randomness, scale_steps: Fraction, size: int) -> Ints:
     ``scale_steps`` is the scale in grid steps, as a fraction so that the law has no rounding at all. The
     sampler is algorithm 2 of Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy".
     """
-    if not 0 < scale_steps <= _LARGEST_STEPS:
+    if not 0 < scale_steps <= LARGEST_STEPS:
         raise ValueError(f"scale_steps must be positive and at most 2^52 (use a coarser grid), got {scale_steps}")
     exact = Fraction(scale_steps)
     return np.array([_one_discrete_laplace(rng, exact) for _ in range(size)], dtype=np.int64)

@@ -16,6 +16,7 @@ from scipy.optimize import minimize_scalar
 
 from privsolve.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
 from privsolve.checks import check_count, check_error, check_positive
+from privsolve.noise import LARGEST_STEPS
 
 __all__ = [
     "SamplingPlan",
@@ -41,7 +42,6 @@ MEAN_ERROR = 2.0**-40
 GRID_SHARE = 128
 """The default grid is so fine that rounding to it adds at most one part in this many to the sensitivity."""
 
-LARGEST_SCALE = 2.0**52  # in grid steps, see noise.discrete_laplace
 _KL_ALLOWANCE = 1e-9
 _BRACKET = 1e-13
 _MANY_DRAWS = 10**12
@@ -305,7 +305,7 @@ def plan_opsamp(
         n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
         calibration == "proved",
     )  # fmt: skip
-    if plan.scale_steps > LARGEST_SCALE:
+    if plan.scale_steps > LARGEST_STEPS:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
 

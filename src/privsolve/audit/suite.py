@@ -45,8 +45,8 @@ SAMPLERS = 5
 
 
 @dataclass(frozen=True)
-class Check:
-    """One claim under attack. `measure(confidence)` attacks it."""
+class Claim:
+    """What a mechanism promises on one case, and whether we say that it is proved."""
 
     mechanism: str
     noise: str
@@ -54,19 +54,19 @@ class Check:
     epsilon: float
     delta: float
     proved: bool
+
+
+@dataclass(frozen=True)
+class Check(Claim):
+    """One claim under attack. `measure(confidence)` attacks it."""
+
     measure: Callable[[float], Finding | ExactFinding]
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Claim):
     """What the attack on one claim found."""
 
-    mechanism: str
-    noise: str
-    case: str
-    epsilon: float
-    delta: float
-    proved: bool
     measured: float
     exact: bool
     runs: int

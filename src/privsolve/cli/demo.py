@@ -10,9 +10,9 @@ from rich.markup import escape
 
 import privsolve as ps
 from privsolve.cli.common import console, one_line_errors
-from privsolve.cli.reproduce import run_adult, show_results
+from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.display import sampling_progress
-from privsolve.fitting import Choice, scorecard_domain
+from privsolve.fitting import MAX_FEATURES, Choice, scorecard_domain
 from privsolve.publishing import Folder
 
 
@@ -30,16 +30,14 @@ def demo(
         results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
         show_results(results)
         published = _scorecard(folder, epsilon, seed)
-        console.print("\n[bold]Written[/bold]")
-        for path in (*written, *published):
-            console.print(f"  {escape(str(path))}", soft_wrap=True)
+        show_paths([*written, *published])
 
 
 def _scorecard(folder: Folder, epsilon: float, seed: int | None) -> list[Path]:
     schema = ps.datasets.adult_schema()
     records = ps.datasets.adult()
     encoded = schema.table(records[records["split"] == "train"])
-    domain = scorecard_domain(schema.dim, max_features=4, max_points=3, intercept=(-8, 8))
+    domain = scorecard_domain(schema.dim, max_features=MAX_FEATURES, max_points=3, intercept=(-8, 8))
     console.print(
         f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
     )

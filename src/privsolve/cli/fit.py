@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 from rich.panel import Panel
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privsolve.cli.common import console, errors, one_line_errors
 from privsolve.cli.engine import DATA_HELP, engine_at_work
@@ -27,7 +26,7 @@ from privsolve.cli.options import (
     MechanismName,
     NoiseName,
 )
-from privsolve.display import search_progress
+from privsolve.display import sampling_progress, search_progress
 from privsolve.errors import PrivacyWarning
 from privsolve.fitting import MAX_FEATURES, Choice, scorecard_domain
 from privsolve.ledger import Ledger
@@ -35,7 +34,8 @@ from privsolve.publishing import Folder, as_json, output_folder
 from privsolve.release import NOT_PRIVATE, Run
 from privsolve.schema import EncodedTable, Schema
 from privsolve.tables import open_table
-from privsolve.tree.sample import SamplingCallback, SamplingProgress
+
+FASTER = "fewer --max-features are faster"
 
 GUESSED = "# GUESSED"
 """How `privsolve schema draft` marks what it read off the data."""
@@ -81,7 +81,9 @@ def fit(
                 encoded = the_schema.table(open_table(data))
             exponential = choice.mechanism == "exponential"
             shown: AbstractContextManager[Any] = (
-                _sampling_shown() if exponential else search_progress(errors, choice.mechanism)
+                sampling_progress(errors, "sampling", FASTER)
+                if exponential
+                else search_progress(errors, choice.mechanism)
             )
             with _payments_noted(budget), shown as progress:
                 options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": budget}
@@ -91,21 +93,6 @@ def fit(
             typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
-
-
-@contextmanager
-def _sampling_shown() -> Iterator[SamplingCallback]:
-    """A line with the time that has passed, on a terminal only; not every sampler calls back."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as progress:
-        hint = "fewer --max-features are faster"
-        task = progress.add_task(f"sampling ({hint}; the first run compiles)", total=None)
-
-        def update(state: SamplingProgress) -> None:
-            words = f"sampling: {state.attempts:,} attempts, {state.frontier:,} nodes ({hint})"
-            progress.update(task, description=words)
-
-        yield update
 
 
 def _load_schema(path: Path) -> Schema:

@@ -45,9 +45,7 @@ def adult(
     with one_line_errors():
         results, written = run_adult(out, runs=runs or (3 if quick else 15), quick=quick, jobs=jobs)
         show_results(results)
-        console.print("\n[bold]Written[/bold]")
-        for path in written:
-            console.print(f"  {escape(str(path))}", soft_wrap=True)
+        show_paths(written)
 
 
 def run_adult(out: Path, *, runs: int, quick: bool, jobs: int | None) -> tuple[Results, list[Path]]:
@@ -99,3 +97,10 @@ def show_results(results: Results) -> None:
     for sentence in reading(results):
         console.print(f"• {sentence}")
     console.print(f"[dim]{NOTE}[/dim]")
+
+
+def show_paths(paths: list[Path]) -> None:
+    """Where everything was written."""
+    console.print("\n[bold]Written[/bold]")
+    for path in paths:
+        console.print(f"  {escape(str(path))}", soft_wrap=True)

@@ -73,26 +73,25 @@ class Results:
     plan: Plan
     rows: tuple[Row, ...]
     references: tuple[Reference, ...]
-    tuned: dict[float, Tuned]
 
 
 def run_experiment(out: Path, plan: Plan, jobs: int, advance: Advance) -> Results:
     """Do what is missing in the folder and return all results; `advance(stage, done, total)` follows the work."""
     results = ResultsFile(out / "results.csv")
-    tuned = tune(out / "tuning.json", plan, jobs, advance)
-    setup = Setup(tuned)
+    tuned: Settings = tuple(sorted(tune(out / "tuning.json", plan, jobs, advance).items()))
+    setup = _setup(tuned)
     done = {row.task for row in results.rows}
     missing = [task for task in plan.tasks if task not in done]
     total = len(plan.tasks)
     advance("runs", total - len(missing), total)
     if missing:
         _warm_up(setup)
-    for count, row in enumerate(_run_all(setup, missing, jobs), start=total - len(missing) + 1):
+    for count, row in enumerate(_run_all(tuned, missing, jobs), start=total - len(missing) + 1):
         results.append(row)
         advance("runs", count, total)
     wanted = set(plan.tasks)
     rows = tuple(row for row in results.rows if row.task in wanted)
-    return Results(plan, rows, references(setup), tuned)
+    return Results(plan, rows, references(setup))
 
 
 def tune(path: Path, plan: Plan, jobs: int, advance: Advance) -> dict[float, Tuned]:
@@ -180,8 +179,7 @@ def _warm(setup: Setup, key: str) -> None:
         _warmed.add(key)
 
 
-def _run_all(setup: Setup, tasks: list[Task], jobs: int) -> Iterator[Row]:
-    tuned = tuple(sorted(setup.tuned.items()))
+def _run_all(tuned: Settings, tasks: list[Task], jobs: int) -> Iterator[Row]:
     work = (joblib.delayed(run_one)(tuned, task) for task in tasks)
     yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
 

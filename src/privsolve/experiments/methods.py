@@ -34,6 +34,10 @@ class Tuned:
     dp_sgd_other: baselines.DPSGDSettings
     regularisation: float
 
+    def settings(self, unit: str) -> baselines.DPSGDSettings:
+        """Those of DP-SGD in one of the `UNITS`."""
+        return self.dp_sgd if unit == "paper" else self.dp_sgd_other
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -105,14 +109,12 @@ def _discrete(run: Callable[[Setup, float, Seed], ps.Run]) -> Fit:
     return fit
 
 
-def _dp_sgd(setup: Setup, epsilon: float, seed: Seed) -> Weights:
-    settings = setup.tuned[epsilon].dp_sgd
-    return baselines.dp_sgd(setup.train("paper"), epsilon, setup.delta, settings, random_state=seed).weights
+def _dp_sgd(unit: str) -> Fit:
+    def fit(setup: Setup, epsilon: float, seed: Seed) -> Weights:
+        settings = setup.tuned[epsilon].settings(unit)
+        return baselines.dp_sgd(setup.train(unit), epsilon, setup.delta, settings, random_state=seed).weights
 
-
-def _dp_sgd_other(setup: Setup, epsilon: float, seed: Seed) -> Weights:
-    settings = setup.tuned[epsilon].dp_sgd_other
-    return baselines.dp_sgd(setup.train("other"), epsilon, setup.delta, settings, random_state=seed).weights
+    return fit
 
 
 def _objective_perturbation(setup: Setup, epsilon: float, seed: Seed) -> Weights:
@@ -163,10 +165,10 @@ METHODS = (
     ),
     Method(
         "dp-sgd-other", f"logistic regression, DP-SGD, {IN_UNITS}{TUNED_WORDS}", "logistic, DP-SGD, 5,000s *",
-        LOGISTIC, "(ε, δ)", _dp_sgd_other, unit="other",
+        LOGISTIC, "(ε, δ)", _dp_sgd("other"), unit="other",
     ),
     Method(
-        "dp-sgd", f"logistic regression, DP-SGD{TUNED_WORDS}", "logistic, DP-SGD *", LOGISTIC, "(ε, δ)", _dp_sgd,
+        "dp-sgd", f"logistic regression, DP-SGD{TUNED_WORDS}", "logistic, DP-SGD *", LOGISTIC, "(ε, δ)", _dp_sgd("paper"),
     ),
     Method(
         "objective-perturbation", f"logistic regression, objective perturbation{TUNED_WORDS}",
