@@ -23,7 +23,7 @@ test: lint  ## everything that must pass
 oldest:  ## the estimators on the oldest scikit-learn that is supported
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --editable . 'scikit-learn==1.6.*' pytest hypothesis polars
-	.venv-oldest/bin/python -m pytest tests/test_learn.py
+	.venv-oldest/bin/python -m pytest tests/learn/test_learn.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

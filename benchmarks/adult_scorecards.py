@@ -29,9 +29,9 @@ from sklearn.linear_model import LogisticRegression
 import privsolve as ps
 from privsolve.baselines import DPSGDGrid, dp_sgd, tune_dp_sgd
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.fitting import Choice, scorecard_domain
+from privsolve.learn.fitting import Choice, scorecard_domain
 from privsolve.oracles.tree import TreeOracle
-from privsolve.perturbation import Perturbation
+from privsolve.problems.perturbation import Perturbation
 
 Weights = NDArray[np.int64] | NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 import privsolve as ps
-from privsolve.priors import Prior
+from privsolve.problems.priors import Prior
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 PROTOTYPE = {  # seconds of the first prototype for the frontier and 20 draws, one core

@@ -15,8 +15,8 @@ import time
 import numpy as np
 
 import privsolve as ps
+from privsolve.engines.coordinates.minimise import Progress
 from privsolve.oracles import TreeOracle
-from privsolve.tree.minimise import Progress
 
 EPSILONS = (0.1, 1.0, 10.0)
 PROTOTYPE_MEDIANS = {0.1: 0.3, 1.0: 4.0, 10.0: 22.0}  # seconds of the first prototype, one core

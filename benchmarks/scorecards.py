@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privsolve.data.patterns import Int64Array
 from privsolve.datasets import adult_categorical, adult_scorecard
-from privsolve.noise import Randomness
-from privsolve.patterns import Int64Array
-from privsolve.supports import Minimum, SupportSampler, minimise_supports
+from privsolve.engines.supports import Minimum, SupportSampler, minimise_supports
+from privsolve.noise.draws import Randomness
 
 POINTS = np.array([-3, -2, -1, 1, 2, 3])
 INTERCEPTS = np.arange(-8, 9)

@@ -25,9 +25,9 @@ import duckdb
 import ibis
 
 import privsolve as ps
-from privsolve.schema import Bins, Categories, Category, Label, Schema
-from privsolve.schema.engines import coded, count_keys
-from privsolve.tables import MEMORY_LIMIT, open_table
+from privsolve.data import Bins, Categories, Category, Label, Schema
+from privsolve.data.engines import coded, count_keys
+from privsolve.data.tables import MEMORY_LIMIT, open_table
 
 SCHEMA = Schema(
     [

@@ -13,8 +13,8 @@ import argparse
 import opendp.prelude as dp
 
 import privsolve as ps
-from privsolve.accounting import promised
 from privsolve.interop.opendp import as_measurement
+from privsolve.privacy.accounting import promised
 
 EPSILONS = {3: 0.5, 1: 0.25}  # by the number of columns of the card
 

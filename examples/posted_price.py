@@ -13,10 +13,10 @@ import argparse
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import opsamp
-from privsolve.objectives import posted_price
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.stability import draws_needed, plan_opsamp
+from privsolve.continuous.objectives import posted_price
+from privsolve.continuous.opsamp import opsamp
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 PRICES = [(10.0, 60.0)]  # the range of prices on offer, public
 HIGHEST = 100.0  # valuations above count as this, public

@@ -13,10 +13,10 @@ import argparse
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import BoxRun, opsamp
-from privsolve.objectives import PiecewiseLinear, pinball, threshold_cost
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.stability import draws_needed
+from privsolve.continuous.objectives import PiecewiseLinear, pinball, threshold_cost
+from privsolve.continuous.opsamp import BoxRun, opsamp
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import draws_needed
 
 EPSILON, DELTA = 0.5, 1e-9  # of each of the two releases
 WAITING = [(0.0, 120.0)]  # minutes, public

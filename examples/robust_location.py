@@ -9,10 +9,10 @@ import argparse
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import opsamp
-from privsolve.objectives import truncated_deviation
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.stability import draws_needed, plan_opsamp
+from privsolve.continuous.objectives import truncated_deviation
+from privsolve.continuous.opsamp import opsamp
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 CITY = [(0.0, 20.0), (0.0, 20.0)]  # kilometres, public
 RADIUS = 4.0  # a record further away than this does not pull, public

@@ -11,11 +11,11 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
+from privsolve.continuous.objectives import PiecewiseLinear, absolute_deviation
+from privsolve.continuous.opsamp import opsamp
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 from privsolve.errors import PrivacyWarning
-from privsolve.mechanisms.opsamp import opsamp
-from privsolve.objectives import PiecewiseLinear, absolute_deviation
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.stability import draws_needed, plan_opsamp
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -7,10 +7,10 @@ from math import ceil, log
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import exponential_noise
-from privsolve.noise import Randomness
-from privsolve.objectives import Box, PiecewiseLinear
-from privsolve.oracles.continuous import PiecewiseLinearOracle
+from privsolve.continuous.objectives import Box, PiecewiseLinear
+from privsolve.continuous.opsamp import exponential_noise
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.noise.draws import Randomness
 
 DELTA, GAMMA, SIGMA, AVERAGES = 1e-6, 0.2, 0.05, 400
 

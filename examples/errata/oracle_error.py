@@ -5,9 +5,9 @@ Run: python examples/errata/oracle_error.py
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import exponential_noise
-from privsolve.noise import Randomness
-from privsolve.stability import loss_change, stability
+from privsolve.continuous.opsamp import exponential_noise
+from privsolve.continuous.stability import loss_change, stability
+from privsolve.noise.draws import Randomness
 
 G, SIGMA, ALPHA, DRAWS = 1.0, 1e-6, 1e-3, 200_000
 

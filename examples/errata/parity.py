@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 
 import privsolve as ps
-from privsolve import audit, calibration
-from privsolve.noise import Randomness
+from privsolve import audit
+from privsolve.noise.draws import Randomness
+from privsolve.privacy import calibration
 
 DELTA = 1e-6
 

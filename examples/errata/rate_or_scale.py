@@ -5,7 +5,7 @@ Run: python examples/errata/rate_or_scale.py
 
 from math import exp
 
-from privsolve.stability import published_sigma
+from privsolve.continuous.stability import published_sigma
 
 G, EPSILON, WIDTH = 1.0, 1.0, 1.0
 

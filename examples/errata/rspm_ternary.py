@@ -9,8 +9,10 @@ import numpy as np
 from scipy.stats import norm
 
 import privsolve as ps
-from privsolve import audit, calibration, noise
-from privsolve.noise import Randomness
+from privsolve import audit
+from privsolve.noise import draws as noise
+from privsolve.noise.draws import Randomness
+from privsolve.privacy import calibration
 
 RUNS, N, FEATURES = 200_000, 15_682, 23
 

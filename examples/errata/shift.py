@@ -6,8 +6,9 @@ Run: python examples/errata/shift.py
 import numpy as np
 
 import privsolve as ps
-from privsolve import audit, calibration
-from privsolve.noise import Randomness
+from privsolve import audit
+from privsolve.noise.draws import Randomness
+from privsolve.privacy import calibration
 
 RUNS = 2000
 

@@ -5,11 +5,11 @@ Run: python examples/errata/small_box.py
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import exponential_noise
-from privsolve.noise import Randomness
-from privsolve.objectives import Box, PiecewiseLinear
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.stability import loss_change, stability
+from privsolve.continuous.objectives import Box, PiecewiseLinear
+from privsolve.continuous.opsamp import exponential_noise
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import loss_change, stability
+from privsolve.noise.draws import Randomness
 
 G, SIGMA, DRAWS = 1.0, 0.01, 200_000
 

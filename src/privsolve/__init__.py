@@ -2,10 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from privsolve import audit, combinatorial, datasets, oracles, schema
+from privsolve import audit, combinatorial, data, datasets, oracles
 from privsolve._version import __version__
-from privsolve.accounting import Accountant, Budget, promised
-from privsolve.composition import Composition, compose
+from privsolve.cards.scorecard import Scorecard
+from privsolve.continuous.opsamp import opsamp
+from privsolve.continuous.stability import draws_needed, plan_opsamp
+from privsolve.data import Bins, Categories, Category, Label, Number, Schema
+from privsolve.data.patterns import PatternTable
+from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.data.tables import open_table
 from privsolve.domains import FiniteSet, IntegerBall, SignCube, SparsePoints, SparseSigns, TernaryCube
 from privsolve.errors import (
     BudgetExceeded,
@@ -17,27 +22,22 @@ from privsolve.errors import (
     PrivsolveError,
     WorkLimitReached,
 )
-from privsolve.guarantee import Guarantee
-from privsolve.ledger import Ledger
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
 from privsolve.mechanisms.opdisc import opdisc, sphere_noise
-from privsolve.mechanisms.opsamp import opsamp
 from privsolve.mechanisms.rspm import rspm, separator_noise
+from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.oracles import Solution
-from privsolve.patterns import PatternTable
-from privsolve.perturbation import Perturbation
-from privsolve.priors import SparsePrior, UniformPrior
-from privsolve.problem import LinearProblem, Problem
-from privsolve.questions import Choice, Option, Quantity
-from privsolve.release import Diagnostics, Release, Run
-from privsolve.schema import Bins, Categories, Category, Label, Number, Schema
-from privsolve.scorecard import Scorecard
-from privsolve.stability import draws_needed, plan_opsamp
-from privsolve.tables import open_table
+from privsolve.privacy.accounting import Accountant, Budget, promised
+from privsolve.privacy.composition import Composition, compose
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.ledger import Ledger
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.priors import SparsePrior, UniformPrior
+from privsolve.problems.problem import LinearProblem, Problem
 
 if TYPE_CHECKING:
-    from privsolve.learn import PrivateLinearClassifier, PrivateScorecard
+    from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
 
 __all__ = [
     "Accountant",
@@ -87,6 +87,7 @@ __all__ = [
     "audit",
     "combinatorial",
     "compose",
+    "data",
     "datasets",
     "draws_needed",
     "exponential",
@@ -98,7 +99,6 @@ __all__ = [
     "plan_opsamp",
     "promised",
     "rspm",
-    "schema",
     "separator_noise",
     "sphere_noise",
 ]

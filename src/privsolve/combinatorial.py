@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import DOMAINS, Budget, Domain, _check_integer
 from privsolve.errors import OracleNotCertified
 from privsolve.oracles.base import Solution, solution_of
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT, Perturbation
-from privsolve.problem import LinearProblem
+from privsolve.problems.perturbation import UNIT, Perturbation
+from privsolve.problems.problem import LinearProblem
 
 EXACT_IN_FLOATS = 2**52
 """Sums and differences of integers below this are exact in double precision."""

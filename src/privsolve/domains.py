@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 
-from privsolve.patterns import Int64Array
+from privsolve.data.patterns import Int64Array
 
 ENUMERATION_LIMIT = 5_000_000
 LARGEST_VALUE = 2**20

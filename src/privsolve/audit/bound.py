@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from privsolve.audit.outputs import drawn_labels
-from privsolve.patterns import Int64Array
+from privsolve.data.patterns import Int64Array
 
 Floats = NDArray[np.float64]
 

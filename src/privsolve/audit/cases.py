@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.combinatorial import Subsets
+from privsolve.data.patterns import Int64Array, PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.oracles.base import Solution, solution_of
-from privsolve.patterns import Int64Array, PatternTable, checked_names
-from privsolve.perturbation import UNIT, Perturbation
-from privsolve.problem import BaseProblem, LinearProblem, Problem
+from privsolve.problems.perturbation import UNIT, Perturbation
+from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
 
 Records = Sequence[tuple[Sequence[int], bool]]
 

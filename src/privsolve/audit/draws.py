@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve import noise
 from privsolve.audit.cases import ParityProblem
-from privsolve.calibration import parity_scale_separator, parity_scale_sphere
+from privsolve.data.patterns import Int64Array
 from privsolve.mechanisms.opdisc import SphereNoise
 from privsolve.mechanisms.rspm import SeparatorNoise
 from privsolve.mechanisms.running import NoiseLaw
-from privsolve.noise import Randomness
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT
-from privsolve.problem import BaseProblem
+from privsolve.noise import draws as noise
+from privsolve.noise.draws import Randomness
+from privsolve.privacy.calibration import parity_scale_separator, parity_scale_sphere
+from privsolve.problems.perturbation import UNIT
+from privsolve.problems.problem import BaseProblem
 
 Floats = NDArray[np.float64]
 BLOCK = 4_000_000

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.priors import Prior, check_prior, log_weights, prior_or_uniform
-from privsolve.problem import BaseProblem
+from privsolve.problems.priors import Prior, check_prior, log_weights, prior_or_uniform
+from privsolve.problems.problem import BaseProblem
 
 Floats = NDArray[np.float64]
 

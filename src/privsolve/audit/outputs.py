@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from privsolve.mechanisms.opsamp import BoxRelease, BoxRun
-from privsolve.patterns import Int64Array
-from privsolve.release import Release, Run
+from privsolve.continuous.opsamp import BoxRelease, BoxRun
+from privsolve.data.patterns import Int64Array
+from privsolve.models.release import Release, Run
 
 
 def drawn_labels(mechanism: Callable[..., Any], data: Any, neighbour: Any, runs: int) -> tuple[Int64Array, Int64Array]:

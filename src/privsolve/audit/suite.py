@@ -17,18 +17,18 @@ from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
 from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
 from privsolve.audit.exact import ExactFinding, exact_exponential
+from privsolve.continuous.objectives import PiecewiseLinear
+from privsolve.continuous.opsamp import opsamp
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.mechanisms.opdisc import SphereNoise, opdisc, sphere_noise
-from privsolve.mechanisms.opsamp import opsamp
 from privsolve.mechanisms.rspm import SeparatorNoise, rspm, separator_noise
-from privsolve.noise import Randomness, as_randomness
-from privsolve.objectives import PiecewiseLinear
-from privsolve.oracles.continuous import PiecewiseLinearOracle
-from privsolve.patterns import Int64Array
-from privsolve.priors import Prior, SparsePrior, UniformPrior
-from privsolve.problem import BaseProblem
+from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problems.problem import BaseProblem
 
 EPSILON = 1.0
 COMMON_DELTA = 1e-3

@@ -19,8 +19,8 @@ from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 from scipy.special import logsumexp
 
-from privsolve.calibration import check_delta, check_epsilon, range_sensitivity
 from privsolve.checks import check_count, check_positive
+from privsolve.privacy.calibration import check_delta, check_epsilon, range_sensitivity
 
 ACCOUNTANTS = ("pld", "rdp")
 

@@ -12,9 +12,9 @@ import numpy as np
 from privsolve.baselines.accountants import check_rate, noise_multiplier
 from privsolve.baselines.linear import Floats, LinearFit, Rows
 from privsolve.checks import check_count, check_positive
-from privsolve.guarantee import Guarantee
-from privsolve.noise import Randomness, as_randomness, standard_normal
-from privsolve.patterns import PatternTable
+from privsolve.data.patterns import PatternTable
+from privsolve.noise.draws import Randomness, as_randomness, standard_normal
+from privsolve.privacy.guarantee import Guarantee
 
 
 @dataclass(frozen=True)

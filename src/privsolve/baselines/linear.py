@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from privsolve.guarantee import Guarantee
-from privsolve.patterns import PatternTable
+from privsolve.data.patterns import PatternTable
+from privsolve.privacy.guarantee import Guarantee
 
 Floats = NDArray[np.float64]
 

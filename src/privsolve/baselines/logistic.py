@@ -9,12 +9,12 @@ import numpy as np
 from scipy.special import expit
 
 from privsolve.baselines.linear import Floats, LinearFit, Rows
-from privsolve.calibration import check_epsilon
 from privsolve.checks import check_positive
+from privsolve.data.patterns import PatternTable
 from privsolve.errors import OracleNotCertified
-from privsolve.guarantee import Guarantee
-from privsolve.noise import Randomness, as_randomness, l2_gamma
-from privsolve.patterns import PatternTable
+from privsolve.noise.draws import Randomness, as_randomness, l2_gamma
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.guarantee import Guarantee
 
 _STEPS = 200
 _SHORTEST = 1e-6  # part of a Newton step below which only rounding is left

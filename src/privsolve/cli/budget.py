@@ -11,11 +11,11 @@ from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
-from privsolve.accounting import Totals
 from privsolve.cli.common import console, one_line_errors
-from privsolve.decimals import at_least, at_most
-from privsolve.guarantee import ADJACENCY_WORDS
-from privsolve.ledger import Entry, Ledger
+from privsolve.privacy.accounting import Totals
+from privsolve.privacy.decimals import at_least, at_most
+from privsolve.privacy.guarantee import ADJACENCY_WORDS
+from privsolve.privacy.ledger import Entry, Ledger
 
 app = typer.Typer(help="Privacy budgets on disk: one ledger per data set.", no_args_is_help=True)
 

@@ -10,10 +10,10 @@ from rich.markup import escape
 
 import privsolve as ps
 from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.display import sampling_progress
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
-from privsolve.display import sampling_progress
-from privsolve.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.publishing import Folder
+from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
+from privsolve.learn.publishing import Folder
 
 
 def demo(

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.display import sampling_progress, search_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
     Adjacency,
@@ -26,14 +27,13 @@ from privsolve.cli.options import (
     MechanismName,
     NoiseName,
 )
-from privsolve.display import sampling_progress, search_progress
+from privsolve.data import EncodedTable, Schema
+from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
-from privsolve.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.ledger import Ledger
-from privsolve.publishing import Folder, as_json, output_folder
-from privsolve.release import NOT_PRIVATE, Run
-from privsolve.schema import EncodedTable, Schema
-from privsolve.tables import open_table
+from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
+from privsolve.learn.publishing import Folder, as_json, output_folder
+from privsolve.models.release import NOT_PRIVATE, Run
+from privsolve.privacy.ledger import Ledger
 
 FASTER = "fewer --max-features are faster"
 

@@ -20,11 +20,11 @@ from privsolve.cli.options import (
     MaxFeatures,
     MaxPoints,
 )
-from privsolve.fitting import MAX_FEATURES, scorecard_domain
+from privsolve.data import Schema
+from privsolve.learn.fitting import MAX_FEATURES, scorecard_domain
+from privsolve.learn.planning import expectations
+from privsolve.learn.publishing import as_json
 from privsolve.losses import ZeroOneLoss
-from privsolve.planning import expectations
-from privsolve.publishing import as_json
-from privsolve.schema import Schema
 
 
 def plan(

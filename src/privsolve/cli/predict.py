@@ -12,9 +12,9 @@ from rich.markup import escape
 from privsolve.cli.common import console, one_line_errors
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
-from privsolve.publishing import as_json, load_release
-from privsolve.scoring import with_predictions
-from privsolve.tables import open_table
+from privsolve.data.tables import open_table
+from privsolve.learn.publishing import as_json, load_release
+from privsolve.models.scoring import with_predictions
 
 
 def predict(

@@ -12,10 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.data import Schema, draft
+from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.release import NOT_PRIVATE
-from privsolve.schema import Schema, draft
-from privsolve.tables import open_table
+from privsolve.models.release import NOT_PRIVATE
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 

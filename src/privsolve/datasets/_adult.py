@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from privsolve.patterns import PatternTable
-from privsolve.schema import Schema
+from privsolve.data import Schema
+from privsolve.data.patterns import PatternTable
 
 Int64Array = NDArray[np.int64]
 

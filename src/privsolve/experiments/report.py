@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from privsolve.cards.page import bullets, escape, page
 from privsolve.experiments.adult import Results
 from privsolve.experiments.figures import accuracy_figure, save, time_figure
 from privsolve.experiments.summary import reading, table_rows, test_rows, time_rows
-from privsolve.report.page import bullets, escape, page
 
 NOTE = (
     "Adjacency: one record changed (n is public). δ = 1/n² where there is one. The settings of the logistic regression "

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from privsolve.decimals import at_least, exact
-from privsolve.guarantee import Guarantee, group_privacy
-from privsolve.patterns import PatternTable
+from privsolve.data.patterns import PatternTable
+from privsolve.privacy.decimals import at_least, exact
+from privsolve.privacy.guarantee import Guarantee, group_privacy
 
 MEASURES = ("dp", "zcdp")
 

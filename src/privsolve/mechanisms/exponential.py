@@ -10,21 +10,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve import calibration
-from privsolve.accounting import Account, charged
-from privsolve.choice import Stream, log_total, new_sum_tree, propose
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
-from privsolve.guarantee import Guarantee
+from privsolve.engines.coordinates.instance import lay_out, weights_of
+from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
+from privsolve.engines.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.noise import Randomness, as_randomness
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import Perturbation
-from privsolve.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
-from privsolve.problem import BaseProblem, Problem
-from privsolve.release import Diagnostics, Release, Run
-from privsolve.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
-from privsolve.tree.instance import lay_out, weights_of
-from privsolve.tree.sample import SamplingCallback, TreeSampler
+from privsolve.models.release import Diagnostics, Release, Run
+from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
+from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
+from privsolve.problems.problem import BaseProblem, Problem
 
 RELATIVE_ERROR = 2.5e-7
 """Bound on the relative error of any output's probability: at each of `dim` levels a logarithm of up to κ·n is rounded a

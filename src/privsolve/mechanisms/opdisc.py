@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, gammainccinv
 
-from privsolve import calibration, noise
-from privsolve.accounting import Account
 from privsolve.domains import Domain, FiniteSet, check_domain
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
@@ -25,12 +24,14 @@ from privsolve.mechanisms.running import (
     perturbed_run,
     resolve_oracle,
 )
-from privsolve.noise import Randomness, as_randomness
+from privsolve.models.release import Run
+from privsolve.noise import draws as noise
+from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
-from privsolve.perturbation import Perturbation
-from privsolve.problem import BaseProblem
-from privsolve.release import Run
-from privsolve.tree.minimise import ProgressCallback
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.problem import BaseProblem
 
 NOISE_LAWS = ("gamma", "gaussian", "gaussian-published")
 PURE_LAWS = ("gamma",)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, gammainccinv
 
-from privsolve import calibration, noise
-from privsolve.accounting import Account
 from privsolve.checks import check_count
 from privsolve.domains import Domain, check_domain
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.running import (
@@ -27,14 +26,16 @@ from privsolve.mechanisms.running import (
     perturbed_run,
     resolve_oracle,
 )
-from privsolve.noise import Randomness, as_randomness
+from privsolve.models.release import Run
+from privsolve.noise import draws as noise
+from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
 from privsolve.oracles.enumeration import EnumerationOracle
-from privsolve.perturbation import Perturbation
-from privsolve.problem import BaseProblem
-from privsolve.release import Run
-from privsolve.separators import Indicator, Indicators, Thresholds
-from privsolve.tree.minimise import ProgressCallback
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.problem import BaseProblem
+from privsolve.problems.separators import Indicator, Indicators, Thresholds
 
 NOISE_LAWS = ("linf-gamma", "laplace", "gaussian", "gaussian-published")
 PURE_LAWS = ("linf-gamma", "laplace")

@@ -12,16 +12,17 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve import calibration, oracles
-from privsolve.accounting import Account, charged
+from privsolve import oracles
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified
-from privsolve.guarantee import Guarantee
-from privsolve.noise import Randomness
+from privsolve.models.release import Diagnostics, Release, Run
+from privsolve.noise.draws import Randomness
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
-from privsolve.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
-from privsolve.problem import BaseProblem
-from privsolve.release import Diagnostics, Release, Run
-from privsolve.tree.minimise import ProgressCallback
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
+from privsolve.problems.problem import BaseProblem
 
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.checks import check_error, check_finite
+from privsolve.data.patterns import Int64Array
 from privsolve.errors import OracleNotCertified
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
-from privsolve.problem import BaseProblem
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
+from privsolve.problems.problem import BaseProblem
 
 
 @dataclass(frozen=True, eq=False)

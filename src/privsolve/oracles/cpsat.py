@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.data.patterns import Int64Array
 from privsolve.errors import IntegerRangeError
 from privsolve.oracles.catalogue import require
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT
-from privsolve.problem import Problem
+from privsolve.problems.perturbation import UNIT
+from privsolve.problems.problem import Problem
 
 INTEGER_LIMIT = 2**61
 """Sums of absolute terms below this fit CP-SAT, which refuses a model that could overflow int64."""

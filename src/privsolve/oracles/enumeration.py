@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.oracles.base import Solution, solution_of
-from privsolve.perturbation import UNIT, AnyPerturbation
-from privsolve.problem import BaseProblem
-from privsolve.tree.minimise import ProgressCallback
+from privsolve.problems.perturbation import UNIT, AnyPerturbation
+from privsolve.problems.problem import BaseProblem
 
 
 class EnumerationOracle:

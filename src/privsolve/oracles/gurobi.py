@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.data.patterns import Int64Array
 from privsolve.oracles.catalogue import SolverUnavailable, require
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch, build
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT, Perturbation
-from privsolve.problem import Problem
+from privsolve.problems.perturbation import UNIT, Perturbation
+from privsolve.problems.problem import Problem
 
 BUILT_IN_LIMIT = 2_000
 """Columns, and rows, that the licence inside the package allows."""

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.coordinates.minimise import POLL_SECONDS
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT
-from privsolve.tree.minimise import POLL_SECONDS
+from privsolve.problems.perturbation import UNIT
 
 
 @dataclass(frozen=True)

@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import Budget, Domain, FiniteSet
+from privsolve.engines.coordinates.instance import lay_out
+from privsolve.engines.coordinates.local import improve
+from privsolve.engines.coordinates.minimise import POLL_SECONDS, Progress, ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified, WorkLimitReached
 from privsolve.oracles.base import Solution
 from privsolve.oracles.catalogue import require
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT, Perturbation
-from privsolve.problem import Problem
-from privsolve.tree.instance import lay_out
-from privsolve.tree.local import improve
-from privsolve.tree.minimise import POLL_SECONDS, Progress, ProgressCallback
+from privsolve.problems.perturbation import UNIT, Perturbation
+from privsolve.problems.problem import Problem
 
 LARGEST_SUMSET = 200_000
 """Above this many different sums the scores nearest to zero are not looked for: the unit itself is the margin."""

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.data.patterns import Int64Array
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
-from privsolve.patterns import Int64Array
-from privsolve.perturbation import UNIT
+from privsolve.problems.perturbation import UNIT
 
 
 @dataclass(frozen=True)

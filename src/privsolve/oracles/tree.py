@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privsolve.domains import FiniteSet
+from privsolve.engines.coordinates.instance import lay_out, weights_of
+from privsolve.engines.coordinates.minimise import ProgressCallback, minimise
+from privsolve.engines.supports.problems import can_minimise, columns_of
+from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.oracles.enumeration import EnumerationOracle
-from privsolve.perturbation import Perturbation
-from privsolve.problem import Problem
-from privsolve.supports.problems import can_minimise, columns_of
-from privsolve.supports.problems import minimise as minimise_scorecard
-from privsolve.tree.instance import lay_out, weights_of
-from privsolve.tree.minimise import ProgressCallback, minimise
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""A scorecard as a page: tick the answers, see the total and the decision; printed, it is a paper scorecard."""
+
+from __future__ import annotations
+
+from privsolve.cards import words
+from privsolve.cards.page import asset, bullets, escape, json_data, page, warning
+from privsolve.cards.scorecard import ChoicePoints, QuantityPoints, Row, Scorecard
+
+
+def scorecard_html(card: Scorecard) -> str:
+    """The page; equal cards give equal bytes."""
+    title = f"Scorecard: {card.positive} or {card.negative}?"
+    privacy = words.privacy_words(card.guarantee)
+    body = [
+        "<main>",
+        f"<h1>{escape(title)}</h1>",
+        *(warning(text) for text in privacy.warnings),
+        f'<p class="rule">Add up the points of the answers. {escape(words.rule(card))}</p>',
+        f'<p class="quiet">{escape(" ".join(words.notes(card)))}</p>',
+        '<div class="card">',
+        '<form id="answers" autocomplete="off">',
+        *(_question(i, row) for i, row in enumerate(card.rows)),
+        '<div class="buttons"><button type="reset">Start over</button>',
+        '<button type="button" id="print">Print</button></div>',
+        "</form>",
+        _result(card),
+        "</div>",
+        *([_example(card)] if card.rows else []),
+        "<section>",
+        "<h2>Privacy</h2>",
+        f"<p>{escape(privacy.sentence)}</p>",
+        "<h3>What this promises</h3>",
+        bullets(privacy.promised),
+        "<h3>What it does not promise</h3>",
+        bullets(privacy.not_promised),
+        '<p class="quiet screen">This page works offline. What you answer stays in this window; nothing is sent or kept.</p>',
+        "</section>",
+        "</main>",
+        json_data("card", _data(card)),
+    ]
+    return page(title, "\n".join(body), asset("scorecard.css"), asset("scorecard.js"))
+
+
+def _question(i: int, row: Row) -> str:
+    blank = '<span class="paper blank" aria-hidden="true">points: ________</span>'
+    short = isinstance(row, ChoicePoints) and len(row.options) <= 2
+    parts = [f'<fieldset class="panel{" short" if short else ""}">', f"<legend>{escape(row.column)}{blank}</legend>"]
+    if isinstance(row, ChoicePoints):
+        parts.append('<div class="options">')
+        for k, option in enumerate(row.options):
+            parts.append(
+                f'<label class="option"><input type="radio" name="q{i}" value="{k}"><span>{escape(option.text)}</span> '
+                f'<span class="points">{escape(words.signed(option.points))}</span></label>'
+            )
+        parts.append("</div>")
+    else:
+        parts += [
+            '<div class="quantity">',
+            f'<label for="q{i}">{escape(_sentence(words.interval(row)))}</label>',
+            f'<input type="number" id="q{i}" name="q{i}" step="any" inputmode="decimal" aria-describedby="q{i}-counted">',
+            f'<span class="points">{escape(words.multiplier(row))}</span>',
+            f'<output class="counted" id="q{i}-counted" for="q{i}"></output>',
+            "</div>",
+        ]
+    return "\n".join([*parts, "</fieldset>"])
+
+
+def _result(card: Scorecard) -> str:
+    return "\n".join(
+        [
+            '<aside class="panel result" id="result" data-answered="no" aria-label="Result">',
+            '<div class="sum"><output id="total" form="answers">0</output> <span id="so-far">points</span></div>',
+            '<output class="decision" id="decision" form="answers" data-state="open"></output>',
+            '<div class="gauge" id="gauge" aria-hidden="true" hidden>'
+            '<i class="over"></i><i class="reach"></i><i class="now"></i></div>',
+            f'<p class="quiet needed">{escape(_sentence(card.positive))}: {escape(words.condition(card))}</p>',
+            '<p class="quiet screen" id="progress"></p>',
+            '<p class="paper">Total: ____________ &nbsp; Decision: ____________________</p>',
+            '<noscript><p class="warning">Without JavaScript nothing is added up: use this like a paper card.</p></noscript>',
+            "</aside>",
+        ]
+    )
+
+
+def _example(card: Scorecard) -> str:
+    example = card.example
+    lines = [
+        f"<tr><td>{escape(line.column)}</td><td>{escape(line.answer)}</td>"
+        f'<td class="number">{escape(words.signed(line.points))}</td></tr>'
+        for line in example.lines
+    ]
+    return "\n".join(
+        [
+            "<section>",
+            "<h2>Example: a made-up person</h2>",
+            "<table>",
+            '<thead><tr><th scope="col">Question</th><th scope="col">Answer</th>'
+            '<th scope="col" class="number">Points</th></tr></thead>',
+            "<tbody>",
+            *lines,
+            "</tbody>",
+            "</table>",
+            f"<p>{escape(words.verdict(card))} The decision is <strong>{escape(example.decision)}</strong>.</p>",
+            "</section>",
+        ]
+    )
+
+
+def _data(card: Scorecard) -> dict[str, object]:
+    """What the script needs: points as integers in units of 1/unit, written as text because they may be long."""
+    unit = card.unit
+    rows: list[dict[str, object]] = []
+    for row in card.rows:
+        entry: dict[str, object] = {"lowest": str(int(row.lowest * unit)), "highest": str(int(row.highest * unit))}
+        if isinstance(row, QuantityPoints):
+            entry |= {"points": str(int(row.points * unit)), "low": row.low, "high": row.high, "step": row.step}
+        else:
+            entry["points"] = [str(int(option.points * unit)) for option in row.options]
+        rows.append(entry)
+    threshold = str(int(card.threshold * unit))
+    return {
+        "unit": str(unit),
+        "threshold": threshold,
+        "positive": card.positive,
+        "negative": card.negative,
+        "rows": rows,
+    }
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

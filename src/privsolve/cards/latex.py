@@ -1,0 +1,85 @@
+"""A scorecard as a LaTeX table."""
+
+from __future__ import annotations
+
+from privsolve.cards import words
+from privsolve.cards.scorecard import ChoicePoints, Scorecard
+
+# what LaTeX reads as a command, and signs of ours (and common in bins) that its default fonts lack
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "#": r"\#",
+    "%": r"\%",
+    "_": r"\_",
+    "^": r"\textasciicircum{}",
+    "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "[": "{[}",  # at the start of a row it would be the optional argument of \\
+    "]": "{]}",
+    "-": "{-}",  # keeps -- from turning into a dash
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    "–": "--",
+    "−": "$-$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\ne$",
+    "≈": r"$\approx$",
+    "∞": r"$\infty$",
+    "×": r"$\times$",
+    "÷": r"$\div$",
+    "ε": r"$\varepsilon$",
+    "δ": r"$\delta$",
+}
+
+
+def escape(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(_ESCAPES.get(character, character) for character in " ".join(text.split()))
+
+
+def scorecard_latex(card: Scorecard) -> str:
+    """The card as a floating table."""
+    privacy = words.privacy_words(card.guarantee)
+    below = [*(f"\\textbf{{{escape(warning)}}}" for warning in privacy.warnings)]
+    below += [escape(sentence) for sentence in (words.rule(card), " ".join(words.notes(card)))]
+    if card.rows:
+        answers = "; ".join(
+            f"{line.column}: {line.answer} ({words.signed(line.points)})" for line in card.example.lines
+        )
+        example = (
+            f"Example, a made-up person: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
+        )
+        below.append(escape(example))
+    below.append(escape(f"Privacy: {privacy.sentence}"))
+    lines = [
+        r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
+        r"\begin{table}[tbp]",
+        r"\centering",
+        f"\\caption{{Scorecard: {escape(card.positive)} or {escape(card.negative)}?}}",
+        r"\begin{tabular}{@{}p{0.3\linewidth}p{0.45\linewidth}r@{}}",
+        r"\toprule",
+        r"Question & Answer & Points \\",
+    ]
+    for number, row in enumerate(card.rows):
+        lines.append(r"\addlinespace" if number else r"\midrule")
+        if isinstance(row, ChoicePoints):
+            for i, (answer, points) in enumerate(words.grouped(row)):
+                lines.append(_table_line("" if i else row.column, answer, words.signed(points)))
+        else:
+            lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
+    lines += [r"\bottomrule", r"\end{tabular}", "", r"\medskip", r"\begin{minipage}{0.95\linewidth}", r"\footnotesize"]
+    lines += [r"\par\smallskip" + "\n" + sentence for sentence in below]
+    lines += [r"\end{minipage}", r"\end{table}"]
+    return "\n".join(lines) + "\n"
+
+
+def _table_line(*cells: str) -> str:
+    return " & ".join(escape(cell) for cell in cells) + r" \\"

@@ -1,0 +1,44 @@
+"""A scorecard as Markdown, for a README or a wiki."""
+
+from __future__ import annotations
+
+import re
+
+from privsolve.cards import words
+from privsolve.cards.scorecard import ChoicePoints, Scorecard
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is, also inside a table."""
+    return re.sub(r"([\\`*_\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
+
+
+def scorecard_markdown(card: Scorecard) -> str:
+    """The card as tables and sentences."""
+    privacy = words.privacy_words(card.guarantee)
+    lines = [f"## Scorecard: {escape(card.positive)} or {escape(card.negative)}?", ""]
+    for warning in privacy.warnings:
+        lines += [f"> **Warning:** {escape(warning)}", ""]
+    if card.rows:
+        lines += ["| Question | Answer | Points |", "|---|---|--:|"]
+        for row in card.rows:
+            if isinstance(row, ChoicePoints):
+                for i, (answer, points) in enumerate(words.grouped(row)):
+                    lines.append(_table_line("" if i else row.column, answer, words.signed(points)))
+            else:
+                lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
+        lines.append("")
+    lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
+    if card.rows:
+        lines += ["Example, a made-up person:", "", "| Question | Answer | Points |", "|---|---|--:|"]
+        lines += [_table_line(line.column, line.answer, words.signed(line.points)) for line in card.example.lines]
+        lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
+    lines += ["### Privacy", "", escape(privacy.sentence), "", "What it promises:", ""]
+    lines += [f"- {escape(item)}" for item in privacy.promised]
+    lines += ["", "What it does not promise:", ""]
+    lines += [f"- {escape(item)}" for item in privacy.not_promised]
+    return "\n".join(lines) + "\n"
+
+
+def _table_line(*cells: str) -> str:
+    return "| " + " | ".join(escape(cell) for cell in cells) + " |"

@@ -1,0 +1,63 @@
+"""A self-contained HTML page: everything inside one file, nothing from the network, the same bytes every time."""
+
+from __future__ import annotations
+
+import html
+import json
+from importlib.resources import files
+
+# the browser itself refuses to load or send anything, should a page ever try
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; form-action 'none'"
+
+
+def escape(text: str) -> str:
+    """Text for an element or a quoted attribute."""
+    return html.escape(text, quote=True)
+
+
+def asset(name: str) -> str:
+    """A style sheet or script that is stored beside this module."""
+    return (files("privsolve.cards") / name).read_text(encoding="utf-8").rstrip("\n")
+
+
+def page(title: str, body: str, css: str = "", script: str = "") -> str:
+    """A page with the common style; `title` is plain text, `body` is HTML, `css` and `script` are added as they are."""
+    policy = _POLICY.format(scripts="'unsafe-inline'" if script else "'none'")
+    style = "\n".join(filter(None, (asset("page.css"), css)))
+    parts = [
+        "<!DOCTYPE html>",
+        '<html lang="en">',
+        "<head>",
+        '<meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{style}\n</style>",
+        "</head>",
+        "<body>",
+        body,
+        *([f"<script>\n{script}\n</script>"] if script else []),
+        "</body>",
+        "</html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def json_data(element_id: str, value: object) -> str:
+    """A value for the page's script to read by element id; no text in it can end the element."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{escape(element_id)}">{text}</script>'
+
+
+def warning(text: str) -> str:
+    """A warning that cannot be overlooked, on screen and on paper."""
+    return f'<p class="warning" role="note"><strong>Warning.</strong> {escape(text)}</p>'
+
+
+def bullets(items: tuple[str, ...]) -> str:
+    """A list of plain sentences."""
+    return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"

@@ -1,0 +1,52 @@
+"""A scorecard for a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from privsolve.cards import words
+from privsolve.cards.scorecard import ChoicePoints, Scorecard
+
+
+def scorecard_text(card: Scorecard, width: int) -> str:
+    """The card as plain text that fits the width."""
+    output = io.StringIO()
+    console = Console(file=output, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    privacy = words.privacy_words(card.guarantee)
+    for warning in privacy.warnings:
+        console.print(Text(f"WARNING: {warning}"))
+    console.print(Text(f"Scorecard: {card.positive} or {card.negative}?"))
+    if card.rows:
+        console.print(_points_table(card))
+    for sentence in (words.rule(card), *words.notes(card)):
+        console.print(Text(sentence))
+    if card.rows:
+        console.print(Text("\nExample, a made-up person:"))
+        for line in card.example.lines:
+            text = Text(f"{line.column}: {line.answer} ({words.signed(line.points)})")
+            console.print(Padding(text, (0, 0, 0, 2)))
+        console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
+    console.print(Text(f"\nPrivacy: {privacy.sentence}"))
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
+
+
+def _points_table(card: Scorecard) -> Table:
+    # Text objects, because names in square brackets would be taken for markup
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Question", overflow="fold")
+    table.add_column("Answer", overflow="fold")
+    table.add_column("Points", justify="right", overflow="fold")
+    for row in card.rows:
+        if isinstance(row, ChoicePoints):
+            for i, (answer, points) in enumerate(words.grouped(row)):
+                table.add_row(Text("" if i else row.column), Text(answer), Text(words.signed(points)))
+        else:
+            table.add_row(Text(row.column), Text(words.interval(row)), Text(words.multiplier(row)))
+        table.add_section()
+    return table

@@ -1,0 +1,163 @@
+"""What every form of a scorecard says: points and totals in figures, the rule, and what privacy it promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privsolve.cards.scorecard import ChoicePoints, OptionPoints, QuantityPoints, Scorecard
+from privsolve.privacy.guarantee import Guarantee
+
+DECIMALS = 4
+LISTED_ZEROS = 3
+"""Up to so many answers worth nothing are listed by name; more of them are "any other"."""
+
+
+def number(value: Fraction, plus: str = "") -> str:
+    """A number in figures: exact where a few decimals are enough, else rounded and marked as such."""
+    scaled = abs(value) * 10**DECIMALS
+    whole, decimals = divmod(int(scaled + Fraction(1, 2)), 10**DECIMALS)
+    figures = f"{whole:,}" + f".{decimals:0{DECIMALS}d}".rstrip("0").rstrip(".")
+    sign = "−" if value < 0 else plus if value > 0 else ""
+    return ("" if scaled.denominator == 1 else "≈ ") + sign + figures
+
+
+def total(card: Scorecard, value: Fraction) -> str:
+    """A total in figures: as a fraction where rounding would hide on which side of the threshold it is."""
+    close = value != card.threshold and abs(value - card.threshold) < Fraction(1, 10**DECIMALS)
+    return _fraction(value) if close else number(value)
+
+
+def _fraction(value: Fraction, over: str = "/") -> str:
+    """A number as an exact fraction, or as a whole number if it is one."""
+    numerator = number(Fraction(value.numerator))
+    return numerator + (f"{over}{value.denominator:,}" if value.denominator > 1 else "")
+
+
+def signed(points: Fraction) -> str:
+    """The points of an answer, with their sign."""
+    return number(points, plus="+")
+
+
+def multiplier(row: QuantityPoints) -> str:
+    """What to multiply a number by to get its points."""
+    return f"× {_fraction(row.points_per_one, ' ÷ ')}"
+
+
+def interval(row: QuantityPoints) -> str:
+    """What number is asked for."""
+    if row.step == 1:
+        return f"a whole number from {row.low:,.15g} to {row.high:,.15g}"
+    return f"a number from {row.low:,.15g} to {row.high:,.15g}, to the nearest multiple of {row.step:,.15g}"
+
+
+def condition(card: Scorecard) -> str:
+    """When a total is positive; for whole points "at least" is the same as "more than"."""
+    if card.unit == 1:
+        return f"at least {number(card.threshold + 1)}"
+    return f"more than {_fraction(card.threshold)}"
+
+
+def rule(card: Scorecard) -> str:
+    """How the decision follows from the total."""
+    return f"The decision is {card.positive} if the total is {condition(card)}, and {card.negative} otherwise."
+
+
+def notes(card: Scorecard) -> list[str]:
+    """What else a person needs to know to use the card."""
+    found = []
+    if not card.rows:
+        found.append("No question has points, so the total is always 0.")
+    else:
+        found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
+    if card.minimum > card.threshold or card.maximum <= card.threshold:
+        found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
+    if any(isinstance(row, QuantityPoints) for row in card.rows):
+        found.append("Round a number as asked (up from halfway); one beyond the bounds counts as the nearest bound.")
+    return found
+
+
+def decision(card: Scorecard, value: Fraction) -> str:
+    """What the card decides at a total."""
+    return card.positive if value > card.threshold else card.negative
+
+
+def grouped(row: ChoicePoints) -> Iterator[tuple[str, Fraction]]:
+    """The answers of a question, those with equal points together, in the order of the options."""
+    groups: dict[Fraction, list[OptionPoints]] = {}
+    for option in row.options:
+        groups.setdefault(option.points, []).append(option)
+    for points, options in sorted(groups.items(), key=lambda group: _is_rest(group[0], len(group[1]))):
+        texts = ", ".join(option.text for option in options)
+        yield ("any other" if _is_rest(points, len(options)) else texts), points
+
+
+def _is_rest(points: Fraction, answers: int) -> bool:
+    """Whether these answers are summed up as "any other", at the end."""
+    return points == 0 and answers > LISTED_ZEROS
+
+
+def verdict(card: Scorecard) -> str:
+    """How the worked example ends."""
+    value = card.example.total
+    return f"Total {total(card, value)}, which is {'' if value > card.threshold else 'not '}{condition(card)}."
+
+
+@dataclass(frozen=True)
+class PrivacyWords:
+    """A guarantee for people who have never seen one: first of all what is wrong with it, if anything."""
+
+    warnings: tuple[str, ...]
+    sentence: str
+    promised: tuple[str, ...]
+    not_promised: tuple[str, ...]
+
+
+def privacy_words(guarantee: Guarantee) -> PrivacyWords:
+    """The guarantee with an explanation in plain language."""
+    warnings = []
+    if guarantee.seeded:
+        warnings.append(
+            "Seeded: for testing only. Whoever knows the seed can repeat the random choices, and then nothing is protected. "
+            "Do not publish this."
+        )
+    if not guarantee.proved:
+        warnings.append(
+            "Not proved. The noise is as published, but the published proof has a gap. Do not rely on the statement below."
+        )
+    if guarantee.adjacency == "replace":
+        neighbours = "one record in the data had held different values"
+        fact = "whether a record says one thing or another"
+        size: tuple[str, ...] = ("Secrecy about the number of records. It is treated as public.",)
+    else:
+        neighbours = "one record had been added to the data or left out of it"
+        fact = "whether a record is in the data at all"
+        size = ()
+    slack = (
+        f"There is a slack of δ = {guarantee.delta:.3g}: a probability of that size is outside the factor."
+        if guarantee.delta
+        else "There is no exception (δ = 0)."
+    )
+    promised = (
+        f"The points were chosen from the data with randomness. If {neighbours}, every possible scorecard would have been "
+        f"about as likely, up to a factor of e^ε with ε = {guarantee.epsilon:.12g}. {slack}",
+        f"For example, somebody who knows every other record and thinks it a toss-up {fact} can be at most "
+        f"{_sure(guarantee.epsilon)} sure after seeing the scorecard{' (slack aside)' if guarantee.delta else ''}.",
+        "This stays true whatever is done with the scorecard afterwards. Using it takes nothing more from the data.",
+    )
+    not_promised = (
+        "Secrecy about people in general. A pattern that holds for many records can be learnt, and may let somebody guess "
+        "something about a person whose record was never used.",
+        "The same strength for several records. The factor e^ε is for one; for k records of the same person it is e^(kε).",
+        "Other publications from the same data. Their privacy losses add up.",
+        *size,
+        "That the decision is right or fair for a person.",
+    )
+    return PrivacyWords(tuple(warnings), guarantee.sentence(), promised, not_promised)
+
+
+def _sure(epsilon: float) -> str:
+    """How sure one can be of what was a toss-up before: `e^ε / (1 + e^ε)`, rounded up to tenths of a percent."""
+    return f"{min(math.ceil(1000 / (1 + math.exp(-epsilon)) + 1e-9), 1000) / 10:g}%"

@@ -1,0 +1,1 @@
+"""OPSamp's world: Lipschitz problems on a box."""

@@ -1,0 +1,386 @@
+"""Oracles over a box: they minimise `L(x) - <η, x - low>` up to an additive error that is stated beforehand.
+
+Each answer is a function of the data and of its own noise alone: `prepare` may work on the data, but nothing is carried
+from one noise vector to the next (theory, section 5). An answer that cannot be certified raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog, minimize
+
+from privsolve.checks import check_positive
+from privsolve.continuous.objectives import Box, Objective, PiecewiseLinear
+from privsolve.errors import OracleNotCertified, WorkLimitReached
+
+__all__ = [
+    "BoxOracle",
+    "BoxSolution",
+    "ConvexOracle",
+    "LipschitzOracle",
+    "PiecewiseLinearOracle",
+]
+
+Floats = NDArray[np.float64]
+
+EXACT_ERROR = 2.0**-38
+"""What `PiecewiseLinearOracle` states, relative to `n·G·D₁`: it covers the rounding of sums over all records."""
+
+
+@dataclass(frozen=True, eq=False)
+class BoxSolution:
+    """A point of the box, and a proved bound on how far its objective is above the smallest one."""
+
+    point: Floats
+    gap: float
+    work: dict[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class BoxOracle(Protocol):
+    """Anything with `minimise(objective, box, eta)` that returns an object with `point` and `gap`.
+
+    It states its additive error, in the units of the total loss, as `tolerance` or as
+    `stated_error(box, lipschitz, n)`; the mechanism pays for it in noise. Optional: `name`; `prepare(objective, box)`,
+    which returns what `minimise` gets in place of the objective; `minimise_many(objective, box, etas)`, which returns
+    points (rows) and the largest gap.
+    """
+
+    def minimise(self, objective: Any, box: Box, eta: Floats) -> Any:
+        """A point of the box at which `L(x) - <eta, x - low>` is within the stated error of its minimum."""
+        ...
+
+
+# --- piecewise-linear in each coordinate ----------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Envelope:
+    """Vertices of the lower convex envelopes, the slopes between them, and how far above the optimum they can be."""
+
+    vertices: tuple[Floats, ...]
+    slopes: tuple[Floats, ...]
+    gap: float
+
+
+class PiecewiseLinearOracle:
+    """Exact minimiser of a `PiecewiseLinear` objective, convex or not.
+
+    A minimiser of `f(x) - ηx` is a vertex of the lower convex envelope of f: the one where the slope passes η. The
+    envelope is found once, by a scan over the sorted knots, and a whole batch of noise by bisection in its slopes.
+    The only error is rounding in the sums over records, and it is checked to be below what is stated.
+    """
+
+    name = "piecewise-linear"
+
+    def stated_error(self, box: Box, lipschitz: float, n: int) -> float:
+        """`2^-38·n·G·D₁`: a bound on rounding errors, stated before the data are seen."""
+        return EXACT_ERROR * n * lipschitz * sum(box.widths)
+
+    def prepare(self, objective: PiecewiseLinear, box: Box) -> _Envelope:
+        """The envelope of each coordinate, with a certificate that no knot lies below it."""
+        if not isinstance(objective, PiecewiseLinear):
+            raise ValueError(f"objective must be PiecewiseLinear for this oracle, got {type(objective).__name__}")
+        _check_ends(objective, box)
+        vertices, slopes, gap = [], [], objective.rounding
+        for x, y in zip(objective.knots, objective.heights, strict=True):
+            hull = _lower_hull(x, y)
+            rises, runs = np.diff(y[hull]), np.diff(x[hull])
+            raw = rises / runs
+            slope = np.maximum.accumulate(raw)
+            below = float(np.max(np.interp(x, x[hull], y[hull]) - y)) + 2.0**-50 * float(np.abs(y).max())
+            # how far the integral of the slopes can be from the envelope: rounding, and what sorting them changed
+            bent = 2.0**-51 * float(np.abs(rises).sum()) + float((slope - raw) @ runs)
+            gap += max(below, 0.0) + 2 * bent
+            vertices.append(x[hull])
+            slopes.append(slope)
+        return _Envelope(tuple(vertices), tuple(slopes), gap)
+
+    def minimise(self, objective: PiecewiseLinear | _Envelope, box: Box, eta: Floats) -> BoxSolution:
+        """The minimiser for one noise vector."""
+        points, gap = self.minimise_many(objective, box, eta[None, :])
+        return BoxSolution(points[0], gap)
+
+    def minimise_many(self, objective: PiecewiseLinear | _Envelope, box: Box, etas: Floats) -> tuple[Floats, float]:
+        """Minimisers (rows) for noise vectors (rows), and a bound on their gap."""
+        hull = objective if isinstance(objective, _Envelope) else self.prepare(objective, box)
+        columns = [v[np.searchsorted(s, e)] for v, s, e in zip(hull.vertices, hull.slopes, etas.T, strict=True)]
+        return np.stack(columns, axis=1), hull.gap
+
+
+def _check_ends(objective: PiecewiseLinear, box: Box) -> None:
+    ends = [(float(x[0]), float(x[-1])) for x in objective.knots]
+    if ends != list(zip(box.low, box.high, strict=True)):
+        raise ValueError("objective is piecewise linear over another box than the given one")
+
+
+@numba.njit(cache=True)
+def _lower_hull(x: Floats, y: Floats) -> NDArray[np.int64]:
+    """Indices of the vertices of the lower convex hull of points sorted by x (monotone chain)."""
+    stack = np.empty(x.size, dtype=np.int64)
+    top = 0
+    for k in range(x.size):
+        if top and x[k] == x[stack[top - 1]]:
+            continue
+        while top >= 2:
+            i, j = stack[top - 2], stack[top - 1]
+            if (y[j] - y[i]) * (x[k] - x[j]) < (y[k] - y[j]) * (x[j] - x[i]):
+                break
+            top -= 1
+        stack[top] = k
+        top += 1
+    return stack[:top].copy()
+
+
+# --- convex ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Points at which a convex loss was evaluated; each gives an affine lower bound of it."""
+
+    objective: Objective
+    points: Floats
+    values: Floats
+    gradients: Floats
+
+    def with_point(self, point: Floats) -> _Cuts:
+        assert self.objective.subgradient is not None
+        value = np.asarray(self.objective.values(point[None, :]), dtype=np.float64)
+        gradient = np.asarray(self.objective.subgradient(point), dtype=np.float64)
+        return replace(
+            self,
+            points=np.vstack([self.points, point]),
+            values=np.append(self.values, value),
+            gradients=np.vstack([self.gradients, gradient]),
+        )
+
+
+class ConvexOracle:
+    """Minimiser of a convex objective with values and subgradients, certified by cutting planes.
+
+    A quasi-Newton run (SciPy's L-BFGS-B) finishes smooth problems; then the lower model made of all tangents is
+    minimised by linear programming and refined where its minimum is, until value and bound meet. The bound is the
+    weighted sum of tangents that the multipliers of the linear programme give, minimised over the box in closed form,
+    so it holds whatever the tolerances of the solver. Tangents of the unperturbed loss are collected once (`prepare`).
+
+    Args:
+        tolerance: additive error in the total loss up to which an answer is certified.
+        max_cuts: evaluations per noise vector; beyond them the oracle raises and nothing is released.
+    """
+
+    name = "convex"
+
+    def __init__(self, tolerance: float, *, max_cuts: int = 500) -> None:
+        self.tolerance = _checked_tolerance(tolerance)
+        self.max_cuts = max_cuts
+
+    def prepare(self, objective: Objective, box: Box) -> _Cuts:
+        """The tangents that certify the minimum of the unperturbed loss."""
+        if getattr(objective, "subgradient", None) is None:
+            raise ValueError("objective must have a subgradient for the convex oracle")
+        empty = _Cuts(objective, np.empty((0, box.dim)), np.empty(0), np.empty((0, box.dim)))
+        middle = (box.corner + np.array(box.high)) / 2
+        return self._solve(empty.with_point(middle), box, np.zeros(box.dim))[1]
+
+    def minimise(self, objective: Objective | _Cuts, box: Box, eta: Floats) -> BoxSolution:
+        """A point whose objective is certified to be within the tolerance of the minimum."""
+        cuts = objective if isinstance(objective, _Cuts) else self.prepare(objective, box)
+        return self._solve(cuts, box, eta)[0]
+
+    def _solve(self, cuts: _Cuts, box: Box, eta: Floats) -> tuple[BoxSolution, _Cuts]:
+        known = len(cuts.values)
+        cuts = cuts.with_point(_quasi_newton(cuts, box, eta))
+        while True:
+            tilted = cuts.values - (cuts.points - box.corner) @ eta
+            best = int(np.argmin(tilted))
+            proposal, bound = _model_minimum(cuts, box, eta)
+            allowance = _allowance(cuts.objective, cuts.values, box, eta)
+            gap = float(tilted[best]) - bound + 2 * allowance
+            if gap < 0:
+                raise OracleNotCertified("the convex oracle's bound is above a value: the objective is not convex")
+            if gap <= self.tolerance:
+                return BoxSolution(cuts.points[best], gap, {"cuts": len(cuts.values)}), cuts
+            if len(cuts.values) - known > self.max_cuts:
+                raise WorkLimitReached(
+                    f"the convex oracle left a gap of {gap:.3g} after {self.max_cuts} cuts, more than its tolerance "
+                    f"{self.tolerance:g}: nothing is released; raise tolerance or max_cuts"
+                )
+            cuts = cuts.with_point(proposal)
+
+
+def _steepest(cuts: _Cuts, eta: Floats) -> Floats:
+    return np.asarray(np.abs(cuts.gradients).max(axis=0) + np.abs(eta))
+
+
+def _quasi_newton(cuts: _Cuts, box: Box, eta: Floats) -> Floats:
+    objective, low, high = cuts.objective, box.corner, np.array(box.high)
+    scale = float(_steepest(cuts, eta).max()) or 1.0
+    start = cuts.points[np.argmin(cuts.values - (cuts.points - low) @ eta)]
+
+    def tilted(x: Floats) -> tuple[float, Floats]:
+        assert objective.subgradient is not None
+        value = float(objective.values(x[None, :])[0]) - float(eta @ (x - low))
+        return value / scale, np.asarray((objective.subgradient(x) - eta) / scale)
+
+    bounds = list(zip(box.low, box.high, strict=True))
+    found = minimize(
+        tilted, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-12, "ftol": 0.0, "maxfun": 60}
+    )
+    return np.asarray(np.clip(found.x, low, high), dtype=np.float64)
+
+
+def _model_minimum(cuts: _Cuts, box: Box, eta: Floats) -> tuple[Floats, float]:
+    """Where the largest tangent, tilted by η, is smallest, and a lower bound on the objective that holds regardless."""
+    widths = np.array(box.widths)
+    constant = cuts.values - np.einsum("ij,ij->i", cuts.gradients, cuts.points - box.corner)
+    scale = float(_steepest(cuts, eta) @ widths) or 1.0
+    anchor = float(constant.min())
+    # unknowns: position in the box as a share of its widths, and the height of the model
+    slopes = cuts.gradients * widths / scale
+    rows = np.column_stack([slopes, -np.ones(len(constant))])
+    cost = np.append(-eta * widths / scale, 1.0)
+    limits = [(0.0, 1.0)] * box.dim + [(None, None)]
+    found = linprog(cost, A_ub=rows, b_ub=-(constant - anchor) / scale, bounds=limits, method="highs")
+    if found.status != 0:
+        raise OracleNotCertified(f"the convex oracle's linear programme failed: {found.message}; nothing is released")
+    weights = np.maximum(-found.ineqlin.marginals, 0.0)
+    weights /= weights.sum()
+    tilt = weights @ cuts.gradients - eta
+    bound = float(weights @ constant + np.minimum(tilt, 0.0) @ widths)
+    return np.clip(box.corner + found.x[:-1] * widths, box.corner, box.high), bound
+
+
+# --- Lipschitz, not convex ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Boxes given by centre and half sides (rows), with the loss at the centre and a lower bound of it on the box."""
+
+    objective: Objective
+    centres: Floats
+    halves: Floats
+    values: Floats
+    bounds: Floats
+
+    def __getitem__(self, index: Any) -> _Cells:
+        return _Cells(self.objective, self.centres[index], self.halves[index], self.values[index], self.bounds[index])
+
+
+class LipschitzOracle:
+    """Certified branch-and-bound for Lipschitz functions, convex or not, of up to about four variables.
+
+    A box with centre c and half sides r holds no value below `L(c) - <η, c> - Σ_i (nG + |η_i|)·r_i`, nor below what
+    the objective's own `lower_bounds` prove. Boxes are halved, those of smallest bound first, until the best value
+    found is within the tolerance of the smallest bound. The first `start` boxes are evaluated once for all noise.
+    The work grows like `(nG/tolerance)^(d/2)` for a loss with a rounded minimum, `^d` if it is flat.
+
+    Args:
+        tolerance: additive error in the total loss up to which an answer is certified.
+        max_cells: boxes held at a time; beyond them the oracle raises and nothing is released.
+        start: boxes evaluated in `prepare`.
+    """
+
+    name = "lipschitz"
+
+    def __init__(self, tolerance: float, *, max_cells: int = 2_000_000, start: int = 4096) -> None:
+        self.tolerance = _checked_tolerance(tolerance)
+        self.max_cells = max_cells
+        self.start = start
+
+    def prepare(self, objective: Objective, box: Box) -> _Cells:
+        """The first boxes, all of one size."""
+        sides = np.array(box.widths)
+        counts = np.ones(box.dim, dtype=np.int64)
+        while 2 * counts.prod() <= self.start:
+            counts[int(np.argmax(sides / counts))] *= 2
+        axes = [low + (np.arange(c) + 0.5) * (w / c) for low, w, c in zip(box.low, sides, counts, strict=True)]
+        centres = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
+        return _evaluated(objective, centres, np.broadcast_to(sides / counts / 2, centres.shape))
+
+    def minimise(self, objective: Objective | _Cells, box: Box, eta: Floats) -> BoxSolution:
+        """A point whose objective is certified to be within the tolerance of the minimum."""
+        cells = objective if isinstance(objective, _Cells) else self.prepare(objective, box)
+        total = cells.objective.n * cells.objective.lipschitz
+        allowance = _allowance(cells.objective, cells.values, box, eta)
+        if 2 * allowance >= self.tolerance:
+            raise OracleNotCertified(
+                f"tolerance={self.tolerance:g} is below the rounding error of the total loss: raise it"
+            )
+        best, point, evaluated, discarded = np.inf, cells.centres[0], 0, np.inf
+        new, old, lower_old = cells, cells[:0], np.empty(0)
+        while True:
+            along = (new.centres - box.corner) @ eta
+            tilted = new.values - along
+            k = int(np.argmin(tilted))
+            if tilted[k] < best:
+                best, point = float(tilted[k]), new.centres[k]
+            evaluated += len(tilted)
+            loss = np.maximum(new.bounds, new.values - total * new.halves.sum(axis=1))
+            cells = _joined(old, new)
+            lower = np.concatenate([lower_old, loss - along - new.halves @ np.abs(eta)])
+            gap = best - min(float(lower.min()), discarded, best) + 2 * allowance
+            if gap <= self.tolerance:
+                return BoxSolution(point, gap, {"evaluations": evaluated})
+            kept = lower < best - self.tolerance + 2 * allowance
+            discarded = min(discarded, float(lower[~kept].min(initial=np.inf)))
+            cells, lower = cells[kept], lower[kept]
+            if len(lower) > self.max_cells:
+                raise WorkLimitReached(
+                    f"branch-and-bound left a gap of {gap:.3g} with {len(lower)} boxes, more than its tolerance "
+                    f"{self.tolerance:g}: nothing is released; raise tolerance or max_cells"
+                )
+            # the most promising half is split; the fixed order makes the answer a function of data and noise
+            order = np.argsort(lower, kind="stable")
+            split = max(64, len(order) // 2)
+            new, old, lower_old = _halved(cells[order[:split]]), cells[order[split:]], lower[order[split:]]
+
+
+def _evaluated(objective: Objective, centres: Floats, halves: Floats) -> _Cells:
+    values = np.asarray(objective.values(centres), dtype=np.float64)
+    if values.shape != (len(centres),) or not np.all(np.isfinite(values)):
+        raise ValueError("objective.values must return one finite number per point")
+    bounds = np.full(len(values), -np.inf)
+    if getattr(objective, "lower_bounds", None) is not None:
+        assert objective.lower_bounds is not None
+        bounds = np.asarray(objective.lower_bounds(centres - halves, centres + halves), dtype=np.float64)
+    return _Cells(objective, centres, np.array(halves), values, bounds)
+
+
+def _halved(cells: _Cells) -> _Cells:
+    """Both halves of every box, cut across its longest side."""
+    rows = np.arange(len(cells.values))
+    longest = np.argmax(cells.halves, axis=1)
+    halves = cells.halves.copy()
+    halves[rows, longest] /= 2
+    step = np.zeros_like(halves)
+    step[rows, longest] = halves[rows, longest]
+    return _evaluated(
+        cells.objective, np.vstack([cells.centres - step, cells.centres + step]), np.vstack([halves, halves])
+    )
+
+
+def _joined(first: _Cells, second: _Cells) -> _Cells:
+    arrays: Sequence[Floats] = [
+        np.concatenate([getattr(first, name), getattr(second, name)])
+        for name in ("centres", "halves", "values", "bounds")
+    ]
+    return _Cells(first.objective, *arrays)
+
+
+def _allowance(objective: Objective, values: Floats, box: Box, eta: Floats) -> float:
+    """How far a computed objective or bound can be from the exact one."""
+    steepest = objective.n * objective.lipschitz + np.abs(eta)
+    relative = float(getattr(objective, "relative_error", Objective.relative_error))
+    return relative * (float(np.abs(values).max()) + float(steepest @ np.array(box.widths)))
+
+
+def _checked_tolerance(tolerance: float) -> float:
+    return check_positive("tolerance", tolerance, "; it is in the units of the total loss")

@@ -1,0 +1,387 @@
+"""OPSamp's calibration (theory, section 5): how far one record can move the average of oracle answers.
+
+Notation of the theory: `change` is H, how Lipschitz the difference of two neighbouring losses is in ℓ1; `error` is A,
+the oracle's additive error in the unnormalised objective; `widths` are the side lengths of the box; `sigma` is the
+*rate* of the exponential noise; `draws` is m. Nothing here looks at data, so all of it may be used to plan ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
+
+from scipy.optimize import minimize_scalar
+
+from privsolve.checks import check_count, check_error, check_positive
+from privsolve.noise.draws import LARGEST_STEPS
+from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
+
+__all__ = [
+    "SamplingPlan",
+    "draws_needed",
+    "expected_excess",
+    "kl",
+    "kl_inverse",
+    "loss_change",
+    "plan_opsamp",
+    "published_draws",
+    "published_sensitivity",
+    "published_sigma",
+    "sensitivity",
+    "stability",
+]
+
+NOISE_ERROR = 2.0**-40
+"""Absolute error of the computed noise in units of `1/σ`: no uniform is below 2^-1022, so `ln(1/u) <= 709`."""
+
+MEAN_ERROR = 2.0**-40
+"""Absolute error of the computed mean of points in units of the box."""
+
+GRID_SHARE = 128
+"""The default grid is so fine that rounding to it adds at most one part in this many to the sensitivity."""
+
+_KL_ALLOWANCE = 1e-9
+_BRACKET = 1e-13
+_MANY_DRAWS = 10**12
+
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
+    """The side lengths of the box as floats; raise unless all are finite and positive."""
+    sides = tuple(check_positive("widths", w) for w in widths)
+    if not sides:
+        raise ValueError("widths must hold one positive number per coordinate, got none")
+    return sides
+
+
+# --- the lemmas of section 5 ----------------------------------------------------------------------
+
+
+def loss_change(lipschitz: float, adjacency: str) -> float:
+    """H: `2G` if one record is replaced, `G` if one is added or removed (section 0)."""
+    return range_sensitivity(adjacency) * check_positive("lipschitz", lipschitz)
+
+
+def stability(sigma: float, widths: Sequence[float], change: float, error: float = 0.0) -> float:
+    """`s = 2a + 2·sqrt(a(a+3b))`, `a = Hσ(Σ sqrt(w_i))²`, `b = A/H`: the stability lemma of section 5.
+
+    The expected ℓ1 distance of the oracle's answers on neighbouring data, under the same noise, is at most this.
+    """
+    a = change * sigma * fsum(sqrt(w) for w in widths) ** 2
+    b = error / change
+    return 2 * a + 2 * sqrt(a * (a + 3 * b))
+
+
+def kl(q: float, p: float) -> float:
+    """The divergence `q ln(q/p) + (1-q) ln((1-q)/(1-p))` of two coins."""
+    first = q * log1p((q - p) / p) if q > 0 else 0.0
+    second = (1 - q) * log1p((p - q) / (1 - p)) if q < 1 else 0.0
+    return first + second
+
+
+def kl_inverse(p: float, x: float) -> float:
+    """`max{q : kl(q‖p) <= x}`: the upper end of a tight bracket, so never below the true value."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"p must lie between 0 and 1, got {p}")
+    if not x >= 0:
+        raise ValueError(f"x must not be negative, got {x}")
+    target = x * (1 + _KL_ALLOWANCE) + 1e-15
+    if p in (0.0, 1.0) or target >= -log(p):
+        return p if p == 0.0 else 1.0
+    low, high = p, 1.0
+    while high - low > _BRACKET * high:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if kl(middle, p) <= target else (low, middle)
+    return high
+
+
+def sensitivity(mean_distance: float, diameter: float, draws: int, delta: float) -> float:
+    """`λ = D₁·kl⁻¹(min(s, D₁)/D₁, ln(1/δ)/m)` (section 5).
+
+    With probability `1 - delta` over the noise, the averages of `draws` answers on neighbouring data are at most this
+    far apart in ℓ1.
+    """
+    if mean_distance >= diameter:
+        return diameter
+    return min(diameter, nextafter(diameter * kl_inverse(mean_distance / diameter, -log(delta) / draws), inf))
+
+
+def expected_excess(
+    n: int,
+    widths: Sequence[float],
+    lipschitz: float,
+    epsilon: float,
+    sigma: float,
+    noise_sensitivity: float,
+    *,
+    error: float = 0.0,
+    grid: float = 0.0,
+    centred: bool = True,
+) -> float:
+    """`G·d·λ/ε + D₁/(nσ) + A/n`, the middle term divided by e for centred noise (section 5, "Choosing σ").
+
+    Bounds the expected excess of the mean loss `L/n` over its minimum **for convex losses**. `noise_sensitivity` is the
+    sensitivity that the Laplace noise has, `λ + d·g` on a grid; rounding to a point of the grid costs at most `g` more
+    per coordinate.
+    """
+    d = len(widths)
+    bias = fsum(widths) / (n * sigma)
+    return lipschitz * d * (noise_sensitivity / epsilon + grid) + (exp(-1) if centred else 1.0) * bias + error / n
+
+
+# --- the constants of the paper -------------------------------------------------------------------
+
+
+def published_draws(n: int, widths: Sequence[float], epsilon: float, delta: float) -> int:
+    """`m = ln(2d/δ)/(2γ²)` with `γ = sqrt(ε/n)·d^(5/4)·sqrt(D₂)`, as published (Algorithm 2). NOT PROVED."""
+    return ceil(log(2 * len(widths) / delta) / (2 * _published_gamma(n, widths, epsilon) ** 2))
+
+
+def published_sigma(n: int, widths: Sequence[float], lipschitz: float, epsilon: float, *, beta: float = 0.05) -> float:
+    """`σ = sqrt(D₂·sqrt(2d)·ε / (250·G²d²D∞²(1+ln(2/β))n))`, as published, read as a rate. NOT PROVED."""
+    d, diameter = len(widths), sqrt(fsum(w * w for w in widths))
+    below = 250 * lipschitz**2 * d**2 * max(widths) ** 2 * (1 + log(2 / beta)) * n
+    return sqrt(diameter * sqrt(2 * d) * epsilon / below)
+
+
+def published_sensitivity(
+    n: int, widths: Sequence[float], lipschitz: float, epsilon: float, sigma: float, *, error: float = 0.0
+) -> float:
+    """`λ = 4D∞γ + 250σG d²D∞² + α/(10G)`, `α = A/n`, as published. NOT PROVED: see section 5 for what is wrong."""
+    d, widest = len(widths), max(widths)
+    spread = 250 * sigma * lipschitz * d**2 * widest**2
+    return 4 * widest * _published_gamma(n, widths, epsilon) + spread + error / n / (10 * lipschitz)
+
+
+def _published_gamma(n: int, widths: Sequence[float], epsilon: float) -> float:
+    return float(sqrt(epsilon / n) * len(widths) ** 1.25 * fsum(w * w for w in widths) ** 0.25)
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SamplingPlan:
+    """Everything OPSamp will use, and the error to expect. All of it is public.
+
+    `sigma` is the rate of the objective noise and `sensitivity` the λ that is proved for the average of `draws`
+    answers. Noise is drawn on a grid of step `grid`, where one record moves the rounded average by at most
+    `sensitivity_steps` steps in total. `excess` bounds the expected excess mean loss of a *convex* problem; without
+    convexity only the privacy holds.
+    """
+
+    n: int
+    widths: tuple[float, ...]
+    lipschitz: float
+    epsilon: float
+    delta: float
+    draws: int
+    adjacency: str
+    error: float
+    centred: bool
+    sigma: float
+    stability: float
+    sensitivity: float
+    grid: float
+    proved: bool
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return len(self.widths)
+
+    @property
+    def diameter(self) -> float:
+        """ℓ1 diameter D₁ of the box."""
+        return fsum(self.widths)
+
+    @property
+    def sensitivity_steps(self) -> int:
+        """`λ + d·g` in grid steps, rounded down: distances on the grid are whole numbers (section 5)."""
+        exact = Fraction(self.sensitivity) + Fraction(MEAN_ERROR) * Fraction(self.diameter)
+        return floor(exact / Fraction(self.grid)) + self.dim
+
+    @property
+    def scale_steps(self) -> Fraction:
+        """Scale of the discrete Laplace noise, in grid steps."""
+        return Fraction(self.sensitivity_steps) / Fraction(self.epsilon)
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the Laplace noise per coordinate, in the units of the box."""
+        return float(self.scale_steps) * self.grid
+
+    @property
+    def excess(self) -> float:
+        """Bound on the expected excess of the mean loss, for convex losses; never more than `G·D₁`."""
+        bound = expected_excess(
+            self.n, self.widths, self.lipschitz, self.epsilon, self.sigma, self.sensitivity_steps * self.grid,
+            error=self.error, grid=self.grid, centred=self.centred,
+        )  # fmt: skip
+        return min(bound, self.lipschitz * self.diameter)
+
+    def __str__(self) -> str:
+        return (
+            f"OPSamp, n = {self.n:,}, d = {self.dim}, epsilon = {self.epsilon:g}, delta = {self.delta:.3g}, "
+            f"{self.draws:,} oracle calls: Laplace noise of scale {self.noise_scale:.4g} per coordinate; expected "
+            f"excess mean loss at most {self.excess:.4g} if the loss is convex (trivial bound "
+            f"{self.lipschitz * self.diameter:.4g})" + ("" if self.proved else "; NOT PROVED")
+        )
+
+
+def plan_opsamp(
+    n: int,
+    widths: Sequence[float],
+    lipschitz: float,
+    epsilon: float,
+    delta: float,
+    draws: int | None,
+    *,
+    error: float = 0.0,
+    adjacency: str = "replace",
+    calibration: str = "proved",
+    centred: bool = True,
+    sigma: float | None = None,
+    grid: float | None = None,
+    beta: float = 0.05,
+) -> SamplingPlan:
+    """What OPSamp would do, and how well, before anything is spent: no data are involved.
+
+    Args:
+        n: number of records, public (under `adjacency="add-remove"` a public stand-in).
+        widths: side lengths of the box.
+        lipschitz: G, how fast the loss of one record can change in ℓ1.
+        epsilon: privacy budget.
+        delta: probability with which the privacy may fail.
+        draws: oracle calls m; `draws_needed` says how many suffice. May be None for the published calibration, which
+            prescribes it.
+        error: the oracle's additive error A in the total loss.
+        adjacency: `"replace"` or `"add-remove"`.
+        calibration: `"proved"`, or `"published"` for the constants of the paper, which are not proved.
+        centred: subtract the mean from the noise, which is free. The published calibration does not.
+        sigma: rate of the noise; chosen to minimise the bound on the excess loss if None. Any value is private.
+        grid: step of the public grid of results; fine enough not to matter if None.
+        beta: failure probability in the published σ; not used otherwise.
+    """
+    n = check_count("n", n)
+    sides = check_widths(widths)
+    lipschitz = check_positive("lipschitz", lipschitz)
+    epsilon = check_epsilon(epsilon)
+    delta = check_delta(delta)
+    error = check_error("error", error)
+    beta = check_beta(beta)
+    change = loss_change(lipschitz, adjacency)
+    if calibration not in ("proved", "published"):
+        raise ValueError(f"calibration must be 'proved' or 'published', got {calibration!r}")
+    rate = None if sigma is None else check_positive("sigma", sigma)
+    if calibration == "published":
+        needed = published_draws(n, sides, epsilon, delta)
+        m = needed if draws is None else check_count("draws", draws)
+        if adjacency != "replace":
+            raise ValueError("adjacency must be 'replace' for calibration='published', which is stated for it only")
+        if m < needed:
+            raise ValueError(f"draws must be at least {needed} for calibration='published', got {m}")
+        rate = published_sigma(n, sides, lipschitz, epsilon, beta=beta) if rate is None else rate
+        lam = published_sensitivity(n, sides, lipschitz, epsilon, rate, error=error)
+        bound, centred = stability(rate, sides, change, _with_noise_error(error, sides, rate)), False
+    else:
+        if draws is None:
+            raise ValueError("draws must be given: it is your budget of oracle calls, see draws_needed")
+        m = check_count("draws", draws)
+        if rate is None:
+            rate = _best_sigma(n, sides, lipschitz, epsilon, delta, m, error, change, centred)
+        bound = stability(rate, sides, change, _with_noise_error(error, sides, rate))
+        lam = sensitivity(bound, fsum(sides), m, delta)
+    step = _default_grid(lam, len(sides)) if grid is None else check_positive("grid", grid)
+    if step > min(sides):
+        raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
+    plan = SamplingPlan(
+        n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
+        calibration == "proved",
+    )  # fmt: skip
+    if plan.scale_steps > LARGEST_STEPS:
+        raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
+    return plan
+
+
+def draws_needed(
+    n: int,
+    widths: Sequence[float],
+    lipschitz: float,
+    epsilon: float,
+    delta: float,
+    *,
+    slack: float = 0.25,
+    error: float = 0.0,
+    adjacency: str = "replace",
+    centred: bool = True,
+) -> int:
+    """The fewest oracle calls whose bound on the excess loss is within `1 + slack` of that of unlimited calls."""
+    slack = check_positive("slack", slack)
+
+    def excess(draws: int) -> float:
+        return plan_opsamp(
+            n, widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, centred=centred
+        ).excess
+
+    target = (1 + slack) * excess(_MANY_DRAWS)
+    return _smallest_count(lambda m: excess(m) <= target)
+
+
+def _smallest_count(holds: Callable[[int], bool]) -> int:
+    """The smallest count at which a property holds that stays true, to about one part in a hundred."""
+    high = 1
+    while not holds(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1 + high // 100:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _with_noise_error(error: float, widths: Sequence[float], sigma: float) -> float:
+    """A with the floating point error of the noise included: it moves any two objectives apart by `|η̂-η|·D₁`."""
+    return error + NOISE_ERROR * fsum(widths) / sigma
+
+
+def _best_sigma(
+    n: int,
+    widths: tuple[float, ...],
+    lipschitz: float,
+    epsilon: float,
+    delta: float,
+    draws: int,
+    error: float,
+    change: float,
+    centred: bool,
+) -> float:
+    """The σ of the smallest bound on the excess loss. A choice of accuracy only: privacy holds for every σ."""
+    diameter = fsum(widths)
+
+    def excess(log_sigma: float) -> float:
+        sigma = exp(log_sigma)
+        bound = stability(sigma, widths, change, _with_noise_error(error, widths, sigma))
+        lam = sensitivity(bound, diameter, draws, delta)
+        return expected_excess(n, widths, lipschitz, epsilon, sigma, lam, error=error, centred=centred)
+
+    # beyond the upper end λ is the whole box; below the lower end the bias bound is
+    root = fsum(sqrt(w) for w in widths)
+    upper = log(diameter**2 / (4 * diameter + 12 * error / change) / (change * root**2))
+    lower = min(log(1e-3 / (n * lipschitz)), upper - 1.0)
+    steps = 64
+    points = [lower + (upper - lower) * k / steps for k in range(steps + 1)]
+    best = min(range(steps + 1), key=lambda k: excess(points[k]))
+    bounds = points[max(best - 1, 0)], points[min(best + 1, steps)]
+    return exp(float(minimize_scalar(excess, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x))
+
+
+def _default_grid(lam: float, dim: int) -> float:
+    """The largest power of two that is at most `λ/(128·d)`."""
+    return float(2.0 ** (frexp(lam / (GRID_SHARE * dim))[1] - 1))

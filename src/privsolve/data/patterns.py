@@ -1,0 +1,247 @@
+"""The data as every mechanism sees it: distinct integer feature rows with their label counts."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privsolve.errors import IntegerRangeError
+
+if TYPE_CHECKING:
+    from privsolve.data import Schema
+
+Int64Array = NDArray[np.int64]
+
+SCORE_LIMIT = 2**62
+"""Scores and objective values stay below this, so that a sum of two never leaves int64."""
+
+
+@dataclass(frozen=True)
+class PatternTable:
+    """Distinct feature rows and how many positive and negative records have each.
+
+    `features[i, j]` is an integer; it stands for the real number `features[i, j] / scales[j]`. The scales are
+    public constants (1 for an indicator, 99 for hours-per-week divided by 99), so every score `<x, w>` with
+    integer weights is exact in the common unit `1 / unit` (theory, section 6).
+
+    Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
+    same records are equal whatever order the records came in.
+    """
+
+    features: Int64Array
+    positives: Int64Array
+    negatives: Int64Array
+    names: tuple[str, ...]
+    scales: tuple[int, ...]
+
+    def __init__(
+        self,
+        features: ArrayLike,
+        positives: ArrayLike,
+        negatives: ArrayLike,
+        names: Sequence[str] | None = None,
+        scales: Sequence[int] | None = None,
+    ) -> None:
+        rows = _integer_array(features, "features", ndim=2)
+        counts = [_counts(c, name, len(rows)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
+        dim = rows.shape[1]
+        if dim == 0:
+            raise ValueError("features has no columns: give at least one feature")
+        rows, merged = _merge_equal_rows(rows, np.stack(counts, axis=1))
+        if len(rows) == 0:
+            raise ValueError("the table is empty: positives and negatives are all zero; give at least one record")
+        set_field = object.__setattr__
+        set_field(self, "features", _readonly(rows))
+        set_field(self, "positives", _readonly(merged[:, 0]))
+        set_field(self, "negatives", _readonly(merged[:, 1]))
+        set_field(self, "names", checked_names(names, dim))
+        set_field(self, "scales", checked_scales(scales, dim))
+        _ = self.score_features  # overflow is found here, before anything is spent
+
+    @classmethod
+    def from_records(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        names: Sequence[str] | None = None,
+        scales: Sequence[int] | None = None,
+    ) -> PatternTable:
+        """One row per record; `labels` are +1/-1, 1/0 or booleans (positive is 1 or True)."""
+        rows = _integer_array(features, "features", ndim=2)
+        positive = _positive_labels(labels, len(rows))
+        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales)
+
+    @classmethod
+    def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
+        """The table of an Ibis table (DuckDB, Spark, a warehouse): one `GROUP BY` in its engine, whose rows stay there.
+
+        `schema.table(expr)` gives the counts of values outside the schema as well.
+        """
+        if not hasattr(expr, "to_pyarrow"):
+            raise TypeError(f"expr must be an Ibis table, got {type(expr).__name__}: use schema.table for frames")
+        return schema.table(expr).table
+
+    @property
+    def dim(self) -> int:
+        """Number of features."""
+        return int(self.features.shape[1])
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return int(self.positives.sum() + self.negatives.sum())
+
+    @property
+    def unit(self) -> int:
+        """Common denominator of all features: scores are integers in units of `1 / unit`."""
+        return math.lcm(*self.scales)
+
+    @cached_property
+    def score_features(self) -> Int64Array:
+        """The features as integers over the common denominator: their sign structure is exact."""
+        factors = [self.unit // s for s in self.scales]
+        for name, factor, column in zip(self.names, factors, self.features.T, strict=True):
+            if max(1, abs(int(column.min())), abs(int(column.max()))) * factor >= SCORE_LIMIT:
+                raise IntegerRangeError(
+                    f"features[{name!r}] leaves the 64-bit integers once brought to the common unit 1/{self.unit}: "
+                    "use smaller values or coarser scales"
+                )
+        return _readonly(self.features * np.array(factors, dtype=np.int64))
+
+    def scores(self, weights: ArrayLike) -> Int64Array:
+        """Exact integer scores `unit * <x, w>` of every row."""
+        w = _integer_array(weights, "weights", ndim=1)
+        check_score_range(self, np.abs(w))
+        return self.score_features @ w
+
+    def mistakes(self, weights: ArrayLike) -> int:
+        """Number of records misclassified by "positive iff score > 0"."""
+        positive = self.scores(weights) > 0
+        return int(self.negatives[positive].sum() + self.positives[~positive].sum())
+
+    def accuracy(self, weights: ArrayLike) -> float:
+        """Share of records classified correctly. Data-dependent: not for publication."""
+        return 1.0 - self.mistakes(weights) / self.n
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PatternTable):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and self.scales == other.scales
+            and np.array_equal(self.features, other.features)
+            and np.array_equal(self.positives, other.positives)
+            and np.array_equal(self.negatives, other.negatives)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"PatternTable({len(self.features)} distinct rows of {self.dim} features, {self.n} records)"
+
+
+def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
+    """Raise if some score `<x, w>` with `|w_j| <= largest_weights[j]` could overflow."""
+    if len(largest_weights) != table.dim:
+        raise ValueError(
+            f"weights has {len(largest_weights)} entries but the table has {table.dim} features: they must match"
+        )
+    largest = np.abs(table.score_features).max(axis=0)
+    if sum(int(a) * int(b) for a, b in zip(largest, largest_weights, strict=True)) >= SCORE_LIMIT:
+        raise IntegerRangeError(
+            "scores <x, w> could leave the 64-bit integers: use smaller weights, smaller features or coarser scales"
+        )
+
+
+def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} must be a {ndim}-dimensional array of integers ({error})") from None
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} has dtype {array.dtype}, not 64-bit integers: encode or round it first")
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has NaN or infinite values: clean or encode them first")
+        if (array != np.rint(array)).any():
+            raise ValueError(
+                f"{name} has fractional values: multiply by a public scale, round, and pass that scale in `scales`"
+            )
+    if max(int(array.max()), -int(array.min())) >= SCORE_LIMIT:
+        raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
+    return array.astype(np.int64)
+
+
+def _counts(values: ArrayLike, name: str, rows: int) -> Int64Array:
+    counts = _integer_array(values, name, ndim=1)
+    if len(counts) != rows:
+        raise ValueError(f"{name} has {len(counts)} entries for {rows} feature rows: give one count per row")
+    if len(counts) and counts.min() < 0:
+        raise ValueError(f"{name} has negative counts: it must hold numbers of records")
+    if counts.astype(object).sum() >= 2**40:
+        raise IntegerRangeError(f"{name} sums to 2^40 records or more, beyond the exact integer range of the solvers")
+    return counts
+
+
+def _merge_equal_rows(rows: Int64Array, counts: Int64Array) -> tuple[Int64Array, Int64Array]:
+    present = counts.sum(axis=1) > 0
+    distinct, inverse = np.unique(rows[present], axis=0, return_inverse=True)
+    merged = np.zeros((len(distinct), counts.shape[1]), dtype=np.int64)
+    np.add.at(merged, inverse.reshape(-1), counts[present])
+    return distinct, merged
+
+
+def checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
+    """One different name per feature: `x0`, `x1`, ... if none are given."""
+    if names is None:
+        return tuple(f"x{j}" for j in range(dim))
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise ValueError(f"names must be a list of {dim} different feature names, got {names!r}")
+    result = tuple(str(name) for name in names)
+    if len(result) != dim or len(set(result)) != dim:
+        raise ValueError(f"names must be {dim} different feature names, got {len(set(result))} different")
+    return result
+
+
+def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
+    """One positive integer per feature: 1 if none are given."""
+    if scales is None:
+        return (1,) * dim
+    try:
+        result = tuple(operator.index(s) for s in scales)
+    except TypeError:
+        result = ()
+    if len(result) != dim or min(result) < 1:
+        raise ValueError(f"scales must be {dim} positive integers, one per feature, got {scales!r}")
+    return result
+
+
+def _positive_labels(labels: ArrayLike, rows: int) -> NDArray[np.bool_]:
+    try:
+        array = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(f"labels must be one label per record ({error})") from None
+    if array.shape != (rows,):
+        raise ValueError(f"labels has shape {array.shape} for {rows} records: give one label per record")
+    if array.dtype == np.bool_:
+        return array
+    if array.dtype.kind not in "iuf" or not (np.isin(array, (0, 1)).all() or np.isin(array, (-1, 1)).all()):
+        raise ValueError("labels must be booleans, 0/1 or -1/+1: encode the positive class as 1")
+    return np.asarray(array == 1)
+
+
+def _readonly(array: Int64Array) -> Int64Array:
+    array = np.ascontiguousarray(array)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,397 @@
+"""A problem laid out for the tree: columns in branching order, and rows that merge as columns are fixed.
+
+Columns are fixed one by one in a static order. Once the columns before level `k` are fixed, two rows that agree on
+the columns from `k` on differ only by the score they have already collected. So rows are merged into *groups* by
+what they still have to see, and a group is a table: its cost as a function of the score its free columns will add.
+Fixing a column shifts the tables of the groups that have it and adds up those that have become equal; a problem of
+thousands of rows is a few dozen short tables a few levels down.
+
+That needs scores on a coarse grid. Columns with many different values (hours per week) are fixed first, row by row
+(the *row levels*); the others (indicators) follow, group by group (the *table levels*).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privsolve.data.patterns import Int64Array
+from privsolve.domains import Domain
+from privsolve.errors import WorkLimitReached
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.problem import Problem
+
+INFEASIBLE = 2**61
+"""Stands for plus infinity in integer objectives: adding any objective to it neither overflows nor looks feasible."""
+
+WIDEST_TABLE = 512
+LARGEST_TABLES = 16_000_000
+LARGEST_REACH = 100_000_000
+
+
+class Instance(NamedTuple):
+    """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
+
+    Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
+    `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
+    columns from k on be chosen so that the total is allowed, `t` being spent before?).
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `cost_pos`, `cost_neg`, `row_first[k, i]` the first
+    free column that row i has (or -1), `row_low/row_high[k, i, b]` the range of the score that the columns from k on
+    can add with budget b.
+    Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
+    group's index one level deeper. Groups are sorted into *runs* that behave alike: groups `run_start[l, r]..run_start[l, r+1]`
+    have the first free column `run_first[l, r]` (-1: none, the groups are decided), the feature `run_step[l, r]` there,
+    in steps of the grid, and the same reach: `reach_low/reach_high[run_rest[l, r], b]` is the range, in steps, of what
+    their later columns can add with budget b (low > high: impossible). `span_low/span_high[l, b]` is the widest such
+    range over the level, first columns included. `group_of[i]` is the group of row i at the first table level,
+    `row_rest[i]` its reach after its first column, `grid` the score of one step, `offset` the table index of step 0.
+    From level `exact_from` on every row has at most one free column, so the bound is the optimum of the node.
+    """
+
+    order: Int64Array
+    n_values: Int64Array
+    values: Int64Array
+    costs: Int64Array
+    tables: Int64Array
+    total_table: Int64Array
+    completable: NDArray[np.bool_]
+    rows: Int64Array
+    cost_pos: Int64Array
+    cost_neg: Int64Array
+    row_levels: int
+    row_first: Int64Array
+    row_low: Int64Array
+    row_high: Int64Array
+    group_of: Int64Array
+    row_rest: Int64Array
+    n_groups: Int64Array
+    merged: Int64Array
+    n_runs: Int64Array
+    run_start: Int64Array
+    run_first: Int64Array
+    run_step: Int64Array
+    run_rest: Int64Array
+    reach_low: Int64Array
+    reach_high: Int64Array
+    span_low: Int64Array
+    span_high: Int64Array
+    grid: int
+    offset: int
+    width: int
+    exact_from: int
+
+
+def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
+    """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
+    domain = problem.domain
+    budget = domain.budget(track_norm=perturbation.norm is not None)
+    scores = np.where(_movable(domain), problem.table.score_features, 0)
+    records = problem.cost_if_positive + problem.cost_if_negative
+    values = [domain.values(j) for j in range(domain.dim)]
+    table_columns = _grid_columns(scores, values, budget.costs, budget.limit)
+    order = _branching_order(scores, values, records, table_columns)
+    row_levels = domain.dim - len(table_columns)
+
+    ordered_scores = np.ascontiguousarray(scores[:, order])
+    n_values = np.array([len(values[j]) for j in order])
+    padded_values = _padded([values[j] for j in order], 0)
+    padded_costs = _padded([budget.costs[j] for j in order], budget.limit + 1)
+    padded_tables = _padded([perturbation.coordinate[j] for j in order], INFEASIBLE)
+    allowed = budget.norm_sq >= 0
+    total_table = np.where(allowed, 0, INFEASIBLE)
+    if perturbation.norm is not None:
+        total_table[allowed] = perturbation.of_norms(budget.norm_sq[allowed])
+
+    grid = _grid_step(ordered_scores[:, row_levels:])
+    groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
+    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), budget.limit)
+    low, high = _group_reach(
+        groups.n_groups, groups.feature, groups.merged, n_values[row_levels:], padded_values[row_levels:],
+        padded_costs[row_levels:], budget.limit,
+    )  # fmt: skip
+    row_low, row_high = _row_reach(
+        ordered_scores, row_levels, n_values, padded_values, padded_costs,
+        low[groups.group_of], high[groups.group_of], grid,
+    )  # fmt: skip
+    lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
+    level_start = np.concatenate([[0], np.cumsum(groups.n_groups)[:-1]])
+    runs = _sort_into_runs(groups, _classes(low, high))
+    return Instance(
+        order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
+        total_table=total_table,
+        completable=_completable(padded_costs, n_values, allowed), rows=ordered_scores, cost_pos=problem.cost_if_positive,
+        cost_neg=problem.cost_if_negative, row_levels=row_levels,
+        row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
+        group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
+        n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,
+        reach_low=low[runs.representative], reach_high=high[runs.representative],
+        span_low=np.minimum(np.minimum.reduceat(low, level_start, axis=0), 0),
+        span_high=np.maximum(np.maximum.reduceat(high, level_start, axis=0), 0),
+        grid=grid, offset=-lowest, width=highest - lowest + 1, exact_from=_exact_from(ordered_scores),
+    )  # fmt: skip
+
+
+def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:
+    """The vector whose columns, in branching order, take their values number `indices`."""
+    weights = np.empty(len(inst.order), dtype=np.int64)
+    weights[inst.order] = inst.values[np.arange(len(inst.order)), indices]
+    return weights
+
+
+def _movable(domain: Domain) -> NDArray[np.bool_]:
+    """Columns whose weight can be anything but zero; the others never touch a score."""
+    return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
+
+
+def _grid_columns(scores: Int64Array, values: list[Int64Array], costs: tuple[Int64Array, ...], limit: int) -> list[int]:
+    """Columns that fit on one coarse grid together: tried from the fewest distinct values up."""
+    chosen: list[int] = []
+    largest = [_largest_step(scores[:, j], values[j], costs[j], limit) for j in range(len(values))]
+    at_once = np.zeros(len(scores), dtype=np.int64)
+    kinds = np.zeros(len(scores), dtype=np.int64)
+    for j in sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j)):
+        candidate = [*chosen, j]
+        step = _grid_step(scores[:, candidate])
+        with_j = at_once + (scores[:, j] != 0)
+        reach = min(sum(largest[i] for i in candidate), int(with_j.max()) * max(largest[i] for i in candidate))
+        refined = _refine(kinds, scores[:, j])[0]
+        width = 2 * reach // step + 1
+        if width <= WIDEST_TABLE and width * (int(refined.max()) + 1) <= LARGEST_TABLES:
+            chosen, at_once, kinds = candidate, with_j, refined
+    return chosen
+
+
+def _refine(kinds: Int64Array, column: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Split kinds of rows by one more column; also the first row of every new kind."""
+    _, rank = np.unique(column, return_inverse=True)
+    _, first, refined = np.unique(kinds * len(column) + rank, return_index=True, return_inverse=True)
+    return refined.astype(np.int64), first.astype(np.int64)
+
+
+def _largest_step(column: Int64Array, values: Int64Array, costs: Int64Array, limit: int) -> int:
+    return int(np.abs(column).max(initial=0)) * int(np.abs(values[costs <= limit]).max(initial=0))
+
+
+def _grid_step(scores: Int64Array) -> int:
+    return max(1, int(np.gcd.reduce(np.abs(scores), axis=None))) if scores.size else 1
+
+
+def _branching_order(
+    scores: Int64Array, values: list[Int64Array], records: Int64Array, table_columns: list[int]
+) -> Int64Array:
+    """Row-level columns first, then the columns that move the most records, last a set that excludes each other.
+
+    No row has two columns of the last set, so a node that has fixed all the others is solved by its bound.
+    """
+    moved = np.abs(scores).astype(np.float64).T @ records
+    weight = np.array([moved[j] * np.abs(v).max() for j, v in enumerate(values)])
+    in_table = np.isin(np.arange(len(values)), table_columns)
+    last = np.isin(np.arange(len(values)), _exclusive_columns(scores != 0, records, table_columns))
+    return np.lexsort((np.arange(len(values)), -weight, last, in_table)).astype(np.int64)
+
+
+def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns: list[int]) -> list[int]:
+    """Columns of which no row has two, found greedily from each column and scored by the branching they save."""
+    indicator = present.astype(np.float64)  # floats multiply fast, and counts of records are exact in them
+    together = indicator.T @ indicator
+    count = indicator.T @ records
+    by_count = sorted(columns, key=lambda j: (-float(count[j]), j))
+    best: list[int] = []
+    for seed in columns:
+        chosen = [seed]
+        for j in by_count:
+            if j not in chosen and all(together[j, i] == 0 for i in chosen):
+                chosen.append(j)
+        if np.sqrt(count[chosen]).sum() > np.sqrt(count[best]).sum():
+            best = chosen
+    return best
+
+
+def _completable(costs: Int64Array, n_values: Int64Array, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    result = np.zeros((len(costs) + 1, len(allowed)), dtype=bool)
+    result[-1] = allowed
+    for k in range(len(costs) - 1, -1, -1):
+        for cost in set(costs[k, : n_values[k]].tolist()):
+            result[k, : max(0, len(allowed) - cost)] |= result[k + 1, cost:]
+    return result
+
+
+def _padded(arrays: list[Int64Array], filler: int) -> Int64Array:
+    result = np.full((len(arrays), max(len(a) for a in arrays)), filler, dtype=np.int64)
+    for row, array in zip(result, arrays, strict=True):
+        row[: len(array)] = array
+    return result
+
+
+def _first_columns(scores: Int64Array, row_levels: int) -> Int64Array:
+    """`first[k, i]`: the first column from `k` on where row i is non-zero, or -1."""
+    dim = scores.shape[1]
+    first = np.full((row_levels + 1, len(scores)), -1, dtype=np.int64)
+    for k in range(row_levels + 1):
+        free = scores[:, k:] != 0
+        if k < dim:
+            first[k] = np.where(free.any(axis=1), k + free.argmax(axis=1), -1)
+    return first
+
+
+def _exact_from(scores: Int64Array) -> int:
+    free_after = np.cumsum((scores != 0)[:, ::-1], axis=1)[:, ::-1].max(axis=0)
+    several = np.flatnonzero(free_after > 1)
+    return int(several[-1]) + 1 if len(several) else 0
+
+
+class _Groups(NamedTuple):
+    n_groups: Int64Array
+    feature: Int64Array
+    merged: Int64Array
+    first: Int64Array
+    first_step: Int64Array
+    rest: Int64Array
+    group_of: Int64Array
+
+
+def _group_levels(steps: Int64Array, row_levels: int) -> _Groups:
+    """Distinct rests of the rows at every table level, from the last column back to the first."""
+    columns = steps.shape[1]
+    of_row = [np.zeros(len(steps), dtype=np.int64)]
+    first_row = [np.zeros(1, dtype=np.int64)]
+    for level in range(columns - 1, -1, -1):
+        kinds, representative = _refine(of_row[0], steps[:, level])
+        of_row.insert(0, kinds)
+        first_row.insert(0, representative)
+    n_groups = np.array([len(r) for r in first_row])
+    start = np.concatenate([[0], np.cumsum(n_groups)])
+    shape = (columns + 1, int(n_groups.max()))
+    feature, merged, first_step, rest = (np.zeros(shape, dtype=np.int64) for _ in range(4))
+    first = np.full(shape, -1, dtype=np.int64)
+    rest[columns, 0] = start[columns]
+    for level in range(columns - 1, -1, -1):
+        rows, here = first_row[level], np.arange(n_groups[level])
+        deeper = of_row[level + 1][rows]
+        has = steps[rows, level] != 0
+        feature[level, here] = steps[rows, level]
+        merged[level, here] = deeper
+        first[level, here] = np.where(has, level + row_levels, first[level + 1, deeper])
+        first_step[level, here] = np.where(has, steps[rows, level], first_step[level + 1, deeper])
+        rest[level, here] = np.where(has, start[level + 1] + deeper, rest[level + 1, deeper])
+    return _Groups(n_groups, feature, merged, first, first_step, rest, of_row[0])
+
+
+class _Classes(NamedTuple):
+    of: Int64Array
+    representative: Int64Array
+
+
+def _classes(low: Int64Array, high: Int64Array) -> _Classes:
+    """Which groups have equal reach tables: a class number for each, and one group of every class."""
+    mix = np.random.default_rng(0).integers(1, 2**62, size=(2, low.shape[1]), dtype=np.int64) | 1
+    with np.errstate(over="ignore"):
+        hashed = (low * mix[0] + high * mix[1]).sum(axis=1)
+    _, representative, of = np.unique(hashed, return_index=True, return_inverse=True)
+    same = (low == low[representative[of]]).all() and (high == high[representative[of]]).all()
+    if not same:  # a hash collision: compare the tables themselves
+        both = np.concatenate([low, high], axis=1)
+        _, representative, of = np.unique(both, axis=0, return_index=True, return_inverse=True)
+    return _Classes(of.reshape(-1), representative)
+
+
+class _Runs(NamedTuple):
+    group_of: Int64Array
+    row_rest: Int64Array
+    merged: Int64Array
+    n_runs: Int64Array
+    start: Int64Array
+    first: Int64Array
+    step: Int64Array
+    rest: Int64Array
+    representative: Int64Array
+
+
+def _sort_into_runs(groups: _Groups, classes: _Classes) -> _Runs:
+    """Renumber the groups of every level so that those which behave alike stand together."""
+    levels, most = groups.first.shape
+    rank = np.zeros((levels, most), dtype=np.int64)
+    merged = np.zeros((levels, most), dtype=np.int64)
+    n_runs = np.zeros(levels, dtype=np.int64)
+    start = np.zeros((levels, most + 1), dtype=np.int64)
+    first, step, rest = (np.zeros((levels, most), dtype=np.int64) for _ in range(3))
+    for level in range(levels - 1, -1, -1):
+        n = int(groups.n_groups[level])
+        keys = np.stack([
+            groups.first[level, :n], groups.first_step[level, :n], classes.of[groups.rest[level, :n]]
+        ])  # fmt: skip
+        deeper = rank[level + 1, groups.merged[level, :n]] if level + 1 < levels else np.zeros(n, dtype=np.int64)
+        order = np.lexsort((deeper, keys[2], keys[1], keys[0]))
+        rank[level, order] = np.arange(n)
+        merged[level, :n] = deeper[order]
+        keys = keys[:, order]
+        begins = np.flatnonzero(np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]))
+        count = n_runs[level] = len(begins)
+        start[level, :count], start[level, count] = begins, n
+        first[level, :count], step[level, :count], rest[level, :count] = keys[:, begins]
+    row_rest = classes.of[groups.rest[0, groups.group_of]]
+    return _Runs(rank[0, groups.group_of], row_rest, merged, n_runs, start, first, step, rest, classes.representative)
+
+
+def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> None:
+    if ((row_levels + 1) * rows + groups) * (limit + 1) > LARGEST_REACH:
+        raise WorkLimitReached(
+            f"{rows:,} distinct rows with {row_levels} numeric columns and a budget of {limit} are too large for the "
+            "tree: bin the numeric columns or use a domain with a smaller radius"
+        )
+
+
+@njit(cache=True, nogil=True)
+def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
+    """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
+    low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
+    high = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
+    deeper = n_groups.sum() - 1
+    for level in range(len(n_groups) - 2, -1, -1):
+        start = deeper - n_groups[level]
+        for g in range(n_groups[level]):
+            for b in range(limit + 1):
+                low[start + g, b] = low[deeper + merged[level, g], b]
+                high[start + g, b] = high[deeper + merged[level, g], b]
+            if feature[level, g] != 0:
+                _add_column(
+                    low[start + g], high[start + g], feature[level, g], n_values[level], values[level], costs[level]
+                )
+        deeper = start
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
+    """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
+    low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
+    high = np.zeros_like(low)
+    for i in range(len(rows)):
+        for b in range(table_low.shape[1]):
+            low[row_levels, i, b], high[row_levels, i, b] = table_low[i, b] * grid, table_high[i, b] * grid
+    for k in range(row_levels - 1, -1, -1):
+        for i in range(len(rows)):
+            for b in range(table_low.shape[1]):
+                low[k, i, b], high[k, i, b] = low[k + 1, i, b], high[k + 1, i, b]
+            if rows[i, k] != 0:
+                _add_column(low[k, i], high[k, i], rows[i, k], n_values[k], values[k], costs[k])
+    return low, high
+
+
+@njit(cache=True, nogil=True)
+def _add_column(low, high, step, n_values, values, costs):  # type: ignore[no-untyped-def]
+    """Extend reach tables over budgets by one column, in place; an empty range is (1, 0)."""
+    for b in range(len(low) - 1, -1, -1):
+        smallest, largest = np.int64(2**62), np.int64(-(2**62))
+        for x in range(n_values):
+            left = b - costs[x]
+            if left >= 0 and low[left] <= high[left]:
+                smallest = min(smallest, step * values[x] + low[left])
+                largest = max(largest, step * values[x] + high[left])
+        if smallest <= largest:
+            low[b], high[b] = smallest, largest
+        else:
+            low[b], high[b] = 1, 0

@@ -1,0 +1,13 @@
+"""The supports-first tree for sparse scorecards: one fold, evaluated in two semirings.
+
+A scorecard puts non-zero points on a small *support* of binary columns. `instance` checks the arrays, `cells` lists all
+supports with the fewest mistakes each could make, `fold` bounds, sums, minimises and draws the points of one support,
+`minimise` finds the certified best scorecard, `sample` draws exactly from the exponential mechanism, and `lazy` does
+the latter where the supports are too many to list.
+"""
+
+from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.minimise import Minimum, minimise_supports
+from privsolve.engines.supports.sample import SupportSampler
+
+__all__ = ["Instance", "Minimum", "SupportSampler", "minimise_supports"]

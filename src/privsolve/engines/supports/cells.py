@@ -1,0 +1,258 @@
+"""The cells of every support, without touching the records again (supports-first tree, theory section 4).
+
+The cell `c ⊆ S` of a support holds the rows whose ones among `S` are exactly `c`; `D_c` is what predicting it positive
+adds to the loss. No points on `S` can lose less than `Bayes(S) = base + Σ_c min(D_c, 0)`. Each row is scattered once
+into the *moments* `M[T] = Σ_{rows ⊇ T} D` of the subsets T of its ones, and inclusion-exclusion turns moments into
+cells: `D_c = Σ_{c ⊆ T ⊆ S} (-1)^|T - c| M[T]`.
+
+Supports are numbered by size, then lexicographically, so the supports that extend `T` by one later column are
+neighbours: `number(T ∪ {j}) = child_start[number(T)] + j`. All numbers are exact integers.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.instance import Instance
+
+
+class Listing(NamedTuple):
+    """All supports by number: where their extensions start, their moments and their Bayes losses.
+
+    `child_start` and `last` (the largest column) stop short of the largest supports, which have no extensions.
+    `binomial[n, k]` decodes numbers.
+    """
+
+    child_start: Int64Array
+    last: Int64Array
+    moment: Int64Array
+    bayes: Int64Array
+    binomial: Int64Array
+
+
+def list_supports(inst: Instance) -> Listing:
+    """Scatter the rows into moments and invert them to the Bayes loss of every support."""
+    m, most = inst.n_columns, inst.max_features
+    inner = sum(math.comb(m, size) for size in range(most))
+    binomial = np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(m + 1)], dtype=np.int64)
+    child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
+    moment, bayes = np.zeros(inst.n_supports, dtype=np.int64), np.empty(inst.n_supports, dtype=np.int64)
+    listing = Listing(child_start, last, moment, bayes, binomial)
+    _number(m, child_start, last)
+    _scatter(inst.rows, inst.excess, most, child_start, moment)
+    _walk(m, most, inst.base, listing)
+    return listing
+
+
+@njit(cache=True, nogil=True)
+def _number(m, child_start, last):
+    """Fill `child_start` and `last` level by level: extensions are numbered in the order of what they extend."""
+    if len(child_start) == 0:
+        return
+    last[0] = -1
+    first = 1
+    for number in range(len(child_start)):
+        child_start[number] = first - (last[number] + 1)
+        for j in range(last[number] + 1, m):
+            if first < len(last):
+                last[first] = j
+            first += 1
+
+
+@njit(cache=True, nogil=True)
+def _scatter(rows, excess, most, child_start, moment):
+    """Add each row's excess to every subset of at most `most` of its ones."""
+    ones = np.empty(rows.shape[1], np.int64)
+    number = np.zeros(most + 1, np.int64)
+    following = np.zeros(most + 1, np.int64)
+    for i in range(len(rows)):
+        d = excess[i]
+        moment[0] += d
+        n_ones = 0
+        for j in range(rows.shape[1]):
+            ones[n_ones] = j
+            n_ones += rows[i, j]
+        size = 0
+        following[0] = 0
+        while size >= 0:
+            at = following[size]
+            if at == n_ones or most == 0:
+                size -= 1
+            elif size == most - 1:
+                start = child_start[number[size]]
+                for p in range(at, n_ones):
+                    moment[start + ones[p]] += d
+                size -= 1
+            else:
+                following[size] = at + 1
+                child = child_start[number[size]] + ones[at]
+                moment[child] += d
+                size += 1
+                number[size], following[size] = child, at + 1
+
+
+@njit(cache=True, nogil=True)
+def _walk(m, most, base, listing):
+    """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
+
+    At depth d stand the cells of the path's d columns (`cell[d, c]`), and for each later column j the part of each cell
+    that has j (`part[d, j, c]`). Extending by j splits every cell in two, so only the parts that have j are new. The
+    last two columns are added together, which takes two subtractions per cell once both are inverted.
+    """
+    child_start, moment, bayes = listing.child_start, listing.moment, listing.bayes
+    bayes[0] = base + min(moment[0], 0)
+    if most == 0:
+        return
+    deepest = max(most - 2, 0)
+    cell = np.zeros((deepest + 1, 1 << deepest), np.int64)
+    part = np.zeros((deepest + 1, m, 1 << deepest), np.int64)
+    number = np.zeros((deepest + 1, 1 << deepest), np.int64)
+    scratch = np.zeros((2, 1 << deepest), np.int64)
+    following = np.zeros(deepest + 1, np.int64)  # next column to extend by
+    cell[0, 0] = moment[0]
+    for j in range(m):
+        part[0, j, 0] = moment[1 + j]
+    depth, entering = np.int64(0), True  # a literal would be compiled once more
+    while depth >= 0:
+        j = following[depth]
+        if entering:
+            start = child_start[number[depth, (1 << depth) - 1]]
+            for k in range(j, m):
+                bayes[start + k] = base + _split_bayes(cell[depth], part[depth, k], 1 << depth)
+            if depth == most - 2 and j < m - 1:
+                first = child_start[start + j] + j + 1
+                _bayes_of_pairs(listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:])
+            entering = False
+        if depth == deepest or j >= m - 1:  # the last column has no later one to extend by
+            depth -= 1
+            continue
+        following[depth] = j + 1
+        _extend(child_start, moment, number, cell, part, scratch, depth, j, m)
+        depth += 1
+        following[depth] = j + 1
+        entering = True
+
+
+@njit(cache=True, nogil=True)
+def _split_bayes(cell, having, n_cells):
+    """`Σ min(D, 0)` over the cells split by one more column."""
+    total = 0
+    for c in range(n_cells):
+        total += min(having[c], 0) + min(cell[c] - having[c], 0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
+    """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
+    n_cells, at = len(cell), 0
+    start, both = scratch[0], scratch[1]
+    for c in range(n_cells):
+        start[c] = listing.child_start[listing.child_start[number[c]] + first] + first + 1
+    for j in range(first, m - 1):
+        for k in range(j + 1, m):
+            if n_cells == 16:  # a constant number of cells becomes straight vector code
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, 16)
+            elif n_cells == 4:
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, 4)
+            else:
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, n_cells)
+            at += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _pair_bayes(moment, start, at, cell, one, other, both, n_cells):
+    """`Σ min(D, 0)` over the cells split by two more columns."""
+    for c in range(n_cells):
+        both[c] = moment[start[c] + at]
+    _invert(both, n_cells)
+    total = 0
+    for c in range(n_cells):
+        total += (
+            min(both[c], 0) + min(one[c] - both[c], 0)
+            + min(other[c] - both[c], 0) + min(cell[c] - one[c] - other[c] + both[c], 0)
+        )  # fmt: skip
+    return total
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _invert(moments, n_cells):
+    """Moments of supersets to exact cells in place, one column at a time."""
+    half = 1
+    while half < n_cells:
+        for block in range(0, n_cells, 2 * half):
+            for c in range(block, block + half):
+                moments[c] -= moments[c + half]
+        half *= 2
+
+
+@njit(cache=True, nogil=True)
+def _extend(child_start, moment, number, cell, part, scratch, depth, j, m):
+    """Cells and parts of the path extended by column j, at depth + 1."""
+    n_cells = 1 << depth
+    start, both = scratch[0], scratch[1]
+    for c in range(n_cells):
+        child = child_start[number[depth, c]] + j
+        number[depth + 1, c], number[depth + 1, n_cells + c] = number[depth, c], child
+        cell[depth + 1, n_cells + c] = part[depth, j, c]
+        cell[depth + 1, c] = cell[depth, c] - part[depth, j, c]
+        start[c] = child_start[child]
+    for k in range(j + 1, m):
+        for c in range(n_cells):
+            both[c] = moment[start[c] + k]
+        _invert(both, n_cells)
+        for c in range(n_cells):
+            part[depth + 1, k, n_cells + c] = both[c]
+            part[depth + 1, k, c] = part[depth, k, c] - both[c]
+
+
+@njit(cache=True, nogil=True)
+def columns_of(listing, number, columns):
+    """Decode a support: its columns in ascending order go to `columns`; returns how many."""
+    m, size, rank = len(listing.binomial) - 1, 0, number
+    while rank >= listing.binomial[m, size]:
+        rank -= listing.binomial[m, size]
+        size += 1
+    j = 0
+    for position in range(size):
+        while rank >= listing.binomial[m - 1 - j, size - 1 - position]:
+            rank -= listing.binomial[m - 1 - j, size - 1 - position]
+            j += 1
+        columns[position] = j
+        j += 1
+    return size
+
+
+@njit(cache=True, nogil=True)
+def cells_of(listing, columns, size, number, cells):
+    """`D_c` of every cell of a support by inclusion-exclusion; bit i of c is `columns[i]`. `number` is scratch."""
+    number[0] = 0
+    for i in range(size):
+        for c in range(1 << i):
+            number[c + (1 << i)] = listing.child_start[number[c]] + columns[i]
+    for c in range(1 << size):
+        cells[c] = listing.moment[number[c]]
+    _invert(cells, 1 << size)
+
+
+def sum_over_supports(inst: Instance, listing: Listing, addend: np.ndarray) -> np.ndarray:
+    """`Σ_{j ∈ S} addend[j]` for every support, in the type of `addend`."""
+    total = np.zeros(inst.n_supports, dtype=addend.dtype)
+    _sum_over_supports(listing.child_start, listing.last, addend, total)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _sum_over_supports(child_start, last, addend, total):
+    for number in range(len(child_start)):
+        first, start = last[number] + 1, child_start[number]
+        extensions, added = total[start + first : start + len(addend)], addend[first:]
+        for x in range(len(extensions)):
+            extensions[x] = total[number] + added[x]

@@ -1,0 +1,396 @@
+"""Supports too many to list: a lazy tree over prefixes of supports (theory, section 4).
+
+Columns stand in a fixed order. A node is a prefix T and stands for T itself and all supports that add up to `k` later
+columns to it. Opening a node splits it into the support T and one child `T ∪ {l}` for each later column l, which holds
+the supports whose next column is l. Supports carry the chain of bounds of `chain`, starting at `U0`. A node needs a
+bound on the sum of `U0` over its supports, and the bounds of its parts must not exceed its own.
+
+**Gain caps.** Let `Bayes_c` be the share of cell c of T in the Bayes loss, and let a *group* be the rows of a cell that
+agree on all later columns, with sum of excesses `d_g`. Write `D_c = Σ d_g`, `G_c = Bayes_c(T) - Bayes_c(T ∪ all
+later)`, and for a later column l let `H_l` and `P_l` be the sums of `|d_g|` over the groups of c that have l and whose
+sign is opposite to that of `D_c` (for `H`) or the same (for `P`; if `D_c = 0` take positive as the same). Then for
+every set R of 1 to k later columns
+
+    Bayes(T ∪ R)  >=  Bayes(T) - Σ_{l ∈ R} γ_l,    γ_l = Σ_c min(G_c, max(H_l, P_l - floor(|D_c| / k))).
+
+*Proof.* Cells add up, so take one cell and let `D_c >= 0` (the other case is its mirror image). Adding R splits c into
+parts `e ⊆ R`, the rows whose ones among R are e, with sums `D_e`; the gain is `g = Bayes_c(T) - Bayes_c(T ∪ R) = Σ_e
+max(-D_e, 0)`, because `Bayes_c` is a constant plus the sum of `min(D, 0)` over its parts and `min(D_c, 0) = 0`. A part
+is a union of groups, so `max(-D_e, 0) <= Σ_{g in e} max(-d_g, 0)`, and likewise for `max(D_e, 0)`; a part `e ≠ ∅` lies
+in the rows of some `l ∈ R`, so that summing over all `e ≠ ∅` counts each group once, at one of its columns: `Σ_{e ≠ ∅}
+max(-D_e, 0) <= Σ_{l ∈ R} H_l` and `Σ_{e ≠ ∅} max(D_e, 0) <= Σ_{l ∈ R} P_l`. If `D_∅ >= 0` then `g <= Σ H_l`. If `D_∅ <
+0` then, since `D_∅ = D_c - Σ_{e ≠ ∅} D_e` and `max(-D, 0) + D = max(D, 0)`, `g = -D_∅ + Σ_{e ≠ ∅} max(-D_e, 0) = -D_c +
+Σ_{e ≠ ∅} max(D_e, 0) <= Σ_{l ∈ R} P_l - D_c <= Σ_{l ∈ R} (P_l - D_c / k)`, as R has at most k columns. Either way g is
+at most the sum of `max(H_l, P_l - floor(D_c / k))`. It is also at most `G_c`, as adding columns never raises the Bayes
+loss. If some `l ∈ R` has its term cut to `G_c >= g`, the sum of the (non-negative) terms is at least g; otherwise no
+term is cut and the sum is the one above. ∎ For k = 1 and k = 2 the shares below are not bounded but summed exactly,
+from the cells of T split by one and by two columns.
+
+**Bounds.** With `m_l` the prior mass of column l, B and F such that `Bayes(T ∪ R) >= max(B - Σ_R γ_l, F)`, the supports
+with next column l have `Σ U0 <= share_l`, the smaller of
+
+    m(T)·e^{-κB}·m_l e^{κγ_l}·Σ_{r<k} e_r(m_i e^{κγ_i} : i > l)    and    m(T)·e^{-κF}·m_l·Σ_{r<k} e_r(m_i : i > l),
+
+elementary symmetric polynomials e_r, one backward pass. The bound of an opened node is `U0(T) + Σ_l share_l`. A child
+`T ∪ {l}` takes the caps of its own cells (`B = Bayes`, `F = Bayes` with all later columns) or inherits its parent's (`B
+- γ_l`, γ, F), whichever gives the smaller bound. The inherited one never exceeds `share_l`: with it each of the two
+forms above, summed over the child's parts, is at most the same form of `share_l`, because `Bayes(T ∪ {l}) >= max(B -
+γ_l, F)`, and a sum of minima is at most the minimum of the sums. So bounds never grow.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.chain import EXACT, INFLATION
+from privsolve.engines.supports.instance import Instance
+from privsolve.errors import PrivsolveError, WorkLimitReached
+from privsolve.noise.coins import SumTree, copy_leaves, new_sum_tree, set_weight, set_weights
+from privsolve.noise.draws import Floats
+
+FIRST_CAPACITY = 1 << 12
+EXACT_BELOW = 2
+"""With so few columns left to add, the shares are the exact sums."""
+
+NODE = -1
+"""Step of an entry that is a prefix not yet opened; supports stand at the steps of `chain`."""
+
+
+class SortedRows(NamedTuple):
+    """The rows with the columns in tree order, sorted so that rows that agree on all late columns are neighbours.
+
+    `differs[i]` is the last column in which row i differs from the one before it.
+    """
+
+    columns: NDArray[np.uint8]
+    excess: Int64Array
+    differs: Int64Array
+    ones: Int64Array
+    ones_start: Int64Array
+
+
+class Caps(NamedTuple):
+    """`B` and `F`, relative to the reference loss, and the gains `γ` of the later columns."""
+
+    loss: int
+    floor: int
+    gain: Int64Array
+
+
+@dataclass
+class Opened:
+    """An opened node: what it was, its caps, and the log bounds of its parts (T itself, then each later column)."""
+
+    columns: tuple[int, ...]
+    caps: Caps
+    log_top: float
+    log_parts: Floats
+
+    @property
+    def later(self) -> range:
+        """The columns of the parts after the first."""
+        return range(self.columns[-1] + 1 if self.columns else 0, len(self.caps.gain))
+
+
+def tree_order(inst: Instance) -> Int64Array:
+    """The order of the columns in the tree: those of the heaviest rows first."""
+    return np.argsort(-(np.abs(inst.excess) @ inst.rows), kind="stable")
+
+
+def sort_rows(inst: Instance) -> SortedRows:
+    """The rows sorted for the tree."""
+    rows = inst.rows
+    at = np.lexsort(rows.T) if rows.shape[1] else np.arange(len(rows))  # the last column is the primary key
+    rows = np.ascontiguousarray(rows[at])
+    changed = rows[1:] != rows[:-1]
+    last = [int(np.flatnonzero(change)[-1]) if change.any() else -1 for change in changed]
+    differs = np.array([rows.shape[1], *last], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(rows.sum(axis=1))]).astype(np.int64)
+    columns = np.ascontiguousarray(rows.T.astype(np.uint8))
+    return SortedRows(columns, inst.excess[at], differs, np.nonzero(rows)[1].astype(np.int64), start)
+
+
+@njit(cache=True, nogil=True)
+def _cell_numbers(table, columns, size):
+    """The cell of every row; bit i is `columns[i]`."""
+    cell = np.zeros(len(table.excess), np.int64)
+    for i in range(size):
+        column = table.columns[columns[i]]
+        for r in range(len(cell)):
+            cell[r] |= np.int64(column[r]) << i
+    return cell
+
+
+@njit(cache=True, nogil=True)
+def count_cells(table, columns, size, cells):
+    """`D_c` of every cell of a support, straight from the rows."""
+    cell = _cell_numbers(table, columns, size)
+    for c in range(1 << size):
+        cells[c] = 0
+    for r in range(len(cell)):
+        cells[cell[r]] += table.excess[r]
+
+
+@njit(cache=True, nogil=True)
+def gain_caps(table, columns, size, k, cells, gain):
+    """`γ_l` of the later columns into `gain`; returns `Σ_c min(D_c, 0)` for T and for T with all later columns."""
+    m, n_cells, n = len(table.columns), 1 << size, len(table.excess)
+    last = columns[size - 1] if size > 0 else -1
+    sums = np.zeros((n_cells, m, 2), np.int64)  # by sign of the group: of |d_g| where d_g > 0, and where d_g < 0
+    group, negative = np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64)
+    cell = _cell_numbers(table, columns, size)
+    for c in range(n_cells):
+        cells[c] = 0
+    begin = 0
+    while begin < n:
+        end = begin
+        while end == begin or (end < n and table.differs[end] <= last):
+            group[cell[end]] += table.excess[end]
+            end += 1
+        for r in range(begin, end):
+            d = group[cell[r]]
+            if d != 0:
+                group[cell[r]] = 0
+                cells[cell[r]] += d
+                negative[cell[r]] += max(-d, 0)
+                for at in range(table.ones_start[r + 1] - 1, table.ones_start[r] - 1, -1):
+                    if table.ones[at] <= last:
+                        break
+                    sums[cell[r], table.ones[at], 0 if d > 0 else 1] += abs(d)
+        begin = end
+    here, least = 0, 0
+    for j in range(m):
+        gain[j] = 0
+    for c in range(n_cells):
+        d = cells[c]
+        here += min(d, 0)
+        least -= negative[c]
+        most = min(d, 0) + negative[c]
+        same, opposite = (0, 1) if d >= 0 else (1, 0)
+        for j in range(last + 1, m):
+            if k == 1:
+                part = sums[c, j, 0] - sums[c, j, 1]
+                gain[j] += min(d, 0) - min(part, 0) - min(d - part, 0)
+            else:
+                gain[j] += min(most, max(sums[c, j, opposite], sums[c, j, same] - abs(d) // k))
+    return here, least
+
+
+@njit(cache=True, nogil=True)
+def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share):
+    """`log share_l` of the later columns, without the prior mass of T, by one backward pass in logarithms."""
+    with_gain, plain = np.full(k, -np.inf), np.full(k, -np.inf)  # log e_r of the columns after l
+    with_gain[0] = plain[0] = 0.0
+    for j in range(len(log_mass) - 1, last, -1):
+        x = log_mass[j] + inverse_temperature * gain[j]
+        one, other = -inverse_temperature * loss + x, -inverse_temperature * floor + log_mass[j]
+        log_share[j] = min(one + _log_sum(with_gain), other + _log_sum(plain))
+        for r in range(k - 1, 0, -1):
+            with_gain[r] = _log_add(with_gain[r], x + with_gain[r - 1])
+            plain[r] = _log_add(plain[r], log_mass[j] + plain[r - 1])
+
+
+@njit(cache=True, nogil=True)
+def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log_share):
+    """`log share_l` exactly where two columns may still be added: the sum over l alone and l with each later column.
+
+    Without the prior mass of T; `offset` is what `Σ_c min(D_c, 0)` lacks to a loss relative to the reference.
+    """
+    m, n_cells = len(table.columns), 1 << size
+    last = columns[size - 1] if size > 0 else -1
+    cell = _cell_numbers(table, columns, size)
+    whole, part = np.zeros(n_cells, np.int64), np.zeros((m, n_cells), np.int64)
+    both = np.zeros(((m - last - 1) * (m - last - 1), n_cells), np.int64)
+    width = m - last - 1
+    for r in range(len(cell)):
+        c, d = cell[r], table.excess[r]
+        whole[c] += d
+        for at in range(table.ones_start[r + 1] - 1, table.ones_start[r] - 1, -1):
+            j = table.ones[at]
+            if j <= last:
+                break
+            part[j, c] += d
+            for other in range(at + 1, table.ones_start[r + 1]):
+                both[(j - last - 1) * width + table.ones[other] - last - 1, c] += d
+    log_weight = np.zeros(m + 1)
+    for j in range(last + 1, m):
+        loss = offset
+        for c in range(n_cells):
+            loss += min(part[j, c], 0) + min(whole[c] - part[j, c], 0)
+        log_weight[j] = -inverse_temperature * loss
+        for i in range(j + 1, m):
+            pair, one, other = both[(j - last - 1) * width + i - last - 1], part[j], part[i]
+            loss = offset
+            for c in range(n_cells):
+                loss += min(pair[c], 0) + min(one[c] - pair[c], 0) + min(other[c] - pair[c], 0)
+                loss += min(whole[c] - one[c] - other[c] + pair[c], 0)
+            log_weight[i] = log_mass[i] - inverse_temperature * loss
+        highest, total = np.max(log_weight[j:m]), 0.0
+        for i in range(j, m):
+            total += np.exp(log_weight[i] - highest)
+        log_share[j] = log_mass[j] + highest + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _log_add(a, b):
+    high, low = max(a, b), min(a, b)
+    return high if low == -np.inf else high + np.log1p(np.exp(low - high))
+
+
+@njit(cache=True, nogil=True)
+def _log_sum(values):
+    total = -np.inf
+    for x in values:
+        total = _log_add(total, x)
+    return total
+
+
+class LazyFrontier:
+    """The frontier of the lazy tree: unopened prefixes and supports, each with its current bound, in a sum tree.
+
+    Columns are those of `inst`, which should stand in `tree_order`. `max_entries` limits the memory.
+    """
+
+    def __init__(
+        self, inst: Instance, inverse_temperature: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
+    ) -> None:
+        self.inst = inst
+        self.table = sort_rows(inst)
+        self._kappa = inverse_temperature
+        self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
+        self._max_entries = max_entries
+        # the sums of `shares` take this many roundings of logarithms this large
+        roundings = 4 * (inst.n_columns + inst.max_features) * inst.max_features
+        self._slack = max(INFLATION, 2.0**-53 * roundings * (inverse_temperature * inst.largest_excess + 1.0))
+        self._cells = np.zeros(1 << inst.max_features, dtype=np.int64)
+        self._scratch = np.zeros(inst.max_features, dtype=np.int64)
+        self.reference_loss = 0
+        self.reference_loss = inst.base + int(np.minimum(inst.excess, 0).sum())  # no scorecard loses less
+        self.columns: list[tuple[int, ...]] = []
+        self._parent: list[Caps | None] = []
+        self.step: Int64Array = np.zeros(FIRST_CAPACITY, dtype=np.int64)
+        self.log_bound: Floats = np.full(FIRST_CAPACITY, -np.inf)
+        self.log_top: Floats = np.zeros(FIRST_CAPACITY)
+        self.tree: SumTree = new_sum_tree(np.zeros(0), FIRST_CAPACITY)
+        self.opened = 0
+        self._append([()], [None], NODE, np.zeros(1), 0.0)
+        self.commit(0, self.open((), None))
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def _inflation(self, size: int) -> float:
+        """What is added to the log bound of a prefix: more for every column it can still add, and never less than rounding."""
+        return EXACT * INFLATION + 2 * (self.inst.max_features - size) * self._slack
+
+    def open(self, columns: tuple[int, ...], parent: Caps | None) -> Opened:
+        """Caps and parts of a prefix that has room for more columns; `parent` are the caps of the one it extends."""
+        own = self._own_caps(columns)
+        log_prior = self._log_mass_intercept + float(self._log_mass[list(columns)].sum())
+        log_top = log_prior - self._kappa * own.loss
+        opened = self._split(columns, own, log_prior, log_top)
+        if parent is not None and self.inst.max_features - len(columns) > EXACT_BELOW:
+            gain = int(parent.gain[columns[-1]])
+            inherited = self._split(columns, parent._replace(loss=parent.loss - gain), log_prior, log_top)
+            if np.logaddexp.reduce(inherited.log_parts) < np.logaddexp.reduce(opened.log_parts):
+                opened = inherited
+        self.opened += 1
+        return opened
+
+    def _own_caps(self, columns: tuple[int, ...]) -> Caps:
+        """The caps of a prefix's own cells; `loss` is its Bayes loss."""
+        size = len(columns)
+        self._scratch[:size] = columns
+        gain = np.zeros(self.inst.n_columns, dtype=np.int64)
+        k, offset = self.inst.max_features - size, self.inst.base - self.reference_loss
+        if k == EXACT_BELOW:  # no caps are needed
+            count_cells(self.table, self._scratch, size, self._cells)
+            here = least = np.minimum(self._cells[: 1 << size], 0).sum()
+        else:
+            here, least = gain_caps(self.table, self._scratch, size, k, self._cells, gain)
+        return Caps(int(here) + offset, int(least) + offset, gain)
+
+    def _split(self, columns: tuple[int, ...], caps: Caps, log_prior: float, log_top: float) -> Opened:
+        size, m = len(columns), self.inst.n_columns
+        last, k = columns[-1] if columns else -1, self.inst.max_features - size
+        log_share = np.zeros(m)
+        if k == EXACT_BELOW:
+            self._scratch[:size] = columns
+            offset = self.inst.base - self.reference_loss
+            pair_shares(self.table, self._scratch, size, offset, self._kappa, self._log_mass, log_share)
+        else:
+            shares(self._log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)
+        inflation = self._inflation(size + 1)
+        parts = np.concatenate([[log_top + EXACT * INFLATION], log_prior + log_share[last + 1 :] + inflation])
+        return Opened(columns, caps, log_top, parts)
+
+    def commit(self, entry: int, opened: Opened) -> int:
+        """Replace a prefix in the frontier by its parts; the entries of the later columns start at the returned one."""
+        first, size, later = len(self), len(opened.columns), opened.later
+        complete = size + 1 == self.inst.max_features
+        self.step[entry], self.log_bound[entry], self.log_top[entry] = 0, EXACT * INFLATION, opened.log_top
+        set_weight(self.tree, entry, opened.log_parts[0])
+        children = [(*opened.columns, j) for j in later]
+        parts = opened.log_parts[1:]
+        tops = parts - EXACT * INFLATION if complete else np.zeros(len(parts))
+        self._append(children, [opened.caps] * len(children), 0 if complete else NODE, parts - tops, tops)
+        return first
+
+    def _append(
+        self,
+        columns: list[tuple[int, ...]],
+        parents: list[Caps | None],
+        step: int,
+        log_bound: Floats,
+        log_top: Floats | float,
+    ) -> None:
+        first, end = len(self), len(self) + len(columns)
+        self.columns += columns
+        self._parent += parents
+        if end > len(self.step):
+            self._grow(end)
+        self.step[first:end], self.log_bound[first:end], self.log_top[first:end] = step, log_bound, log_top
+        set_weights(self.tree, first, self.log_bound[first:end] + self.log_top[first:end])
+
+    def _grow(self, needed: int) -> None:
+        capacity = len(self.step)
+        while capacity < needed:
+            capacity *= 2
+        more = capacity - len(self.step)
+        self.step = np.concatenate([self.step, np.zeros(more, dtype=np.int64)])
+        self.log_bound = np.concatenate([self.log_bound, np.full(more, -np.inf)])
+        self.log_top = np.concatenate([self.log_top, np.zeros(more)])
+        old = self.tree
+        self.tree = new_sum_tree(np.zeros(0), capacity)
+        copy_leaves(old, self.tree)
+
+    def check_room(self) -> None:
+        """Between attempts: one attempt may open a prefix of every size."""
+        if len(self) + self.inst.max_features * self.inst.n_columns > self._max_entries:
+            raise WorkLimitReached(
+                f"the lazy tree over supports has grown to max_supports = {self._max_entries:,} entries: nothing was "
+                "released; raise max_supports or lower max_features"
+            )
+
+    def parent(self, entry: int) -> Caps | None:
+        """The caps that an unopened prefix inherits."""
+        return self._parent[entry]
+
+    def tighten(self, entry: int, step: int, log_bound: float) -> None:
+        """Record the step and bound that a support has reached."""
+        self.step[entry], self.log_bound[entry] = step, log_bound
+        set_weight(self.tree, entry, self.log_top[entry] + log_bound)
+
+
+def check_shrinks(new: float, old: float, columns: tuple[int, ...]) -> None:
+    """A bound that grows when it is tightened is an error."""
+    if new > old:
+        raise PrivsolveError(f"the bound of prefix {columns} grew by {new - old:.3g} when opened: please report this")

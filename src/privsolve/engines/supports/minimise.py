@@ -1,0 +1,204 @@
+"""The certified best scorecard: the supports-first tree in (min, +).
+
+No scorecard of a support costs less than `Bayes(S)` plus the least perturbation of its columns. Supports are listed
+with that bound, the most promising one is solved to have a first solution, and then only supports whose bound beats it
+are opened, step by step along the same chain of bounds that the sampler uses (`fold`). All numbers are exact integers
+in units of `2^-20` (theory, section 6).
+
+*Ties* go to the first scorecard in a fixed order that does not depend on the data: the smaller support, then the
+support whose sorted columns come first lexicographically, then the points column by column in the order of `points`,
+then the intercept in the order of `intercepts`.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
+from privsolve.engines.supports.chain import Current, new_current
+from privsolve.engines.supports.fold import (
+    INFINITE_COST,
+    Costs,
+    Fold,
+    Grid,
+    evaluate,
+    fill_up,
+    fix_column,
+    folding_order,
+    load,
+    new_fold,
+    sketch,
+)
+from privsolve.engines.supports.instance import Instance
+from privsolve.errors import IntegerRangeError, WorkLimitReached
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
+
+COSTS = Costs()
+SCALE = np.int64(1 << UNIT_BITS)
+FOLDS = 2
+"""Folds of the bound between the sketch and the exact value."""
+
+
+@dataclass(frozen=True)
+class MinimiserWork:
+    """Supports listed, and how many were sketched, folded and solved; data-dependent, for the curator only."""
+
+    supports: int
+    sketched: int
+    folded: int
+    solved: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """The first best scorecard (points, intercept last), its exact objective in units of `2^-20`, and the work."""
+
+    weights: Int64Array
+    value: int
+    work: MinimiserWork
+
+
+@njit(cache=True, nogil=True)
+def _sketch_all(grid, listing, fold, now, weight, supports, lower):
+    """Tighten `lower` of each listed support to the bound without folds, which is relative to `Bayes(S)`."""
+    for k in range(len(supports)):
+        size = columns_of(listing, supports[k], now.columns)
+        cells_of(listing, now.columns, size, now.scratch, now.cells)
+        folding_order(now.cells, size, fold.order)
+        value = sketch(COSTS, grid, fold, size, now.cells, SCALE, now.columns, weight)
+        lower[k] = max(lower[k], (listing.bayes[supports[k]] << UNIT_BITS) + value)
+
+
+class _Solver:
+    """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points."""
+
+    def __init__(self, inst: Instance, weight: Int64Array, weight_intercept: Int64Array) -> None:
+        self.inst = inst
+        self.weight = fill_up(weight, INFINITE_COST)
+        self.grid: Grid
+        self.fold: Fold
+        self.grid, self.fold = new_fold(inst, weight_intercept)
+        self.now: Current = new_current(inst)
+        self.listing = list_supports(inst)
+        self.best, self.best_support = INFINITE_COST, -1
+        self.folded = self.solved = 0
+
+    def beats(self, lower: int, support: int) -> bool:
+        """Whether a support with this bound may hold a scorecard before the best one."""
+        return lower < self.best or (lower == self.best and support < self.best_support)
+
+    def open(self, support: int) -> None:
+        """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
+        size, base = self._load(support), int(self.listing.bayes[support]) << UNIT_BITS
+        needed = int(folding_order(self.now.cells, size, self.fold.order))
+        self._load_fold(size)
+        if needed > FOLDS:
+            self.folded += 1
+            if not self.beats(base + int(evaluate(COSTS, self.grid, self.fold, size, 0, FOLDS)), support):
+                return
+        self.solved += 1
+        value = base + int(evaluate(COSTS, self.grid, self.fold, size, 0, needed))
+        if self.beats(value, support):
+            self.best, self.best_support = value, support
+
+    def trace(self) -> Int64Array:
+        """The first best scorecard of the best support: column by column, the first point that attains the value."""
+        size, inst = self._load(self.best_support), self.inst
+        self.fold.order[:size] = np.arange(size)
+        self._load_fold(size)
+        weights = np.zeros(inst.n_columns + 1, dtype=np.int64)
+        for depth in range(size + 1):
+            evaluate(COSTS, self.grid, self.fold, size, depth, size)
+            terms = self.fold.terms[: len(inst.intercepts) if depth == size else len(inst.points)]
+            first = int(np.argmin(terms))
+            if depth == size:
+                weights[-1] = inst.intercepts[first]
+            else:
+                weights[self.now.columns[depth]] = inst.points[first]
+                fix_column(COSTS, self.grid, self.fold, size, depth, int(inst.points[first]))
+        return weights
+
+    def _load(self, support: int) -> int:
+        size = int(columns_of(self.listing, support, self.now.columns))
+        cells_of(self.listing, self.now.columns, size, self.now.scratch, self.now.cells)
+        return size
+
+    def _load_fold(self, size: int) -> None:
+        load(COSTS, self.grid, self.fold, size, self.now.cells, SCALE, self.now.columns, self.weight)
+
+
+def minimise_supports(
+    rows: ArrayLike,
+    cost_pos: ArrayLike,
+    cost_neg: ArrayLike,
+    max_features: int,
+    points: ArrayLike,
+    intercepts: ArrayLike,
+    table: ArrayLike,
+    table_intercept: ArrayLike,
+    table_zero: ArrayLike,
+    max_supports: int = 20_000_000,
+) -> Minimum:
+    """The scorecard of least `loss·2^20 + perturbation`, certified; the first of a fixed order if several are best.
+
+    `table[j, i]` is the perturbation, in units of `2^-20`, of `points[i]` on column j, `table_zero[j]` that of no
+    points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`.
+    """
+    start = time.perf_counter()
+    inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
+    weight, weight_intercept, constant = _tables(inst, table, table_intercept, table_zero)
+    if inst.n_supports > max_supports:
+        raise WorkLimitReached(
+            f"{inst.n_supports:,} supports are more than max_supports = {max_supports:,}: nothing was released; "
+            "raise max_supports (twenty-four bytes each) or lower max_features"
+        )
+    solver = _Solver(inst, weight, weight_intercept)
+    lower = sum_over_supports(inst, solver.listing, weight.min(axis=1, initial=INFINITE_COST)) + weight_intercept.min()
+    lower += solver.listing.bayes << UNIT_BITS
+    solver.open(int(np.argmin(lower)))
+    supports = np.flatnonzero(lower <= solver.best)
+    sharper = lower[supports]
+    _sketch_all(solver.grid, solver.listing, solver.fold, solver.now, solver.weight, supports, sharper)
+    for k in np.lexsort((supports, sharper)):
+        if sharper[k] > solver.best:
+            break
+        if solver.beats(int(sharper[k]), int(supports[k])):
+            solver.open(int(supports[k]))
+    weights = solver.trace()
+    seconds = time.perf_counter() - start
+    work = MinimiserWork(inst.n_supports, len(supports), solver.folded, solver.solved, seconds)
+    return Minimum(weights, solver.best + constant, work)
+
+
+def _tables(
+    inst: Instance, table: ArrayLike, table_intercept: ArrayLike, table_zero: ArrayLike
+) -> tuple[Int64Array, Int64Array, int]:
+    """Perturbation of points relative to no points, of intercepts, and the constant of no points anywhere."""
+    columns, zero, starts = (_integers(values) for values in (table, table_zero, table_intercept))
+    shapes = (inst.n_columns, len(inst.points)), (inst.n_columns,), (len(inst.intercepts),)
+    if (columns.shape, zero.shape, starts.shape) != shapes:
+        raise ValueError(
+            f"table, table_zero and table_intercept must have shapes {', '.join(map(str, shapes))}, "
+            f"got {columns.shape}, {zero.shape} and {starts.shape}"
+        )
+    largest = sum(int(np.abs(values.astype(object)).max(initial=0)) * len(values) for values in (columns, zero))
+    largest += int(np.abs(starts.astype(object)).max(initial=0)) + (inst.largest_excess + inst.base << UNIT_BITS)
+    if largest >= OBJECTIVE_LIMIT:
+        raise IntegerRangeError("loss and perturbation leave the exact integer range: the noise scale is too large")
+    return columns - zero[:, None], starts, int(zero.sum())
+
+
+def _integers(values: ArrayLike) -> Int64Array:
+    array = np.asarray(values)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError("perturbation tables must hold integers in units of 2^-20: round them first")
+    return array.astype(np.int64)

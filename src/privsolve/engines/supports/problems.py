@@ -1,0 +1,88 @@
+"""Scorecard problems as the supports-first tree takes them: binary columns, and a constant column as intercept."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.data.patterns import Int64Array
+from privsolve.domains import SparsePoints
+from privsolve.engines.supports.instance import LARGEST_SUPPORT
+from privsolve.engines.supports.minimise import Minimum, minimise_supports
+from privsolve.engines.supports.sample import SupportSampler
+from privsolve.noise.draws import Randomness
+from privsolve.problems.perturbation import Perturbation
+from privsolve.problems.priors import Prior
+from privsolve.problems.problem import Problem
+
+MOST_SUPPORTS_TO_MINIMISE = 20_000_000
+
+
+class Columns(NamedTuple):
+    """A scorecard problem split into binary columns, the non-zero points and the intercepts."""
+
+    rows: Int64Array
+    points: Int64Array
+    intercepts: Int64Array
+    nonzero: NDArray[np.bool_]
+
+
+def columns_of(problem: Problem) -> Columns | None:
+    """The problem's columns, or None where supports-first does not apply (other domains, columns that are not binary)."""
+    domain, scores = problem.domain, problem.table.score_features
+    if not isinstance(domain, SparsePoints) or domain.max_features > LARGEST_SUPPORT:
+        return None
+    one = int(scores.max())
+    features, intercept = scores[:, : domain.columns], scores[:, domain.columns :]
+    if one <= 0 or not np.isin(features, (0, one)).all() or not (intercept == one).all():
+        return None
+    values = domain.values(0)
+    intercepts = domain.values(domain.dim - 1) if domain.intercept is not None else np.zeros(1, dtype=np.int64)
+    return Columns(features // one, values[values != 0], intercepts, values != 0)
+
+
+def support_sampler(
+    problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, max_attempts: int, max_nodes: int
+) -> SupportSampler:
+    """The exact sampler of `prior · exp(-κ loss)`."""
+    domain = problem.domain
+    assert isinstance(domain, SparsePoints)
+    tables = prior.log_tables(domain)
+    relative = [table[columns.nonzero] - table[~columns.nonzero] for table in tables[: domain.columns]]
+    intercept = tables[-1] if domain.intercept is not None else np.zeros(1)
+    return SupportSampler(
+        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
+        columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts, max_supports=max_nodes,
+    )  # fmt: skip
+
+
+def log_prior_of_zero(problem: Problem, prior: Prior) -> float:
+    """What the sampler's weights leave out: the log prior of a scorecard without points, intercept aside."""
+    domain = problem.domain
+    assert isinstance(domain, SparsePoints)
+    return float(sum(table[domain.values(0) == 0][0] for table in prior.log_tables(domain)[: domain.columns]))
+
+
+def minimise(problem: Problem, columns: Columns, perturbation: Perturbation) -> Minimum:
+    """The certified best scorecard under a perturbation without a norm term."""
+    domain = problem.domain
+    assert isinstance(domain, SparsePoints)
+    tables = np.array(perturbation.coordinate[: domain.columns])
+    intercept = perturbation.coordinate[-1] if domain.intercept is not None else np.zeros(1, dtype=np.int64)
+    return minimise_supports(
+        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
+        columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
+        max_supports=MOST_SUPPORTS_TO_MINIMISE,
+    )  # fmt: skip
+
+
+def can_minimise(problem: Problem, columns: Columns | None, perturbation: Perturbation) -> bool:
+    """Whether the supports can be listed and the perturbation is separable over the columns alone."""
+    domain = problem.domain
+    if columns is None or perturbation.norm is not None or not isinstance(domain, SparsePoints):
+        return False
+    supports = sum(math.comb(domain.columns, size) for size in range(domain.max_features + 1))
+    return supports <= MOST_SUPPORTS_TO_MINIMISE

@@ -1,0 +1,365 @@
+"""Exact draws from the exponential mechanism over sparse scorecards (theory, section 4).
+
+    P(S, v, t)  ∝  Π_{j ∈ S} weight[j, v_j] · weight_t[t] · exp(-κ·loss(S, v, t))
+
+Supports are listed with the bound `U0(S) = (prior mass of S)·exp(-κ·Bayes(S))`. An attempt proposes one in proportion
+to its current bound and walks down its chain of bounds (`chain`); whatever was tightened before, the accepted draws are
+independent with exactly the target law.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
+from privsolve.engines.supports.chain import (
+    EXACT,
+    EXACT_IN_LOGS,
+    GREW,
+    INFLATION,
+    KEPT,
+    LISTED,
+    LOST,
+    NEEDS_LOGS,
+    STEPS,
+    TOO_LIGHT,
+    WEIGHTS,
+    Law,
+    attempt,
+    new_current,
+    next_bound,
+)
+from privsolve.engines.supports.fold import fill_up, folding_order, load, new_fold
+from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
+from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
+from privsolve.errors import PrivsolveError, WorkLimitReached
+from privsolve.noise.coins import Stream, choose_log, coin, log_total, new_sum_tree, propose, set_weight
+from privsolve.noise.draws import Floats, Randomness
+
+SPARE_UNIFORMS = 1024
+"""Room for proposing a leaf, the steps of the chain and coins below the range of floats, each of which takes a second
+uniform only after an event of probability 2^-800 or less."""
+
+REFILL = 4
+"""Uniforms are drawn for so many attempts at their longest."""
+
+LARGEST_PRIOR_SPREAD = 150.0
+
+
+class Frontier(NamedTuple):
+    """Where every listed support stands: its step, its bound relative to `U0`, and `log U0`."""
+
+    step: Int64Array
+    log_bound: Floats
+    log_top: Floats
+
+
+@dataclass
+class SamplerStats:
+    """Work done so far. It depends on the data: for the curator, never published (theory, section 7)."""
+
+    attempts: int = 0
+    accepted: int = 0
+    supports: int = 0
+    opened: dict[str, int] = field(default_factory=dict)
+    nodes: int = 0
+    seconds: float = 0.0
+
+
+@njit(cache=True, nogil=True)
+def _attempt_until_kept(law, grid, listing, frontier, tree, stream, fold, now, counts, attempts, reserve):
+    """Attempts until one is not lost, or uniforms run low: returns the last outcome, the support and its size."""
+    for _ in range(attempts):
+        if len(stream.uniforms) - stream.used[0] < reserve:
+            break
+        counts[0] += 1
+        support = propose(stream, tree)
+        size = columns_of(listing, support, now.columns)
+        cells_of(listing, now.columns, size, now.scratch, now.cells)
+        before = frontier.step[support]
+        outcome, step, log_bound = attempt(law, grid, fold, now, size, before, stream, frontier.log_bound[support])
+        # the attempt used the bounds of the proposal to its end; only now is the tree refreshed
+        if step != before:
+            counts[1 + step] += 1
+            frontier.step[support], frontier.log_bound[support] = step, log_bound
+            set_weight(tree, support, frontier.log_top[support] + log_bound)
+        if outcome != LOST:
+            return outcome, support, size
+    return LOST, 0, 0
+
+
+@njit(cache=True, nogil=True)
+def _log_bound_of(law, grid, listing, fold, now, support, last):
+    """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
+    size = columns_of(listing, support, now.columns)
+    cells_of(listing, now.columns, size, now.scratch, now.cells)
+    needed = folding_order(now.cells, size, fold.order)
+    load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
+    step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
+    while step < last and step < TOO_LIGHT:
+        step, log_bound = next_bound(law, grid, fold, now, size, step, needed)
+    return size, step, log_bound
+
+
+class SupportSampler:
+    """Independent exact draws of sparse scorecards from the exponential mechanism.
+
+    `rows` are distinct 0/1 rows, `cost_pos` and `cost_neg` what each adds to the loss if predicted positive or
+    negative. A scorecard has points from `points` on at most `max_features` columns and an intercept from `intercepts`;
+    it predicts positive iff their sum is greater than 0. `log_weight[j, i]` is the log of the prior weight of
+    `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `inverse_temperature`
+    is `κ = ε/Δ`.
+
+    Up to `max_listed` supports are listed; beyond, the tree is opened lazily, up to `max_supports` entries (about a
+    hundred bytes each). `max_attempts` caps the work of one call of `draw`. Limits are checked between attempts only;
+    reaching one raises `WorkLimitReached` and returns nothing.
+
+    Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per scorecard, which adds at most four
+    times as much to ε (theory, section 4), for data of at most `2^40` total cost, if `rng` is the operating system's.
+    Running time and failures depend on the data and are not covered (theory, section 7).
+    """
+
+    def __init__(
+        self,
+        rows: ArrayLike,
+        cost_pos: ArrayLike,
+        cost_neg: ArrayLike,
+        max_features: int,
+        points: ArrayLike,
+        intercepts: ArrayLike,
+        log_weight: ArrayLike,
+        log_weight_intercept: ArrayLike,
+        inverse_temperature: float,
+        rng: Randomness,
+        max_attempts: int = 10_000_000,
+        max_supports: int = 4_000_000,
+        max_listed: int = 1_000_000,
+    ) -> None:
+        start = time.perf_counter()
+        self.instance = inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
+        if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0):
+            raise ValueError(f"inverse_temperature must be finite and not negative, got {inverse_temperature}")
+        if max_attempts < 1:
+            raise ValueError(f"max_attempts must be at least 1, got {max_attempts}")
+        self._rng = rng
+        self._max_attempts = max_attempts
+        lazy = inst.max_features > 0 and inst.n_supports > min(max_listed, max_supports)
+        # the most uniforms that one attempt can use: a choice among n takes up to n - 1
+        choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
+        self._reserve = choices + SPARE_UNIFORMS
+        self._order = tree_order(inst) if lazy else np.arange(inst.n_columns)
+        if lazy:
+            inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, self._order]))
+        self._law, self._log_mass, self._log_mass_intercept = _normalised(
+            inst, log_weight, log_weight_intercept, float(inverse_temperature), self._order
+        )
+        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
+        self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
+        self._now = new_current(inst)
+        self._counts = np.zeros(1 + len(STEPS), dtype=np.int64)
+        self._lazy: LazyFrontier | None = None
+        if lazy:
+            self._lazy = LazyFrontier(
+                inst, self._law.inverse_temperature, self._log_mass, self._log_mass_intercept, max_supports
+            )
+            self.reference_loss = self._lazy.reference_loss
+        else:
+            self._list()
+        self.stats = SamplerStats(supports=0 if lazy else inst.n_supports, seconds=time.perf_counter() - start)
+
+    def _list(self) -> None:
+        """List all supports with their first bounds."""
+        inst, kappa = self.instance, self._law.inverse_temperature
+        self._listing = list_supports(inst)
+        self.reference_loss = int(self._listing.bayes.min())
+        log_top = sum_over_supports(inst, self._listing, self._log_mass) + self._log_mass_intercept
+        log_top -= kappa * (self._listing.bayes - self.reference_loss)
+        n, first = inst.n_supports, (EXACT - LISTED) * INFLATION
+        self._frontier = Frontier(np.full(n, LISTED), np.full(n, first), log_top)
+        self._tree = new_sum_tree(log_top + first, n)
+
+    def relative_error(self, largest_difference: int) -> float:
+        """A bound on the relative error of every scorecard's probability, from public numbers only.
+
+        `largest_difference` bounds every loss, and so what two of them differ by. The count is that of "Rounding" in
+        `docs/theory/supports.md`: few roundings are in proportion to a logarithm as large as `κ·largest_difference`,
+        all others to one that the cut and the prior keep small.
+        """
+        inst, most = self.instance, self.instance.max_features
+        small = LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
+        small += 1000.0 + inst.n_columns
+        operations = (1 << most) + most * len(inst.points) + len(inst.intercepts) + 64
+        in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy else 0)
+        large = self._law.inverse_temperature * largest_difference + small
+        return 2.0**-52 * operations * small + 2.0**-53 * in_large_logs * large
+
+    def draw(self, size: int) -> Int64Array:
+        """`size` independent scorecards as rows: the points of every column, then the intercept."""
+        if size < 0:
+            raise ValueError(f"size must not be negative, got {size}")
+        start = time.perf_counter()
+        inst, left = self.instance, self._max_attempts
+        result = np.zeros((size, inst.n_columns + 1), dtype=np.int64)
+        for i in range(size):
+            left = self._draw_one(result[i], left, i)
+        self.stats.accepted += size
+        self.stats.attempts = int(self._counts[0])
+        self.stats.opened = {name: int(n) for name, n in zip(STEPS[1:], self._counts[2:], strict=True)}
+        self.stats.seconds += time.perf_counter() - start
+        return result
+
+    def _draw_one(self, scorecard: Int64Array, attempts: int, done: int) -> int:
+        """Write one scorecard and return the attempts that are left."""
+        while True:
+            if attempts <= 0:
+                raise WorkLimitReached(
+                    f"max_attempts = {self._max_attempts:,} reached after {done} draws: nothing was released; "
+                    "use a larger max_attempts"
+                )
+            if len(self._stream.uniforms) - self._stream.used[0] < self._reserve:
+                rest = self._stream.uniforms[self._stream.used[0] :]
+                self._stream = Stream(
+                    np.concatenate([rest, self._rng.uniform(REFILL * self._reserve)]), np.zeros(1, dtype=np.int64)
+                )
+            before = int(self._counts[0])
+            outcome, size = self._attempt_lazily() if self._lazy else self._attempt_listed(attempts)
+            attempts -= int(self._counts[0]) - before
+            if outcome == GREW:
+                raise PrivsolveError("the bound of a support grew when it was tightened: please report this")
+            if outcome == KEPT:
+                now, inst = self._now, self.instance
+                scorecard[self._order[now.columns[:size]]] = inst.points[now.chosen[:size]]
+                scorecard[-1] = inst.intercepts[now.chosen[size]]
+                return attempts
+
+    def _attempt_listed(self, attempts: int) -> tuple[int, int]:
+        """Attempts over the listing until one is kept or the uniforms run low: its outcome and the support's size."""
+        outcome, support, size = _attempt_until_kept(
+            self._law, self._grid, self._listing, self._frontier, self._tree, self._stream, self._fold, self._now,
+            self._counts, attempts, self._reserve,
+        )  # fmt: skip
+        if outcome == NEEDS_LOGS:
+            frontier = self._frontier
+            step, log_bound = int(frontier.step[support]), float(frontier.log_bound[support])
+            outcome, log_bound = self._finish_in_logs(size, step, log_bound)
+            frontier.step[support], frontier.log_bound[support] = EXACT_IN_LOGS, log_bound
+            set_weight(self._tree, support, frontier.log_top[support] + log_bound)
+        return outcome, size
+
+    def _finish_in_logs(self, size: int, step: int, log_bound: float) -> tuple[int, float]:
+        """The end of an attempt whose weights leave the floats: its outcome and the exact bound."""
+        survives = True
+        if step == TOO_LIGHT:
+            exact = log_sum(self.instance, self._law, self._now, size)
+            if exact > log_bound:
+                return GREW, exact
+            survives = coin(self._stream, exact - log_bound)
+            log_bound = exact
+            self._counts[1 + EXACT_IN_LOGS] += 1
+        if survives:
+            draw_in_logs(self.instance, self._law, self._now, size, self._stream)
+        return (KEPT if survives else LOST), log_bound
+
+    def _attempt_lazily(self) -> tuple[int, int]:
+        """One attempt over the lazy tree: open prefixes down to a support, then its chain; commit all at the end."""
+        lazy = self._lazy
+        assert lazy is not None
+        lazy.check_room()
+        self._counts[0] += 1
+        entry = int(propose(self._stream, lazy.tree))
+        columns, step, log_bound = lazy.columns[entry], int(lazy.step[entry]), float(lazy.log_bound[entry])
+        parent, path = lazy.parent(entry), []
+        outcome = KEPT
+        while step == NODE and outcome == KEPT:
+            opened = lazy.open(columns, parent)
+            total = float(logsumexp(opened.log_parts))  # shifting by it keeps the choice's own rounding small
+            check_shrinks(total, log_bound, columns)
+            part = int(choose_log(self._stream, opened.log_parts - total, len(opened.log_parts)))
+            outcome = KEPT if coin(self._stream, total - log_bound) else LOST
+            path.append((opened, part))
+            parent, log_bound = opened.caps, float(opened.log_parts[part])
+            if part == 0 or len(columns) + 1 == self.instance.max_features:
+                step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
+            if part > 0:
+                columns = (*columns, opened.later[part - 1])
+        size = len(columns)
+        if outcome == KEPT:
+            self._now.columns[:size] = columns
+            count_cells(lazy.table, self._now.columns, size, self._now.cells)
+            outcome, step, log_bound = attempt(
+                self._law, self._grid, self._fold, self._now, size, step, self._stream, log_bound
+            )
+            self._counts[1 + min(step, EXACT)] += 1
+            if outcome == NEEDS_LOGS:
+                outcome, log_bound = self._finish_in_logs(size, step, log_bound)
+                step = EXACT_IN_LOGS
+        for opened, part in path:  # the bounds used above stay in force to the end of the attempt
+            first = lazy.commit(entry, opened)
+            entry = entry if part == 0 else first + part - 1
+        if step > LISTED:
+            lazy.tighten(entry, step, log_bound)
+        self.stats.nodes, self.stats.supports = lazy.opened, len(lazy)
+        return outcome, size
+
+    def log_bounds(self, step: int = EXACT) -> Floats:
+        """`log` of the bound of every support at a step of the chain (`chain.STEPS`), for small problems and tests."""
+        if self._lazy:
+            raise ValueError("the supports are not listed: raise max_supports")
+        return np.array([self._log_bound(support, step) for support in range(self.instance.n_supports)])
+
+    def _log_bound(self, support: int, step: int) -> float:
+        size, reached, log_bound = _log_bound_of(
+            self._law, self._grid, self._listing, self._fold, self._now, support, step
+        )
+        if reached == TOO_LIGHT and step >= EXACT:
+            log_bound = log_sum(self.instance, self._law, self._now, size)
+        return float(self._frontier.log_top[support] + log_bound)
+
+    def log_partition(self) -> float:
+        """`log Σ weight·exp(-κ·(loss - reference_loss))` over all scorecards, exactly. For small problems and tests."""
+        return float(logsumexp(self.log_bounds()))
+
+    def log_bound(self) -> float:
+        """`log` of the sum of the current bounds: `log_partition() - log_bound()` is the log of the acceptance rate."""
+        return float(log_total(self._lazy.tree if self._lazy else self._tree))
+
+
+def _normalised(
+    inst: Instance,
+    log_weight: ArrayLike,
+    log_weight_intercept: ArrayLike,
+    inverse_temperature: float,
+    order: Int64Array,
+) -> tuple[Law, Floats, float]:
+    """The law with priors of sum 1 per column, and the logarithms of the sums."""
+    columns = np.asarray(log_weight, dtype=np.float64)
+    starts = np.asarray(log_weight_intercept, dtype=np.float64)
+    if columns.shape != (inst.n_columns, len(inst.points)) or starts.shape != (len(inst.intercepts),):
+        raise ValueError(
+            f"log_weight must have shape {(inst.n_columns, len(inst.points))} and log_weight_intercept "
+            f"{(len(inst.intercepts),)}, got {columns.shape} and {starts.shape}"
+        )
+    if not (np.isfinite(columns).all() and np.isfinite(starts).all()):
+        raise ValueError("log weights must be finite: leave out points that are not allowed")
+    columns = columns[order]
+    mass, mass_intercept = np.asarray(logsumexp(columns, axis=1)), float(logsumexp(starts))
+    log_prior, log_prior_intercept = columns - mass[:, None], starts - mass_intercept
+    spread = np.sort(-log_prior.min(axis=1, initial=0.0))[::-1][: inst.max_features].sum() - log_prior_intercept.min()
+    if spread > LARGEST_PRIOR_SPREAD:
+        raise ValueError(
+            f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
+        )
+    law = Law(inverse_temperature, fill_up(np.exp(log_prior), 0.0), np.exp(log_prior_intercept))
+    return law, mass, mass_intercept

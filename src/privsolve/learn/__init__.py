@@ -1,0 +1,1 @@
+"""From a table to a run: estimators, fitting, planning and publishing."""

@@ -1,0 +1,400 @@
+"""scikit-learn estimators: a table in, a model to publish out."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+
+from privsolve.cards.scorecard import Scorecard
+from privsolve.data import Label, Schema, draft
+from privsolve.data.columns import MISSING
+from privsolve.data.frames import codes_of_frame
+from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.domains import Domain
+from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
+from privsolve.learn.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
+from privsolve.models.scoring import unit_weights
+from privsolve.noise.draws import LARGEST_STEPS, Randomness, as_randomness, discrete_laplace
+from privsolve.oracles.base import Oracle
+from privsolve.privacy.accounting import Account, Accountant, charged
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.problems.priors import Prior
+
+REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
+"""Modules that fit an estimator several times."""
+
+RandomState = int | np.random.SeedSequence | Randomness | None
+
+
+@dataclass(frozen=True)
+class PrivateScore:
+    """An accuracy that may be published, with what it promises."""
+
+    accuracy: float
+    guarantee: Guarantee
+
+
+class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Fitting by a schema, predicting by exact integer scores."""
+
+    schema: Schema | None
+    adjacency: str
+    budget: Account | None
+    random_state: RandomState
+
+    def __sklearn_clone__(self) -> Any:
+        """A clone pays from the same budget: a copy of an accountant could be spent a second time."""
+        options = self.get_params(deep=False)
+        shared = {"budget": options.pop("budget")}
+        return type(self)(**{name: clone(value, safe=False) for name, value in options.items()}, **shared)
+
+    def __getstate__(self) -> Any:
+        if isinstance(self.budget, Accountant):
+            raise TypeError(
+                "budget is an Accountant, and a pickled copy of it could be spent a second time: use a Ledger, which "
+                "processes can share, or set_params(budget=None) first"
+            )
+        return super().__getstate__()
+
+    def _choice(self) -> Choice:
+        raise NotImplementedError
+
+    def _domain(self, schema: Schema) -> Domain:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: ArrayLike) -> Any:
+        """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
+        choice = self._choice()
+        if self.schema is not None and not isinstance(self.schema, Schema):
+            raise ValueError(f"schema must be a privsolve Schema or None, got {type(self.schema).__name__}")
+        _warn_in_search()
+        frame = self._frame(X, reset=True)
+        classes, positive = _binary_labels(y, len(frame), self.schema)
+        schema = self.schema if self.schema is not None else _guessed_schema(frame)
+        table = PatternTable.from_records(schema.encode(frame), positive, names=schema.features, scales=schema.scales)
+        run = choice.run(table, self._domain(schema), schema, random_state=self.random_state, budget=self.budget)
+        self.classes_ = classes
+        self.release_ = run.release
+        self.diagnostics_ = run.diagnostics
+        return self
+
+    @property
+    def schema_(self) -> Schema:
+        """The schema of the fit: the given one, or the one guessed from the data."""
+        self._check_fitted()
+        assert self.release_.schema is not None
+        return self.release_.schema
+
+    @property
+    def privacy_(self) -> Guarantee:
+        """What the fit promises."""
+        self._check_fitted()
+        return self.release_.guarantee
+
+    @property
+    def scorecard_(self) -> Scorecard:
+        """The model as a scorecard that people can use."""
+        self._check_fitted()
+        return self.release_.scorecard()
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weight of every feature, in points per unit: `get_feature_names_out` names them."""
+        self._check_fitted()
+        return np.array([self.release_.weights / np.array(self.release_.scales)])
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The names of the features that the schema makes of the columns."""
+        self._check_fitted()
+        return np.array(self.release_.features, dtype=object)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The score of every row: positive means the positive class."""
+        return self._scores(X) / math.lcm(*self.release_.scales)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of every row, decided on exact integer scores."""
+        positive = self._scores(X) > 0
+        return np.asarray(self.classes_[positive.astype(np.intp)])
+
+    def _scores(self, X: Any) -> Int64Array:
+        """Exact scores in units of `1 / unit`; the fit has made sure that they stay in the 64-bit integers."""
+        features = self.schema_.encode(self._frame(X, reset=False))
+        return np.asarray(features @ np.array(unit_weights(self.release_), dtype=np.int64), dtype=np.int64)
+
+    def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
+        """Which records are of the positive class, by the classes of the fit."""
+        labels = _one_per_record(y, rows)
+        if self.schema_.label is not None:
+            return _declared_labels(labels, self.schema_.label)[1]
+        positive = _matched(labels, self.classes_)
+        if positive is None:
+            raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, self.classes_))}")
+        return positive
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self, "release_")
+
+    def private_score(
+        self, X: Any, y: ArrayLike, epsilon: float, *, random_state: RandomState = None, budget: Account | None = None
+    ) -> PrivateScore:
+        """The accuracy on held-out records, with noise, so that it may be published.
+
+        Guarantee:
+            `epsilon`-DP for the records in `X` and `y`, under the estimator's adjacency: a count that one record changes
+            by at most 1 has discrete Laplace noise of scale `1 / epsilon`. Under `"add-remove"` the right and the wrong
+            answers are counted apart, so that the number of records is protected as well. If these records were also used
+            to fit, the two guarantees add up.
+        """
+        self._check_fitted()
+        epsilon = check_epsilon(epsilon)
+        if epsilon < 1 / LARGEST_STEPS:
+            raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
+        scores = self._scores(X)
+        n = len(scores)
+        right = int(((scores > 0) == self._positive(y, n)).sum())
+        counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
+        rng = as_randomness(random_state)
+        guarantee = Guarantee(
+            epsilon=epsilon, delta=0.0, adjacency=self.adjacency, mechanism="noisy count",
+            noise="discrete Laplace noise", proved=True, theory="9", oracle="none", seeded=rng.is_seeded,
+        )  # fmt: skip
+        with charged(budget, guarantee):
+            noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
+        total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
+        return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
+
+    def _frame(self, X: Any, *, reset: bool) -> Any:
+        """A table with named columns; arrays, and frames whose columns have no names, get x0, x1, ..."""
+        names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are the data
+        if names is not None and all(isinstance(name, str) for name in names):
+            # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
+            validate_data(self, pd.DataFrame(columns=list(names)), skip_check_array=True, reset=reset)
+            if len(X) == 0:
+                raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
+            return X
+        kind = "numeric" if self.schema is None else None
+        array = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
+        return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.allow_nan = True  # the schema says where missing values go
+        return tags
+
+
+class PrivateScorecard(_PrivateClassifier):
+    """A scorecard: whole points on a few features, drawn exactly from the exponential mechanism.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        max_features: at most so many features have points.
+        max_points: points lie in `-max_points..max_points`.
+        intercept: range of the intercept, a pair or one number b for `(-b, b)`.
+        prior: what is likely before the data is seen; cards with about two features by default.
+        false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels.
+        schema: what is public about the table. Without one it is guessed from the data, with a `PrivacyLeakWarning`.
+        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
+        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
+        random_state: None for releases; a seed makes fits repeatable, for testing only.
+
+    Attributes:
+        release_: weights, guarantee and schema, to publish. `scorecard_`, `privacy_` and `coef_` are read off it.
+        diagnostics_: training accuracy and work done: the curator's, not private.
+        classes_: the two labels, the positive one last.
+
+    Guarantee:
+        Each fit is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4) for what `release_`
+        holds, provided that schema, costs and all other arguments were chosen without looking at the data. Several fits,
+        as in a grid search, add up.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        max_features: int = MAX_FEATURES,
+        max_points: int = 3,
+        intercept: int | tuple[int, int] = (-8, 8),
+        prior: Prior | None = None,
+        false_positive: int = 1,
+        false_negative: int = 1,
+        schema: Schema | None = None,
+        adjacency: str = "replace",
+        budget: Account | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.max_features = max_features
+        self.max_points = max_points
+        self.intercept = intercept
+        self.prior = prior
+        self.false_positive = false_positive
+        self.false_negative = false_negative
+        self.schema = schema
+        self.adjacency = adjacency
+        self.budget = budget
+        self.random_state = random_state
+
+    def _choice(self) -> Choice:
+        return Choice(
+            self.epsilon,
+            adjacency=self.adjacency,
+            prior=self.prior,
+            false_positive=self.false_positive,
+            false_negative=self.false_negative,
+        )
+
+    def _domain(self, schema: Schema) -> Domain:
+        intercept = self.intercept if schema.intercept else None
+        return scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
+
+
+class PrivateLinearClassifier(_PrivateClassifier):
+    """Integer weights on all features, chosen by the exponential mechanism, OPDisc or RSPM.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        mechanism: `"exponential"`, `"opdisc"` or `"rspm"`.
+        domain: a domain with one coordinate per feature of the schema, or `"ball"` (integers of squared length at most 4)
+            or `"ternary"` (weights -1, 0 and 1).
+        prior: for the exponential mechanism; uniform by default.
+        oracle, noise, delta: for OPDisc and RSPM, as in `opdisc` and `rspm`.
+        false_positive, false_negative, schema, adjacency, budget, random_state: as in `PrivateScorecard`.
+
+    Guarantee:
+        Each fit has the guarantee of its mechanism, `privacy_`, for what `release_` holds, provided that schema, costs and
+        all other arguments were chosen without looking at the data. Several fits, as in a grid search, add up.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        mechanism: str = "exponential",
+        domain: str | Domain = "ball",
+        prior: Prior | None = None,
+        oracle: str | Oracle = "tree",
+        noise: str | None = None,
+        delta: float | None = None,
+        false_positive: int = 1,
+        false_negative: int = 1,
+        schema: Schema | None = None,
+        adjacency: str = "replace",
+        budget: Account | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.mechanism = mechanism
+        self.domain = domain
+        self.prior = prior
+        self.oracle = oracle
+        self.noise = noise
+        self.delta = delta
+        self.false_positive = false_positive
+        self.false_negative = false_negative
+        self.schema = schema
+        self.adjacency = adjacency
+        self.budget = budget
+        self.random_state = random_state
+
+    def _choice(self) -> Choice:
+        return Choice(
+            self.epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
+            self.false_positive, self.false_negative,
+        )  # fmt: skip
+
+    def _domain(self, schema: Schema) -> Domain:
+        return linear_domain(schema.dim, self.domain)
+
+
+def _one_per_record(y: ArrayLike, rows: int) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give one label per record")
+    labels = np.asarray(column_or_1d(y, warn=True))
+    if len(labels) != rows:
+        raise ValueError(f"y has {len(labels)} labels, inconsistent with {rows} records: give one label per record")
+    return labels
+
+
+def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The two classes, the positive one last, and which records are positive."""
+    labels = _one_per_record(y, rows)
+    if schema is not None:
+        return _declared_labels(labels, schema.label)
+    assert_all_finite(labels, input_name="y")
+    check_classification_targets(labels)
+    found = np.unique(labels)
+    if len(found) != 2:
+        raise ValueError(
+            f"y has {len(found)} class{'es' * (len(found) != 1)}. Only binary classification is supported. The type of the "
+            f"target is {type_of_target(labels)}: give two classes, or a schema with a label that names them"
+        )
+    return found, labels == found[1]
+
+
+def _declared_labels(labels: NDArray[Any], label: Label | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Classes that are public, whatever occurs in `y`: those of the schema, or 0 and 1, -1 and 1, False and True."""
+    if label is None:
+        kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
+        for classes in kinds:
+            if (positive := _matched(labels, classes)) is not None:
+                return classes, positive
+        raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label in the schema")
+    if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
+        raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
+    (codes,) = codes_of_frame(pd.DataFrame({label.column: labels}), [label.coded])
+    known = [0, 1] if label.missing is None else [0, 1, label.coded.outside[MISSING]]
+    if not np.isin(codes, known).all():
+        values = f"{label.positive[0]!r} and {label.negative[0]!r}"
+        raise ValueError(f"y has labels that the schema does not list: its label has {values}; correct one of them")
+    return np.array([label.negative[0], label.positive[0]]), codes == 0
+
+
+def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] | None:
+    """Which labels are the second class, if all are one of the two; the text "1" is not the number 1."""
+    positive = np.asarray(labels == classes[1])
+    return positive if (positive | np.asarray(labels == classes[0])).all() else None
+
+
+def _guessed_schema(frame: Any) -> Schema:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, below, in the words of the estimator
+        columns = draft(frame).schema.columns
+    warnings.warn(
+        "no schema was given, so columns, categories and bins are guessed from the data: the guarantee does not cover what "
+        "this gives away. Pass schema=, for instance one drafted with `privsolve schema draft` and corrected by hand",
+        PrivacyLeakWarning,
+        stacklevel=3,
+    )
+    return Schema(columns)
+
+
+def _warn_in_search() -> None:
+    """Fits inside a search, a cross-validation or an ensemble all spend."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).startswith(REPEATING):
+            warnings.warn(
+                "this fit is one of several, of a search, a cross-validation or an ensemble: every one of them spends "
+                "epsilon, and scores on private records, also the choice of the best, are not private",
+                PrivacyWarning,
+                stacklevel=3,
+            )
+            return
+        frame = frame.f_back

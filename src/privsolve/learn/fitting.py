@@ -1,0 +1,122 @@
+"""One call from a pattern table to a run, shared by the estimators and the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from privsolve.data import Schema
+from privsolve.data.patterns import PatternTable
+from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.exponential import exponential
+from privsolve.mechanisms.opdisc import opdisc
+from privsolve.mechanisms.rspm import rspm
+from privsolve.mechanisms.running import resolve_oracle
+from privsolve.models.release import Run
+from privsolve.models.scoring import check_scores
+from privsolve.noise.draws import Randomness
+from privsolve.oracles.base import Oracle
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account
+from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problems.problem import Problem
+
+MAX_FEATURES = 4
+"""Of a scorecard, unless said otherwise: on a hundred features to choose from, a draw takes seconds."""
+
+MECHANISMS = ("exponential", "opdisc", "rspm")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How weights are chosen: everything but the data. All of it is public and fixed before the data is looked at.
+
+    `prior` is for the exponential mechanism (`default_prior` if left out), `oracle`, `noise` and `delta` for the others.
+    """
+
+    epsilon: float
+    mechanism: str = "exponential"
+    adjacency: str = "replace"
+    prior: Prior | None = None
+    oracle: str | Oracle = "tree"
+    noise: str | None = None
+    delta: float | None = None
+    false_positive: int = 1
+    false_negative: int = 1
+
+    def __post_init__(self) -> None:
+        if self.mechanism not in MECHANISMS:
+            raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {self.mechanism!r}")
+        if self.mechanism == "exponential":
+            unused = {"oracle": self.oracle != "tree", "noise": self.noise is not None, "delta": self.delta is not None}
+            for name, given in unused.items():
+                if given:
+                    raise ValueError(f"{name} is for opdisc and rspm: leave it out with the exponential mechanism")
+        else:
+            if self.prior is not None:
+                raise ValueError(f"prior is for the exponential mechanism: leave it out with {self.mechanism}")
+            resolve_oracle(self.oracle)
+        calibration.check_epsilon(self.epsilon)
+        calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency
+        if self.delta is not None:
+            calibration.check_delta(self.delta)
+        _ = self.loss
+
+    @property
+    def loss(self) -> ZeroOneLoss:
+        """What the mistakes cost."""
+        return ZeroOneLoss(self.false_positive, self.false_negative)
+
+    def run(
+        self,
+        table: PatternTable,
+        domain: Domain,
+        schema: Schema,
+        *,
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Choose weights for the table that `schema` has made; the release carries the schema."""
+        check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
+        problem = Problem(table, domain, self.loss)
+        common: dict[str, Any] = {
+            "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
+        }  # fmt: skip
+        if self.mechanism == "exponential":
+            run = exponential(problem, self.epsilon, prior=self.prior or default_prior(domain), **common)
+        else:
+            common |= {"oracle": self.oracle, "delta": self.delta} | ({"noise": self.noise} if self.noise else {})
+            run = (opdisc if self.mechanism == "opdisc" else rspm)(problem, self.epsilon, **common)
+        return replace(run, release=replace(run.release, schema=schema))
+
+
+def default_prior(domain: Domain) -> Prior:
+    """Uniform, but for scorecards, where about two features are the likeliest, however many there are to choose from."""
+    if isinstance(domain, SparsePoints):
+        return SparsePrior(p_zero=max(0.5, 1 - 2 / domain.columns))
+    return UniformPrior()
+
+
+def scorecard_domain(
+    dim: int, max_features: int, max_points: int, intercept: int | tuple[int, int] | None
+) -> SparsePoints:
+    """Scorecards on `dim` features, the last of which is the intercept if there is one; few features limit the card."""
+    columns = dim - (intercept is not None)
+    return SparsePoints(dim, min(max_features, columns), max_points, intercept)
+
+
+def linear_domain(dim: int, domain: str | Domain) -> Domain:
+    """A domain, or one of the names `"ball"` (integers, squared length at most 4) and `"ternary"` (-1, 0 and 1)."""
+    if isinstance(domain, Domain):
+        if domain.dim != dim:
+            raise ValueError(f"domain has {domain.dim} coordinates, but the schema has {dim} features: they must match")
+        return domain
+    if domain == "ball":
+        return IntegerBall(dim, 4)
+    if domain == "ternary":
+        return TernaryCube(dim)
+    raise ValueError(f"domain must be a Domain, 'ball' or 'ternary', got {domain!r}")

@@ -1,0 +1,1 @@
+"""What a release carries and a person uses."""

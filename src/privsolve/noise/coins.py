@@ -1,0 +1,221 @@
+"""Random choices with a small *relative* error for every outcome, however unlikely (theory, sections 4 and 6).
+
+A uniform of full relative precision is below a float p with probability exactly p. A choice among several is a sequence
+of such coins, the least likely outcome first: its probability among those left is at most 1/2, so that the complement
+keeps its relative precision too. An outcome is thus chosen with its probability times `1 ± (n + 2)·2^-52`, and none is
+ever rounded to zero: probabilities below the range of floats are flipped as several coins in a row.
+
+Weights across nodes differ by more than floats can hold, so they are kept as `mantissa·2^exponent` with the mantissa
+in [1, 2) and an exponent of its own, in a binary tree of sums.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from privsolve.data.patterns import Int64Array
+from privsolve.noise.draws import Floats
+
+LOG_STEP = 600.0
+EXPONENT_STEP = 1000
+_STEP_PROBABILITY = math.exp(-LOG_STEP)
+_POWERS = np.ldexp(1.0, -np.arange(EXPONENT_STEP + 2))
+_LOG2_E = 1.0 / math.log(2.0)
+
+
+class Stream(NamedTuple):
+    """A block of uniforms, used up in order; it is refilled between attempts."""
+
+    uniforms: Floats
+    used: Int64Array
+
+
+@njit(cache=True, nogil=True)
+def take(stream):
+    """The next uniform."""
+    at = stream.used[0]
+    if at >= len(stream.uniforms):
+        raise RuntimeError("ran out of random numbers within one attempt")
+    stream.used[0] = at + 1
+    return stream.uniforms[at]
+
+
+@njit(cache=True, nogil=True)
+def coin(stream, log_probability):
+    """True with probability `exp(log_probability)`."""
+    while log_probability < -LOG_STEP:
+        if take(stream) >= _STEP_PROBABILITY:
+            return False
+        log_probability += LOG_STEP
+    return take(stream) < math.exp(log_probability)
+
+
+@njit(cache=True, nogil=True)
+def sort_indices(values, n, order):
+    """`order[:n]` sorts `values[:n]`, equal values in their order: an insertion sort, for the few values of a column."""
+    for i in range(n):
+        k = i
+        while k > 0 and values[order[k - 1]] > values[i]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+
+
+@njit(cache=True, nogil=True)
+def _ascending(weight, n):
+    """Indices of the first n weights, lightest first."""
+    order = np.empty(n, np.int64)
+    sort_indices(weight, n, order)
+    return order
+
+
+@njit(cache=True, nogil=True)
+def choose(stream, weight, n):
+    """An index below n with probability proportional to its weight (they need not add up to 1, some are positive)."""
+    order = _ascending(weight, n)
+    rest = np.empty(n, np.float64)
+    total = 0.0
+    for i in range(n - 1, -1, -1):
+        total += weight[order[i]]
+        rest[i] = total
+    for i in range(n - 1):
+        if take(stream) < weight[order[i]] / rest[i]:
+            return order[i]
+    return order[n - 1]
+
+
+@njit(cache=True, nogil=True)
+def choose_log(stream, log_weight, n):
+    """An index below n with probability proportional to `exp(log_weight)`."""
+    order = _ascending(log_weight, n)
+    rest = np.empty(n, np.float64)
+    highest, total = log_weight[order[n - 1]], 0.0
+    for i in range(n - 1, -1, -1):
+        total += math.exp(log_weight[order[i]] - highest)
+        rest[i] = highest + math.log(total)
+    for i in range(n - 1):
+        if coin(stream, log_weight[order[i]] - rest[i]):
+            return order[i]
+    return order[n - 1]
+
+
+class SumTree(NamedTuple):
+    """Weights at the leaves `leaves + i` of a binary tree, and in every node the sum of its two children."""
+
+    mantissa: Floats
+    exponent: NDArray[np.int64]
+
+
+NO_WEIGHT = -(2**40)
+"""Exponent of an empty leaf, whose mantissa is 0."""
+
+
+def new_sum_tree(log_weight: Floats, capacity: int) -> SumTree:
+    """A tree with room for `capacity` weights, of which the first are given by their logarithms."""
+    leaves = 1 << max(capacity - 1, 0).bit_length()
+    tree = SumTree(np.zeros(2 * leaves), np.full(2 * leaves, NO_WEIGHT, dtype=np.int64))
+    _build(tree, log_weight)
+    return tree
+
+
+@njit(cache=True, nogil=True)
+def _build(tree, log_weight):
+    leaves = len(tree.mantissa) // 2
+    for i in range(len(log_weight)):
+        tree.mantissa[leaves + i], tree.exponent[leaves + i] = _split(log_weight[i])
+    for node in range(leaves - 1, 0, -1):
+        _add_children(tree, node)
+
+
+@njit(cache=True, nogil=True)
+def _split(log_weight):
+    """`exp(log_weight)` as a mantissa and an exponent."""
+    scaled = log_weight * _LOG2_E
+    exponent = math.floor(scaled)
+    mantissa = np.exp2(scaled - exponent)
+    return mantissa, np.int64(exponent)
+
+
+@njit(cache=True, nogil=True)
+def _add_children(tree, node):
+    one, other = 2 * node, 2 * node + 1
+    if tree.exponent[one] < tree.exponent[other]:
+        one, other = other, one
+    mantissa, exponent = tree.mantissa[one], tree.exponent[one]
+    lower = exponent - tree.exponent[other]
+    if lower <= EXPONENT_STEP:
+        mantissa += tree.mantissa[other] * _POWERS[lower]
+    if mantissa >= 2.0:
+        mantissa, exponent = 0.5 * mantissa, exponent + 1
+    tree.mantissa[node], tree.exponent[node] = mantissa, exponent
+
+
+@njit(cache=True, nogil=True)
+def set_weight(tree, leaf, log_weight):
+    """Change one weight."""
+    node = len(tree.mantissa) // 2 + leaf
+    tree.mantissa[node], tree.exponent[node] = _split(log_weight)
+    while node > 1:
+        node //= 2
+        _add_children(tree, node)
+
+
+@njit(cache=True, nogil=True)
+def set_weights(tree, first, log_weight):
+    """Change a run of weights."""
+    leaves = len(tree.mantissa) // 2
+    low, high = leaves + first, leaves + first + len(log_weight) - 1
+    for i in range(len(log_weight)):
+        tree.mantissa[low + i], tree.exponent[low + i] = _split(log_weight[i])
+    while low > 1 and len(log_weight) > 0:
+        low, high = low // 2, high // 2
+        for node in range(low, high + 1):
+            _add_children(tree, node)
+
+
+@njit(cache=True, nogil=True)
+def copy_leaves(old, new):
+    """Move all weights to a larger tree."""
+    leaves, room = len(old.mantissa) // 2, len(new.mantissa) // 2
+    for i in range(leaves):
+        new.mantissa[room + i], new.exponent[room + i] = old.mantissa[leaves + i], old.exponent[leaves + i]
+    for node in range(room - 1, 0, -1):
+        _add_children(new, node)
+
+
+@njit(cache=True, nogil=True)
+def propose(stream, tree):
+    """A leaf with probability proportional to its weight: from the root down, a coin for the lighter child."""
+    node, leaves = 1, len(tree.mantissa) // 2
+    while node < leaves:
+        small, large = 2 * node, 2 * node + 1
+        if (tree.exponent[small], tree.mantissa[small]) > (tree.exponent[large], tree.mantissa[large]):
+            small, large = large, small
+        lower = tree.exponent[small] - tree.exponent[node]
+        node = small if _scaled_coin(stream, tree.mantissa[small] / tree.mantissa[node], lower) else large
+    return node - leaves
+
+
+@njit(cache=True, nogil=True)
+def _scaled_coin(stream, mantissa, exponent):
+    """True with probability `mantissa·2^exponent`."""
+    if mantissa == 0.0:
+        return False
+    while exponent < -EXPONENT_STEP:
+        if take(stream) >= _POWERS[EXPONENT_STEP]:
+            return False
+        exponent += EXPONENT_STEP
+    return take(stream) < mantissa * _POWERS[-exponent]
+
+
+@njit(cache=True, nogil=True)
+def log_total(tree):
+    """Logarithm of the sum of all weights."""
+    return math.log(tree.mantissa[1]) + tree.exponent[1] * math.log(2.0)

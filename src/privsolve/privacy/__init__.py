@@ -1,0 +1,1 @@
+"""What a release promises, how noise is calibrated to it, and what has been spent."""

@@ -1,0 +1,180 @@
+"""Separable perturbations of the objective, as tables of exact integers.
+
+Everything a mechanism adds to the loss has the form `Σ_j h_j(w_j) + ψ(‖w‖²)`: the noise of OPDisc and RSPM and any
+public penalty. Entries are integers in units of `2^-20` (theory, section 6), so objectives compare exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privsolve.data.patterns import Int64Array
+from privsolve.domains import Domain, check_domain
+from privsolve.errors import IntegerRangeError
+
+UNIT_BITS = 20
+UNIT = 1 << UNIT_BITS
+"""Objective values are integers in units of `1 / UNIT` mistakes."""
+
+OBJECTIVE_LIMIT = 2**60
+"""Loss and perturbation together stay below this in absolute value: each of them below one half of it."""
+
+OUT_OF_RANGE = "the perturbation leaves the exact integer range: the noise scale or the penalty is too large"
+
+
+@dataclass(frozen=True, eq=False)
+class Perturbation:
+    """`Σ_j coordinate[j][i_j] + norm[i]`: `w_j` is value number `i_j` of coordinate j, `‖w‖²` is `norms_sq[i]`."""
+
+    domain: Domain
+    coordinate: tuple[Int64Array, ...]
+    norm: Int64Array | None = None
+
+    def __post_init__(self) -> None:
+        check_domain(self.domain)
+        if len(self.coordinate) != self.domain.dim:
+            raise ValueError(f"coordinate must hold {self.domain.dim} tables, one per coordinate of the domain")
+        sizes = [len(self.domain.values(j)) for j in range(self.domain.dim)]
+        tables = [_checked_table(t, f"coordinate[{j}]", sizes[j]) for j, t in enumerate(self.coordinate)]
+        object.__setattr__(self, "coordinate", tuple(tables))
+        if self.norm is not None:
+            object.__setattr__(self, "norm", _checked_table(self.norm, "norm", len(self.domain.norms_sq)))
+        if self.largest >= OBJECTIVE_LIMIT // 2:
+            raise IntegerRangeError(OUT_OF_RANGE)
+
+    @classmethod
+    def zero(cls, domain: Domain) -> Perturbation:
+        """No perturbation: the plain loss."""
+        return cls(domain, tuple(np.zeros(len(domain.values(j)), dtype=np.int64) for j in range(domain.dim)))
+
+    @classmethod
+    def lifted(cls, domain: Domain, eta: ArrayLike) -> Perturbation:
+        """`-<η, π(w)>` for the sphere lift π of the domain (theory, section 2); η has `domain.lift_dim` entries."""
+        noise = noise_vector(eta, check_domain(domain).lift_dim)
+        radius_sq = domain.radius_sq_bound
+        if radius_sq == 0:
+            raise ValueError("the domain holds only the zero vector: there is nothing to choose")
+        coordinate = tuple(_linear_table(noise[j], domain.values(j), radius_sq) for j in range(domain.dim))
+        if domain.equal_norms:
+            return cls(domain, coordinate)
+        lengths = [noise[-1] ** 2 * (radius_sq - int(s)) / radius_sq for s in domain.norms_sq]
+        sign = -1 if noise[-1] > 0 else 1
+        return cls(domain, coordinate, _table([sign * _rounded_sqrt(x) for x in lengths]))
+
+    @property
+    def largest(self) -> int:
+        """An upper bound on the absolute value of the perturbation, in units."""
+        tables = [*self.coordinate, *([] if self.norm is None else [self.norm])]
+        return sum(max(abs(int(t.min())), abs(int(t.max()))) for t in tables)
+
+    def of(self, weights: ArrayLike) -> int:
+        """The perturbation of one member of the domain, in units."""
+        w = np.asarray(weights)
+        if not self.domain.contains(w):
+            raise ValueError("weights is not a member of the perturbation's domain")
+        total = sum(int(table[np.searchsorted(self.domain.values(j), w[j])]) for j, table in enumerate(self.coordinate))
+        return total if self.norm is None else total + int(self.of_norms((w.astype(np.int64) ** 2).sum()))
+
+    def of_members(self, members: Int64Array) -> Int64Array:
+        """The perturbation of many members at once, in units."""
+        total = np.zeros(len(members), dtype=np.int64)
+        for j, table in enumerate(self.coordinate):
+            total += table[np.searchsorted(self.domain.values(j), members[:, j])]
+        return total if self.norm is None else total + self.of_norms((members**2).sum(axis=1))
+
+    def of_norms(self, norms_sq: ArrayLike) -> Int64Array:
+        """`ψ` at squared norms of members, in units."""
+        if self.norm is None:
+            return np.zeros(np.shape(norms_sq), dtype=np.int64)
+        return self.norm[np.searchsorted(self.domain.norms_sq, norms_sq)]
+
+    def __add__(self, other: Perturbation) -> Perturbation:
+        """The sum, for instance of noise and a public penalty."""
+        if not isinstance(other, Perturbation):
+            return NotImplemented
+        if self.domain != other.domain:
+            raise ValueError("perturbations of different domains cannot be added")
+        coordinate = tuple(a + b for a, b in zip(self.coordinate, other.coordinate, strict=True))
+        norms = [p.norm for p in (self, other) if p.norm is not None]
+        return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedPerturbation:
+    """One entry per member of a domain that can be listed, in the order of `domain.members()`: for enumeration only."""
+
+    domain: Domain
+    entries: Int64Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entries", _checked_table(self.entries, "entries", self.domain.size))
+
+    @property
+    def largest(self) -> int:
+        """The largest absolute value, in units."""
+        return int(np.abs(self.entries).max())
+
+    def of(self, weights: ArrayLike) -> int:
+        """The perturbation of one member, in units."""
+        return int(self.of_members(np.asarray(weights)[None, :])[0])
+
+    def of_members(self, members: Int64Array) -> Int64Array:
+        """The perturbation of many members at once, in units."""
+        position = {tuple(w): i for i, w in enumerate(self.domain.members().tolist())}
+        return self.entries[[position[tuple(w)] for w in members.tolist()]]
+
+
+AnyPerturbation = Perturbation | ListedPerturbation
+
+
+def rounded_units(values: Sequence[Fraction]) -> Int64Array:
+    """Real numbers as integers in units, rounded to the nearest without any floating point."""
+    return _table([round(value * UNIT) for value in values])
+
+
+def noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
+    """Noise as exact fractions, checked to be `size` finite numbers."""
+    try:
+        noise = np.asarray(eta, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"eta must be {size} real numbers ({error})") from None
+    if noise.shape != (size,):
+        raise ValueError(f"eta must have {size} entries, one per noise coordinate, got shape {noise.shape}")
+    if not np.isfinite(noise).all():
+        raise ValueError("eta has NaN or infinite entries: draw it from privsolve.noise.draws")
+    return [Fraction(float(x)) for x in noise]
+
+
+def _linear_table(eta: Fraction, values: Int64Array, radius_sq: int) -> Int64Array:
+    """`-η v / D` for every value v, rounded to the unit; exact because `(η v / D)²` is rational."""
+    return _table([(-1 if eta * int(v) > 0 else 1) * _rounded_sqrt((eta * int(v)) ** 2 / radius_sq) for v in values])
+
+
+def _rounded_sqrt(x: Fraction) -> int:
+    """`sqrt(x)` in units, rounded to the nearest integer without any floating point."""
+    scaled = x * UNIT * UNIT
+    return (math.isqrt(4 * scaled.numerator // scaled.denominator) + 1) // 2
+
+
+def _table(entries: Sequence[int]) -> Int64Array:
+    if any(abs(e) >= OBJECTIVE_LIMIT // 2 for e in entries):
+        raise IntegerRangeError(OUT_OF_RANGE)
+    table = np.array(entries, dtype=np.int64)
+    table.setflags(write=False)
+    return table
+
+
+def _checked_table(table: ArrayLike, name: str, size: int) -> Int64Array:
+    array = np.asarray(table)
+    if array.shape != (size,) or array.dtype.kind not in "iu":
+        raise ValueError(
+            f"{name} must hold {size} integers, in units of 2^-{UNIT_BITS} mistakes, got dtype {array.dtype} "
+            f"and shape {array.shape}"
+        )
+    return _table(array.tolist())

@@ -1,0 +1,210 @@
+"""What is minimised: the total loss of the records, over a domain."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privsolve.data.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
+from privsolve.domains import Domain, check_domain
+from privsolve.errors import IntegerRangeError
+from privsolve.losses import LinearLoss, Loss, ZeroOneLoss
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
+
+
+class BaseProblem(ABC):
+    """A total loss `L(D, w)` in exact integers over a domain, with what is public about it."""
+
+    domain: Domain
+    loss: Loss
+
+    @property
+    @abstractmethod
+    def n(self) -> int:
+        """Number of records."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Public names of the coordinates."""
+
+    @property
+    @abstractmethod
+    def scales(self) -> tuple[int, ...]:
+        """Public scales of the coordinates."""
+
+    @abstractmethod
+    def total_loss(self, weights: ArrayLike) -> int:
+        """`L(D, w)`, exactly. Data-dependent: not for publication."""
+
+    @abstractmethod
+    def losses_of(self, members: Int64Array) -> Int64Array:
+        """`L(D, w)` of many members at once."""
+
+    @abstractmethod
+    def quality(self, weights: ArrayLike) -> dict[str, Any]:
+        """How good the weights are on the data, in the problem's own words: for the curator, not for publication."""
+
+    def check_perturbation(self, perturbation: AnyPerturbation) -> None:
+        """Raise if the perturbation belongs to another domain."""
+        if perturbation.domain != self.domain:
+            raise ValueError("perturbation belongs to another domain than the problem's")
+
+    def objective(self, weights: ArrayLike, perturbation: AnyPerturbation) -> int:
+        """`L(D, w) + perturbation(w)` in units of `2^-20`, exactly."""
+        self.check_perturbation(perturbation)
+        return self.total_loss(weights) * UNIT + perturbation.of(weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(BaseProblem):
+    """Choose `w` in `domain` with the fewest (or cheapest) mistakes of "positive iff `<x, w> > 0`" on `table`."""
+
+    table: PatternTable
+    domain: Domain
+    loss: ZeroOneLoss = field(default_factory=ZeroOneLoss)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, PatternTable):
+            raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
+        check_domain(self.domain)
+        if not isinstance(self.loss, ZeroOneLoss):
+            raise ValueError(f"loss must be a ZeroOneLoss, got {type(self.loss).__name__}")
+        if self.domain.dim != self.table.dim:
+            raise ValueError(
+                f"domain has dimension {self.domain.dim} but the table has {self.table.dim} features: make them equal"
+            )
+        check_score_range(self.table, np.array([np.abs(self.domain.values(j)).max() for j in range(self.domain.dim)]))
+        if self.n * self.loss.largest * UNIT >= OBJECTIVE_LIMIT // 2:
+            raise IntegerRangeError("records times largest cost leave the exact integer range: use smaller costs")
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.table.n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.table.names
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """Scales of the features."""
+        return self.table.scales
+
+    def quality(self, weights: ArrayLike) -> dict[str, Any]:
+        """Training accuracy and mistakes."""
+        mistakes = self.table.mistakes(weights)
+        return {"training_accuracy": 1.0 - mistakes / self.n, "mistakes": mistakes}
+
+    @cached_property
+    def cost_if_positive(self) -> Int64Array:
+        """Cost of each row when it is predicted positive."""
+        return self.table.negatives * self.loss.false_positive
+
+    @cached_property
+    def cost_if_negative(self) -> Int64Array:
+        """Cost of each row when it is predicted negative."""
+        return self.table.positives * self.loss.false_negative
+
+    def total_loss(self, weights: ArrayLike) -> int:
+        """`L(D, w)`, exactly. Data-dependent: not for publication."""
+        positive = self.table.scores(weights) > 0
+        return int(np.where(positive, self.cost_if_positive, self.cost_if_negative).sum())
+
+    def losses_of(self, members: Int64Array) -> Int64Array:
+        """`L(D, w)` of many members at once, in blocks that fit the cache."""
+        losses = np.empty(len(members), dtype=np.int64)
+        block = max(1, 2_000_000 // len(self.table.features))
+        difference = self.cost_if_positive - self.cost_if_negative
+        base = int(self.cost_if_negative.sum())
+        for start in range(0, len(members), block):
+            positive = members[start : start + block] @ self.table.score_features.T > 0
+            losses[start : start + block] = base + positive @ difference
+        return losses
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProblem(BaseProblem):
+    """Choose `w` in `domain` with the least total of linear costs: assignments, subsets, spanning trees.
+
+    `costs[i]` is what record i pays per unit of each coordinate, in whole numbers of either sign; record i loses
+    `<costs[i], w>`. Over the domain no record's loss may vary by more than `largest`, which is public and sets the noise:
+    records that could are refused, not clipped.
+    """
+
+    total: Int64Array
+    domain: Domain
+    loss: LinearLoss
+    records: int
+    labels: tuple[str, ...]
+
+    def __init__(self, costs: ArrayLike, domain: Domain, largest: int, names: Sequence[str] | None = None) -> None:
+        check_domain(domain)
+        array = np.asarray(costs)
+        if array.ndim != 2 or array.shape[1] != domain.dim or len(array) == 0:
+            raise ValueError(f"costs must have one row per record and {domain.dim} columns, got shape {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"costs must be integers, got dtype {array.dtype}: round them by a public rule first")
+        loss = LinearLoss(largest)
+        if max(abs(int(array.min())), abs(int(array.max()))) * array.size >= SCORE_LIMIT:
+            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
+        spread = _largest_linear(array, domain) + _largest_linear(-array.astype(np.int64), domain)
+        if int(spread.max()) > loss.largest:
+            raise ValueError(
+                f"costs[{int(spread.argmax())}] can make a difference of {int(spread.max())}, more than "
+                f"largest={loss.largest}: clip each record's costs by a public rule first"
+            )
+        set_field = object.__setattr__
+        set_field(self, "total", array.astype(np.int64).sum(axis=0))
+        set_field(self, "domain", domain)
+        set_field(self, "loss", loss)
+        set_field(self, "records", len(array))
+        set_field(self, "labels", checked_names(names, domain.dim))
+        reach = max(abs(int(_largest_linear(sign * self.total[None, :], domain)[0])) for sign in (1, -1))
+        if max(reach, self.n * loss.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
+            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return self.records
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the coordinates."""
+        return self.labels
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """All 1."""
+        return (1,) * self.domain.dim
+
+    def total_loss(self, weights: ArrayLike) -> int:
+        """`L(D, w)`, exactly. Data-dependent: not for publication."""
+        return int(self.total @ np.asarray(weights, dtype=np.int64))
+
+    def losses_of(self, members: Int64Array) -> Int64Array:
+        """`L(D, w)` of many members at once."""
+        return np.asarray(members @ self.total)
+
+    def quality(self, weights: ArrayLike) -> dict[str, Any]:
+        """Total cost and cost per record."""
+        cost = self.total_loss(weights)
+        return {"total_cost": cost, "cost_per_record": cost / self.n}
+
+
+def _largest_linear(costs: Int64Array, domain: Domain) -> Int64Array:
+    """The most `<c, w>` can be for each row: the domain's own bound if it has one, else the sum of the largest terms."""
+    own = getattr(domain, "largest_linear", None)
+    if own is not None:
+        return np.asarray(own(costs))
+    terms = [np.outer(costs[:, j], domain.values(j)).max(axis=1) for j in range(domain.dim)]
+    return np.asarray(np.sum(terms, axis=0))

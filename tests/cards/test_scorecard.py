@@ -1,0 +1,273 @@
+"""Scorecards: the points say exactly what the release says, in every form, and wrong questions are refused in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from html.parser import HTMLParser
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+import privsolve as ps
+from privsolve.cards.latex import escape as latex_escape
+from privsolve.cards.scorecard import QuantityPoints, Scorecard
+from privsolve.cards.words import number, privacy_words, rule, total
+from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.models.release import Release
+from random_scorecards import AWKWARD, GUARANTEE, random_case, release_of
+
+YES_NO = release_of(["member", "<25 & new", "unused", "intercept"], [3, -2, 0, -1])
+HOURS = release_of(["married", "hours", "intercept"], [3, 2, -3], [1, 99, 1])
+HOUR_QUESTIONS = (
+    Choice("married", (Option("yes", ("married",)), Option("no", ()))),
+    Quantity("hours", "hours", 1, 99, 1, 99),
+)
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=150, deadline=None)
+def test_scores_and_decisions_are_those_of_the_release(random: Random) -> None:
+    case = random_case(random)
+    card = case.card
+    for _ in range(5):
+        answers = case.answers(random)
+        expected = case.release_score(answers)
+        assert card.score(answers) - card.threshold == expected
+        assert card.decide(answers) == (card.positive if expected > 0 else card.negative)
+        assert card.minimum <= card.score(answers) <= card.maximum
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=60, deadline=None)
+def test_bounds_are_reached_and_the_rule_is_the_decision(random: Random) -> None:
+    card = random_case(random).card
+    for bound, best in ((card.minimum, min), (card.maximum, max)):
+        answers: dict[str, str | float] = {}
+        for row in card.rows:
+            values = [row.low, row.high] if isinstance(row, QuantityPoints) else [option.text for option in row.options]
+            answers[row.column] = best(values, key=row.points_for)
+        assert card.score(answers) == bound
+    if card.unit == 1:
+        least = int(number(card.threshold + 1).replace("−", "-").replace(",", ""))
+        assert f"at least {number(card.threshold + 1)}," in rule(card)
+        for points in range(int(card.minimum), int(card.maximum) + 1):
+            assert (points >= least) == (points > card.threshold)
+
+
+def test_only_columns_with_points_are_shown() -> None:
+    card = Scorecard.of(YES_NO)
+    assert [row.column for row in card.rows] == ["member", "<25 & new"]
+    assert (card.threshold, card.minimum, card.maximum, card.unit) == (1, -2, 3, 1)
+    assert card.score({"member": "yes", "<25 & new": "yes", "unused": "ignored"}) == 1
+    assert card.decide({"member": "yes", "<25 & new": "yes"}) == "negative"
+    assert card.decide({"member": "yes", "<25 & new": "no"}) == "positive"
+
+
+def test_quantities_are_exact_fractions_clipped_and_rounded() -> None:
+    card = Scorecard.of(HOURS, HOUR_QUESTIONS)
+    assert card.unit == 99
+    for value, steps in ((40, 40), (41.5, 42), (42.5, 43), (-5, 1), (1e300, 99), (float("inf"), 99)):
+        assert card.score({"married": "no", "hours": value}) == Fraction(2 * steps, 99)
+    assert card.decide({"married": "yes", "hours": 1}) == "positive"
+    assert "× 2 ÷ 99" in card.to_text()
+    assert "more than 3" in card.to_text()
+
+
+def test_a_total_close_to_the_threshold_is_not_rounded_onto_it() -> None:
+    release = release_of(["big", "intercept"], [1, -1], [99999, 1])
+    card = Scorecard.of(release, [Quantity("big", "big", 0, 200_000, 1, 99999)])
+    assert total(card, Fraction(100_000, 99_999)) == "100,000/99,999"
+    assert total(card, Fraction(1)) == "1"
+    assert total(card, Fraction(3, 99_999)) == "≈ 0"
+    card = Scorecard.of(release_of(["n", "intercept"], [-2, -1], [7, 2]), [Quantity("n", "n", 0, 9, 0.5, 7)])
+    assert "× −4 ÷ 7" in card.to_text()
+    assert "more than 1/2" in card.to_text()
+    assert number(Fraction(-12345678, 1000), "+") == "−12,345.678"
+    assert number(Fraction(2, 3), "+") == "≈ +0.6667"
+
+
+def test_the_example_comes_from_the_card_alone() -> None:
+    example = Scorecard.of(HOURS, HOUR_QUESTIONS).example
+    assert [(line.column, line.answer) for line in example.lines] == [("married", "yes"), ("hours", "50")]
+    assert (example.total, example.decision) == (3 + Fraction(100, 99), "positive")
+
+
+def test_a_card_without_points() -> None:
+    card = Scorecard.of(release_of(["a", "intercept"], [0, 1]))
+    assert (card.rows, card.decide({})) == ((), "positive")
+    for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
+        assert "No question has points" in text
+        assert "The decision is positive whatever the answers" in text
+
+
+@pytest.mark.parametrize(
+    ("questions", "message"),
+    [
+        ([Choice("m", (Option("yes", ("married",)),))], "feature 'hours' has points but no question"),
+        ([*HOUR_QUESTIONS, Choice("x", (Option("y", ("nothing",)),))], "asks for 'nothing'"),
+        ([*HOUR_QUESTIONS, Choice("x", (Option("y", ("married",)),))], "'married' is asked for by two"),
+        ([*HOUR_QUESTIONS, HOUR_QUESTIONS[0]], "questions has 'married' twice"),
+        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 1, 99, 1, 100)], "scale 100, but the release has 99"),
+        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 9, 9, 1, 99)], "bounds low < high"),
+        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 0, 9, 0, 99)], "positive step"),
+        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 0, 1e300, 1, 99)], "2\\^53 steps"),
+        ([Choice("m", (Option("y", ("married",)), Option("y", ()))), HOUR_QUESTIONS[1]], "different texts"),
+        ([Choice("m", ()), *HOUR_QUESTIONS], "different texts"),
+        (None, "'hours' has scale 99"),
+    ],
+)
+def test_wrong_questions_are_refused(questions: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Scorecard.of(HOURS, questions)
+
+
+def test_other_wrong_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"pass run\.release"):
+        Scorecard.of("release.json")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Choice and Quantity"):
+        Scorecard.of(HOURS, ["married"])  # type: ignore[list-item]
+    with pytest.raises(ValueError, match="name the two decisions differently"):
+        Scorecard.of(YES_NO, positive="yes", negative="yes")
+    card = Scorecard.of(HOURS, HOUR_QUESTIONS)
+    with pytest.raises(ValueError, match="answers has no 'married', 'hours'"):
+        card.score({})
+    with pytest.raises(ValueError, match="choose one of 'yes', 'no'"):
+        card.score({"married": "maybe", "hours": 1})
+    for wrong in ("forty", float("nan")):
+        with pytest.raises(ValueError, match="give a number from 1 to 99"):
+            card.score({"married": "no", "hours": wrong})
+
+
+def test_a_column_called_intercept_can_be_asked_for() -> None:
+    release = release_of(["a", "intercept"], [1, 2])
+    card = Scorecard.of(release, [Choice(n, (Option("yes", (n,)), Option("no", ()))) for n in release.features])
+    assert (card.threshold, card.maximum) == (0, 3)
+
+
+class _Text(HTMLParser):
+    """The texts of a page, decoded, without scripts and styles."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.hidden = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.hidden = tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden = False
+
+    def handle_data(self, data: str) -> None:
+        self.texts += [] if self.hidden else [data]
+
+
+def awkward_card() -> Scorecard:
+    options = tuple(Option(text, (text,) if i < 9 else ()) for i, text in enumerate(AWKWARD))
+    release = release_of(list(AWKWARD[:9]), list(range(1, 10)))
+    return Scorecard.of(
+        release, [Choice("<i>what</i> | which_one & [b]", options)], positive="a|b <c>", negative="$x_y$ %"
+    )
+
+
+def test_html_shows_names_as_they_are_and_loads_nothing() -> None:
+    card = awkward_card()
+    page = card.to_html()
+    texts = _Text(page).texts
+    for text in (*AWKWARD, "<i>what</i> | which_one & [b]"):
+        assert text in texts
+    assert "The decision is a|b <c> if the total is at least 1, and $x_y$ % otherwise." in " ".join(texts)
+    assert not re.search(r"https?:|//[a-z]|@import|url\(|src=", page)
+    assert "default-src 'none'" in page
+    assert page == awkward_card().to_html()
+
+
+def test_markdown_shows_names_as_they_are() -> None:
+    for card in (awkward_card(), Scorecard.of(HOURS, HOUR_QUESTIONS)):
+        rendered = MarkdownIt("commonmark").enable("table").render(card.to_markdown())
+        cells = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", rendered)]
+        example = card.example
+        assert cells[-3 * len(example.lines) :: 3] == [line.column for line in example.lines]
+        assert cells[-3 * len(example.lines) + 1 :: 3] == [line.answer for line in example.lines]
+        assert len(cells) % 3 == 0
+        assert f"<strong>{html.escape(example.decision, quote=False)}</strong>" in rendered
+
+
+def test_latex_escapes_everything() -> None:
+    source = awkward_card().to_latex()
+    bare = re.sub(r"\\[a-zA-Z]+|\\.", "", re.sub(r"^%.*", "", source))
+    assert bare.count("{") == bare.count("}")
+    for character in "#~^_%":
+        assert character not in bare
+    rows = [line for line in source.splitlines() if line.endswith(r"\\")]
+    assert all(len(re.findall(r"(?<!\\)&", line)) == 2 for line in rows)
+    assert latex_escape("a_b & 50% <= {x}\n≥") == r"a\_b \& 50\% \textless{}= \{x\} $\ge$"
+    for rule_line in (r"\toprule", r"\midrule", r"\bottomrule", r"\begin{tabular}", r"\end{tabular}"):
+        assert source.count(rule_line) == 1
+
+
+@pytest.mark.skipif(shutil.which("lualatex") is None, reason="lualatex is not installed")
+def test_latex_compiles(tmp_path: Path) -> None:
+    packages = r"\usepackage[T1]{fontenc}\usepackage{textcomp}\usepackage{booktabs}"
+    document = rf"\documentclass{{article}}{packages}\begin{{document}}{awkward_card().to_latex()}\end{{document}}"
+    (tmp_path / "card.tex").write_text(document, encoding="utf-8")
+    subprocess.run(["lualatex", "-halt-on-error", "card.tex"], cwd=tmp_path, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("width", [30, 80, 200])
+def test_text_fits_the_terminal_and_holds_every_point(width: int) -> None:
+    text = Scorecard.of(HOURS, HOUR_QUESTIONS).to_text(width)
+    assert max(map(len, text.splitlines())) <= width
+    for part in ("married", "hours", "+3", "× 2", "99", "Example"):
+        assert part in text
+    assert "[bold]" in Scorecard.of(release_of(["[bold]"], [1])).to_text(width)  # no markup
+
+
+def test_many_answers_without_points_are_any_other() -> None:
+    options = (*(Option(f"zero {i}", ()) for i in range(5)), Option("one", ("f",)), Option("uno", ("f",)))
+    text = Scorecard.of(release_of(["f"], [1]), [Choice("c", options)]).to_text()
+    assert re.search(r"c +one, uno +\+1\n +any other +0\n", text)
+    assert "zero" not in text
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("seeded", [False, True])
+@pytest.mark.parametrize("proved", [False, True])
+def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, proved: bool) -> None:
+    guarantee = dataclasses.replace(GUARANTEE, adjacency=adjacency, delta=delta, seeded=seeded, proved=proved)
+    card = Scorecard.of(release_of(["a"], [1], guarantee=guarantee))
+    privacy = privacy_words(guarantee)
+    page = " ".join(_Text(card.to_html()).texts)
+    for text in (page, *(" ".join(t.split()) for t in (card.to_text(), card.to_markdown(), card.to_latex()))):
+        assert ("Seeded: for testing only" in text) == seeded
+        assert ("Not proved" in text) == (not proved)
+        assert f"theory section {guarantee.theory}" in text
+    for sentence in (guarantee.sentence(), *privacy.promised, *privacy.not_promised):
+        assert sentence in page
+    assert ("number of records" in page) == (adjacency == "replace")
+    assert ("whether a record is in the data" in page) == (adjacency == "add-remove")
+    assert ("δ = 1e-06" in page) == bool(delta)
+    assert "at most 73.2% sure" in page  # e / (1 + e) = 0.7311
+
+
+def test_nothing_of_the_data_is_on_the_page() -> None:
+    def page(last_label: int) -> tuple[str, ...]:
+        table = ps.PatternTable.from_records([[1, 0], [0, 1], [1, 1]], [1, 0, last_label], names=["a", "b"])
+        problem = ps.Problem(table, ps.IntegerBall(2, 5))
+        weights = ps.IntegerBall(2, 5).members()[1]
+        card = Scorecard.of(Release.of(problem, weights, GUARANTEE))
+        return card.to_html(), card.to_text(), card.to_markdown(), card.to_latex()
+
+    assert page(0) == page(1)

@@ -1,0 +1,201 @@
+"""The scorecard page in a real browser: it adds up like the scorecard, by mouse and by keyboard, and fits any window."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from pathlib import Path
+from random import Random
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+
+from browser import Browser, browser_fixture  # noqa: F401
+from privsolve.cards import words
+from privsolve.cards.scorecard import Answer, ChoicePoints, Scorecard
+from privsolve.data.questions import Choice, Option, Quantity
+from random_scorecards import AWKWARD, GUARANTEE, Case, random_case, release_of
+
+CARD = Scorecard.of(
+    release_of(["member", "new", "hours", "intercept"], [3, -2, 2, -3], [1, 1, 99, 1]),
+    [
+        Choice("member", (Option("yes", ("member",)), Option("no", ()))),
+        Choice("since", (Option("this year", ("new",)), Option("last year", ()), Option("longer", ()))),
+        Quantity("hours", "hours", 1, 99, 1, 99),
+    ],
+    positive="accepted",
+    negative="declined",
+)
+
+
+def show(browser: Browser, card: Scorecard, folder: Path, width: int = 1200) -> None:
+    file = folder / "scorecard.html"
+    file.write_text(card.to_html(), encoding="utf-8")
+    browser.open(file, width)
+
+
+def fill(browser: Browser, card: Scorecard, answers: dict[str, Answer]) -> None:
+    """Answer with the real inputs, found by what a person reads beside them."""
+    for row, fieldset in zip(card.rows, browser.all("fieldset"), strict=True):
+        assert fieldset.find_element("tag name", "legend").text.startswith(row.column)
+        answer = answers[row.column]
+        if isinstance(row, ChoicePoints):
+            texts = [option.text for option in row.options]
+            browser.click(fieldset.find_elements("css selector", "label")[texts.index(str(answer))])
+        else:
+            field = fieldset.find_element("css selector", "input")
+            field.clear()
+            field.send_keys(repr(answer))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_page_scores_and_decides_like_the_scorecard(browser: Browser, seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    case: Case = random_case(random)
+    show(browser, case.card, tmp_path)
+    for _ in range(3):
+        answers = case.answers(random)
+        fill(browser, case.card, answers)
+        assert browser.text("#total") == words.total(case.card, case.card.score(answers))
+        assert browser.text("#decision") == case.card.decide(answers)
+    assert browser.errors() == []
+
+
+def test_totals_at_the_threshold_are_exact(browser: Browser, tmp_path: Path) -> None:
+    p, q = 2**31 - 1, 2**31 - 19  # a/p + b/q is 1 + 1/(pq) below, which is 1 in doubles
+    a = pow(q, -1, p)
+    b = (p * q + 1 - a * q) // p
+    assert a / p + b / q == 1.0
+    questions = [Quantity("a", "a", 0, p, 1, p), Quantity("b", "b", 0, q, 1, q)]
+    card = Scorecard.of(release_of(["a", "b", "intercept"], [1, 1, -1], [p, q, 1]), questions, "over", "not over")
+    show(browser, card, tmp_path)
+    for answers, decision in (
+        ({"a": a, "b": b}, "over"),
+        ({"a": p, "b": 0}, "not over"),
+        ({"a": a, "b": b - 1}, "not over"),
+    ):
+        fill(browser, card, answers)
+        assert card.decide(answers) == decision
+        assert browser.text("#decision") == decision
+        assert browser.text("#total") == words.total(card, card.score(answers))
+    below = Scorecard.of(release_of(["a", "intercept"], [-1, 1], [p, 1]), questions[:1])
+    show(browser, below, tmp_path)
+    fill(browser, below, {"a": p - 1})
+    assert browser.text("#total") == words.total(below, Fraction(1 - p, p)) == "−2,147,483,646/2,147,483,647"
+    assert browser.text("#decision") == "positive"
+
+
+def test_a_decision_is_shown_as_soon_as_it_is_certain(browser: Browser, tmp_path: Path) -> None:
+    show(browser, CARD, tmp_path)
+    assert browser.text("#decision") == "Not decided yet"
+    assert "0 of 3 answered" in browser.text("#progress")
+    browser.click(browser.all("fieldset:nth-of-type(1) label")[1])
+    assert browser.text("#decision") == "declined"  # hours give 2 points at most, and more than 3 are needed
+    assert "cannot change the decision" in browser.text("#progress")
+    browser.click(browser.all("fieldset:nth-of-type(1) label")[0])
+    browser.click(browser.all("fieldset:nth-of-type(2) label")[2])
+    assert browser.text("#decision") == "accepted"  # one hour is enough
+    assert "2 of 3 answered" in browser.text("#progress")
+
+
+def test_start_over_clears_everything(browser: Browser, tmp_path: Path) -> None:
+    show(browser, CARD, tmp_path)
+    before = (browser.text("#total"), browser.text("#decision"), browser.text("#progress"))
+    fill(browser, CARD, {"member": "yes", "since": "longer", "hours": 120})
+    assert browser.text("output.counted") == "Points: +2 (counts as 99)"
+    assert browser.text("#total") == "5"
+    browser.click(browser.all("button[type=reset]")[0])
+    assert browser.run("return document.querySelectorAll(':checked').length") == 0
+    assert (browser.text("#total"), browser.text("#decision"), browser.text("#progress")) == before
+
+
+def test_it_works_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
+    show(browser, CARD, tmp_path, width=360)
+    for keys in (Keys.TAB, Keys.SPACE, Keys.TAB, Keys.SPACE, Keys.ARROW_DOWN, Keys.TAB, "40", Keys.ENTER):
+        browser.driver.switch_to.active_element.send_keys(keys)
+        focused = browser.run(
+            "const e = document.activeElement.getBoundingClientRect(), bar = document.getElementById('result');"
+            "return document.activeElement === document.body || e.bottom <= bar.getBoundingClientRect().top"
+        )
+        assert focused, "the field that has the focus is hidden behind the result"
+    answers: dict[str, Answer] = {"member": "yes", "since": "last year", "hours": 40}
+    assert browser.text("#total") == words.total(CARD, CARD.score(answers))
+    assert browser.text("#decision") == "accepted"
+    browser.driver.switch_to.active_element.send_keys(Keys.TAB)
+    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    assert browser.text("#decision") == "Not decided yet"
+
+
+def test_every_input_has_a_name_for_screen_readers(browser: Browser, tmp_path: Path) -> None:
+    show(browser, CARD, tmp_path)
+    names = [field.accessible_name for field in browser.all("input")]
+    assert names == ["yes +3", "no 0", "this year −2", "last year 0", "longer 0", "A whole number from 1 to 99"]
+    assert [group.accessible_name for group in browser.all("fieldset")] == ["member", "since", "hours"]
+
+
+@pytest.mark.parametrize("width", [360, 800, 1200])
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark: bool, tmp_path: Path) -> None:
+    long = "Verwaltungsgerichtsverfahrensordnung_" * 4
+    options = [Option(text, (text,)) for text in (*AWKWARD, long)]
+    names = [*AWKWARD, long, "number"]
+    card = Scorecard.of(
+        release_of(names, [1_048_576] * len(names), [1] * (len(names) - 1) + [99_999],
+                   dataclasses.replace(GUARANTEE, delta=1e-9, seeded=True, proved=False)),
+        [Choice("c" + long, tuple(options)), Quantity(long, "number", -1e6, 1e6, 0.5, 99_999)],
+        positive=long,
+    )  # fmt: skip
+    browser.media("screen", dark)
+    show(browser, card, tmp_path, width)
+    assert browser.layout_problems() == []
+    fill(browser, card, {"c" + long: long, long: 12345.5})
+    assert browser.layout_problems() == []
+    assert browser.requests() == []
+    assert browser.errors() == []
+    assert [warning[:16] for warning in browser.run(
+        "return [...document.querySelectorAll('.warning')].map((e) => e.innerText)"
+    )] == ["Warning. Seeded:", "Warning. Not pro"]  # fmt: skip
+    assert contrast_problems(browser) == []
+
+
+def test_on_paper_it_is_a_form_to_fill_in(browser: Browser, tmp_path: Path) -> None:
+    browser.media("print", dark=True)  # paper is white whatever the screen
+    show(browser, CARD, tmp_path, width=700)
+    shown = "return document.body.innerText"
+    blank = browser.run(shown)
+    assert "Total: ____" in blank
+    assert blank.count("points: ____") == 3
+    assert "Start over" not in blank
+    assert browser.run("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.layout_problems() == []
+    fill(browser, CARD, {"member": "yes", "since": "longer", "hours": 99})
+    filled = browser.run(shown)
+    assert "Total: ____" not in filled
+    assert "accepted" in filled
+    browser.media("screen")
+
+
+def contrast_problems(browser: Browser) -> list[str]:
+    """Texts whose contrast with what is behind them is below 4.5 to 1."""
+    script = """
+    const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (c) => { const s = c / 255; return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; };
+    const luminance = ([r, g, b]) => 0.2126 * light(r) + 0.7152 * light(g) + 0.0722 * light(b);
+    const behind = (e) => {
+      for (; e; e = e.parentElement) {
+        const colour = numbers(getComputedStyle(e).backgroundColor);
+        if (colour.length === 3 || colour[3] === 1) return colour;
+      }
+      return [255, 255, 255];
+    };
+    const found = [];
+    for (const e of document.querySelectorAll("body *")) {
+      const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+      if (!own || !e.getClientRects().length) continue;
+      const [a, b] = [luminance(numbers(getComputedStyle(e).color)), luminance(behind(e))];
+      const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      if (ratio < 4.5) found.push(`${e.tagName}.${e.className}: ${ratio.toFixed(2)}`);
+    }
+    return found;
+    """
+    return list(browser.run(script))

@@ -1,0 +1,326 @@
+"""`privsolve fit`, `predict`, `show` and `plan`, on real files: output, exit codes, and what is spent."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import duckdb
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from privsolve.cli import app
+from privsolve.data import Categories, Label, Schema
+from privsolve.learn.publishing import Folder, load_release
+from privsolve.mechanisms.exponential import ExponentialSampler
+from privsolve.models.release import NOT_PRIVATE
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.ledger import Ledger
+from small_tables import INDICATORS, SCHEMA, patients
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a table in three kinds of files, a schema and a ledger."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    frame = patients()
+    frame.to_csv("data.csv", index=False)
+    frame.to_parquet("data.parquet", index=False)
+    with duckdb.connect("data.duckdb") as db:
+        db.execute("CREATE TABLE patients AS SELECT * FROM 'data.parquet'")
+    INDICATORS.save("s.toml")
+    Ledger.create("ledger", 10.0)
+    return tmp_path
+
+
+FIT = ("--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
+
+
+def test_fit_writes_and_shows_a_release(here: Path) -> None:
+    result = run("fit", "data.csv", *FIT)
+    assert result.exit_code == 0, result.output
+    assert "Scorecard: ill yes or ill no?" in result.stdout
+    assert "changes the probability of any published result" in " ".join(result.stdout.split())
+    assert all(f"{name}  ({words})" in result.stdout for name, words in (
+        ("out/release.json", "to publish"), ("out/scorecard.html", "to publish"),
+        ("out/curator/diagnostics.json", "curator only"),
+    ))  # fmt: skip
+    assert "accuracy" not in result.stdout  # the curator's part is on the error stream
+    assert "training accuracy" in result.stderr
+    assert "age: " in result.stderr
+    assert sorted(p.name for p in here.rglob("out/**/*") if p.is_file()) == [
+        "diagnostics.json", "release.json", "scorecard.html",
+    ]  # fmt: skip
+    release = load_release("out/release.json")
+    assert not release.guarantee.seeded
+    assert release.schema == INDICATORS
+    assert json.loads(Path("out/curator/diagnostics.json").read_text())["warning"] == NOT_PRIVATE
+
+
+def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
+    texts = set()
+    for i, source in enumerate(("data.csv", "data.parquet", "data.duckdb", "data.duckdb::patients", "dat?.csv")):
+        result = run("fit", source, "--schema", "s.toml", "--epsilon", 2, "--out", f"out{i}", "--seed", 3, "--json")
+        assert result.exit_code == 0, result.output
+        written = json.loads(result.stdout)
+        assert written["curator"] == f"out{i}/curator/diagnostics.json"
+        texts.add(Path(written["release"]).read_text() + Path(written["scorecard"]).read_text())
+    assert len(texts) == 1
+    assert "Seeded: for testing only." in load_release("out0/release.json").guarantee.sentence()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--mechanism", "opdisc"),
+        ("--mechanism", "rspm", "--noise", "laplace", "--adjacency", "add-remove"),
+        ("--mechanism", "opdisc", "--noise", "gaussian", "--delta", 1e-6, "--false-negative", 3),
+    ],
+)
+def test_other_mechanisms(here: Path, options: tuple[object, ...]) -> None:
+    result = run("fit", "data.csv", *FIT, *options)
+    assert result.exit_code == 0, result.output
+    assert load_release("out/release.json").guarantee.mechanism.lower() == options[1]
+
+
+def test_what_is_not_proved_is_said_in_one_line(here: Path) -> None:
+    result = run("fit", "data.csv", *FIT, "--mechanism", "opdisc", "--noise", "gaussian-published")
+    assert result.exit_code == 0, result.output
+    lines = [line for line in result.stderr.splitlines() if "no valid proof" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("warning: ")
+    assert "NOT PROVED" in result.stdout
+
+
+def test_drafted_schemas_are_marked(here: Path) -> None:
+    drafted = run("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--out", "drafted.toml")
+    assert drafted.exit_code == 0, drafted.output
+    result = run("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
+    assert result.exit_code == 0, result.output
+    assert "drafted.toml has 4 lines marked GUESSED" in result.stderr
+
+
+def test_a_ledger_pays(here: Path) -> None:
+    assert run("fit", "data.csv", *FIT, "--ledger", "ledger").exit_code == 0
+    (entry,) = Ledger.open("ledger").history()
+    assert entry.guarantee == load_release("out/release.json").guarantee
+    assert entry.outcome == "released"
+
+
+WRONG: list[tuple[tuple[object, ...], str]] = [
+    (("none.csv",), "none.csv: no such file"),
+    (("data.xls",), "must end in .csv, .parquet or .duckdb"),
+    (("data.duckdb::none",), "has no table 'none'"),
+    (("no_age.csv",), "no column 'age'"),
+    (("nan.csv",), "label 'ill': 1 records have none"),
+    (("other.csv",), "neither in positive nor in negative"),
+    (("empty.csv",), "no records"),
+    (("broken.parquet",), "broken.parquet: "),
+    (("ragged.csv",), "CSV Error on Line: 3"),
+    (("data.csv", "--schema", "none.toml"), "--schema none.toml: no such file; make one with `privsolve schema draft`"),
+    (("data.csv", "--schema", "bad.toml"), "bad.toml: "),
+    (("data.csv", "--schema", "no_label.toml"), "add a [label]"),
+    (("data.csv", "--epsilon", 0), "epsilon must be"),
+    (("data.csv", "--epsilon", -1), "epsilon must be"),
+    (("data.csv", "--epsilon", "nan"), "epsilon must be"),
+    (("data.csv", "--epsilon", 1e-9), "epsilon must be"),
+    (("data.csv", "--epsilon", 1e9), "epsilon is too large"),
+    (("data.csv", "--delta", 1e-6), "delta is for opdisc and rspm"),
+    (("data.csv", "--mechanism", "opdisc", "--noise", "gaussian", "--delta", 1), "delta must lie"),
+    (("data.csv", "--mechanism", "opdisc", "--noise", "laplace"), "noise must be one of"),
+    (("data.csv", "--mechanism", "opdisc", "--oracle", "abacus"), "oracle 'abacus' is unknown: choose one of"),
+    (("data.csv", "--oracle", "highs"), "oracle is for opdisc and rspm"),
+    (("data.csv", "--adjacency", "both"), "adjacency must be"),
+    (("data.csv", "--max-features", 0), "max_features must be"),
+    (("data.csv", "--max-points", 0), "max_points must be"),
+    (("data.csv", "--false-negative", 2**40), "false_negative must be"),
+    (("data.csv", "--false-negative", 0, "--false-positive", 0), "both 0"),
+    (("data.csv", "--seed", -1), "random_state must not be negative"),
+    (("data.csv", "--out", "data.csv/out"), "--out data.csv/out cannot be written to"),
+    (("data.csv", "--out", "earlier"), "earlier/release.json exists already: choose another --out, or pass --overwrite"),
+    (("data.csv", "--ledger", "none"), "make one with `privsolve budget init`"),
+    (("data.csv", "--ledger", "ledger", "--epsilon", 11), "refused before any noise was drawn"),
+    (("data.csv", "--ledger", "ledger", "--adjacency", "add-remove"), "the budget is under replace"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[w for _, w in WRONG])
+def test_wrong_input_ends_in_one_line_and_spends_nothing(
+    here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], words: str
+) -> None:
+    frame = patients(20)
+    frame.drop(columns="age").to_csv("no_age.csv", index=False)
+    frame.assign(ill=["", *frame["ill"][1:]]).to_csv("nan.csv", index=False)
+    frame.assign(ill=["perhaps", *frame["ill"][1:]]).to_csv("other.csv", index=False)
+    frame[:0].to_csv("empty.csv", index=False)
+    Path("broken.parquet").write_text("PAR1 no table")
+    Path("ragged.csv").write_text("colour,age,dose,ill\nred,30,1,yes\nred,30\n")
+    Path("bad.toml").write_text("columns = 3")
+    Schema(INDICATORS.columns).save("no_label.toml")
+    Path("earlier").mkdir()
+    Path("earlier/release.json").write_text("{}")
+    before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    monkeypatch.setattr(ExponentialSampler, "draw", _never)
+    given: list[object] = ["--ledger", "ledger", *FIT]
+    for option, value in zip(arguments[1::2], arguments[2::2], strict=True):
+        if option in given:
+            given[given.index(option) + 1] = value
+        else:
+            given += [option, value]
+    result = run("fit", arguments[0], *given)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert words in line
+    assert Ledger.open("ledger").history() == ()
+    assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before
+    assert not Path("out").exists()
+
+
+def _never(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("noise was drawn")
+
+
+def test_a_missing_solver_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    result = run("fit", "data.csv", *FIT, "--ledger", "ledger", "--mechanism", "opdisc", "--oracle", "highs")
+    assert result.exit_code == 2
+    assert "privsolve[highs]" in result.stderr
+    assert Ledger.open("ledger").history() == ()
+    assert not Path("out").exists()
+
+
+def test_an_interrupted_fit_releases_nothing_and_stays_paid(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ExponentialSampler, "draw", interrupt)
+    result = run("fit", "data.csv", *FIT, "--ledger", "ledger")
+    assert result.exit_code == 130
+    assert "nothing was released" in result.stderr
+    assert "the ledger keeps the payment" in result.stderr
+    assert not Path("out").exists()
+    (entry,) = Ledger.open("ledger").history()
+    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "failed")
+
+
+def test_a_paid_release_is_not_lost_when_the_disk_is_full(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Folder, "write", full)
+    result = run("fit", "data.csv", *FIT, "--seed", 1)
+    assert result.exit_code == 2
+    assert "No space left on device; the release is printed above" in result.stderr
+    Path("saved.json").write_text(result.stdout)
+    assert load_release("saved.json").guarantee.epsilon == 2.0
+
+
+def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:
+    assert run("fit", "data.csv", *FIT, "--seed", 1).exit_code == 0
+    first = Path("out/release.json").read_text()
+    refused = run("fit", "data.csv", *FIT, "--seed", 1)
+    assert refused.exit_code == 2
+    assert run("fit", "data.csv", *FIT, "--epsilon", 3, "--seed", 1, "--overwrite").exit_code == 0
+    assert load_release("out/release.json").guarantee == Guarantee.from_dict(
+        json.loads(first)["guarantee"] | {"epsilon": 3.0, "zcdp": 9 / 8}
+    )
+
+
+@pytest.mark.parametrize("source", ["data.csv", "data.parquet", "data.duckdb"])
+@pytest.mark.parametrize("out", ["scored.csv", "scored.parquet"])
+def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str) -> None:
+    SCHEMA.save("s.toml")
+    assert run("fit", "data.csv", *FIT, "--epsilon", 5, "--seed", 0).exit_code == 0
+    result = run("predict", source, "--release", "out/release.json", "--out", out, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"predictions": out}
+    scored = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
+    frame, release = patients(), load_release("out/release.json")
+    exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in release.scales])
+    assert release.scales.count(2) == 1
+    assert list(scored["score"]) == list(exact / 2)
+    assert list(scored["prediction"]) == ["yes" if e > 0 else "no" for e in exact]
+    assert list(scored["colour"]) == list(frame["colour"])
+    assert not [path for path in here.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("data.csv", "none.json", "scored.csv"), "none.json: No such file"),
+        (("data.csv", "data.csv", "scored.csv"), "data.csv: not a release file"),
+        (("none.csv", "release.json", "scored.csv"), "none.csv: no such file"),
+        (("data.csv", "release.json", "scored.xls"), "must end in .csv or .parquet"),
+        (("data.csv", "release.json", "nowhere/scored.csv"), "its folder does not exist"),
+        (("data.csv", "release.json", "folder.csv"), "folder.csv"),
+        (("colours.csv", "release.json", "scored.csv"), "no column 'age'"),
+        (("ragged.csv", "release.json", "scored.csv"), "CSV Error on Line: 3"),
+    ],
+)
+def test_what_predict_refuses(here: Path, arguments: tuple[str, str, str], words: str) -> None:
+    assert run("fit", "data.csv", *FIT, "--seed", 0).exit_code == 0
+    Path("out/release.json").rename("release.json")
+    Path("folder.csv").mkdir()
+    patients()[["colour"]].to_csv("colours.csv", index=False)
+    Path("ragged.csv").write_text("colour,age,dose,ill\nred,30,1,yes\nred,30\n")
+    data, release, out = arguments
+    before = sorted(here.rglob("*"))
+    result = run("predict", data, "--release", release, "--out", out)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert words in line
+    assert sorted(here.rglob("*")) == before
+
+
+def test_show_writes_every_format(here: Path) -> None:
+    assert run("fit", "data.csv", *FIT).exit_code == 0
+    starts = {"text": "Scorecard: ", "markdown": "#", "latex": "%", "html": "<!doctype html>", "json": "{"}
+    for name, start in starts.items():
+        result = run("show", "out/release.json", "--format", name)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.lower().startswith(start.lower()), result.stdout[:80]
+    assert run("show", "out/release.json", "--format", "json").stdout == Path("out/release.json").read_text()
+    assert run("show", "out/release.json", "--format", "html").stdout == Path("out/scorecard.html").read_text()
+    assert run("show", "nothing.json").exit_code == 2
+
+
+def test_markup_in_names_is_shown_as_it_is(here: Path) -> None:
+    pd.DataFrame({"[red]": ["[b]", "[/b]"] * 40, "y": [1, 0] * 40}).to_csv("odd.csv", index=False)
+    Schema([Categories("[red]", ["[b]", "[/b]"])], Label("y", 1, 0)).save("odd.toml")
+    result = run("fit", "odd.csv", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0)
+    assert result.exit_code == 0, result.output
+    assert "[red]" in result.stdout
+    assert "[/b]" in run("show", "odd/release.json").stdout
+
+
+def test_plan_needs_no_data(here: Path) -> None:
+    by_schema = run("plan", "--epsilon", 1, "--records", 1000, "--schema", "s.toml", "--json")
+    assert by_schema.exit_code == 0, by_schema.output
+    values = json.loads(by_schema.stdout)
+    by_number = json.loads(run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--json").stdout)
+    assert values == by_number
+    assert [b["mechanism"] for b in values["bounds"]] == ["exponential", "exponential (uniform)", "opdisc", "rspm"]
+    assert all(b["share"] == min(1, b["excess"] / 1000) for b in values["bounds"])
+    shown = run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--max-features", 1)
+    assert "with probability 0.95" in shown.stdout
+    assert "1 feature, 1 point" in shown.stdout
+    dear: Any = json.loads(
+        run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--false-negative", 5, "--json").stdout
+    )
+    assert dear["bounds"][1]["share"] == pytest.approx(values["bounds"][1]["share"])
+    Schema(INDICATORS.columns, intercept=False).save("flat.toml")
+    flat = json.loads(run("plan", "--epsilon", 1, "--records", 1000, "--schema", "flat.toml", "--json").stdout)
+    assert flat["scorecards"] * 17 == values["scorecards"]
+    for wrong in (("--features", 3, "--schema", "s.toml"), (), ("--features", 3, "--epsilon", 0)):
+        assert run("plan", "--epsilon", 1, "--records", 10, *wrong).exit_code == 2

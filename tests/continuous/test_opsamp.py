@@ -1,0 +1,397 @@
+"""OPSamp as a whole: its release, its accuracy, attacks on its privacy, workers, and the examples."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from math import exp
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.typing import NDArray
+from scipy import stats
+
+from privsolve import audit
+from privsolve.continuous.objectives import (
+    Box,
+    Objective,
+    PiecewiseLinear,
+    absolute_deviation,
+    as_box,
+    truncated_deviation,
+)
+from privsolve.continuous.opsamp import BoxRelease, exponential_noise, noisy_steps, opsamp
+from privsolve.continuous.oracles import BoxSolution, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.stability import SamplingPlan, draws_needed, plan_opsamp
+from privsolve.errors import OracleNotCertified, PrivacyWarning
+from privsolve.noise.draws import Randomness, discrete_laplace
+
+Floats = NDArray[np.float64]
+EXAMPLES = Path(__file__).parents[2] / "examples"
+EXACT = PiecewiseLinearOracle()
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    data = np.random.default_rng(0).random(200)
+    box = [(0.0, 1.0)]
+    arguments: dict[str, Any] = {
+        "objective": absolute_deviation(data, box), "box": box, "lipschitz": 1.0, "n": 200, "epsilon": 1.0,
+        "delta": 1e-6, "draws": 300, "oracle": EXACT, "random_state": 7,
+    }  # fmt: skip
+    return arguments | changes
+
+
+# --- the release ----------------------------------------------------------------------------------
+
+
+def test_release_holds_a_grid_point_and_the_guarantee() -> None:
+    run = opsamp(**small())
+    release = run.release
+    assert release.guarantee.epsilon == 1.0
+    assert release.guarantee.delta == 1e-6
+    assert release.guarantee.proved
+    assert release.guarantee.seeded
+    assert release.guarantee.theory == "5"
+    assert 0 <= release.point[0] <= 1
+    assert release.point[0] == release.grid * release.steps[0]
+    assert BoxRelease.from_json(release.to_json()) == release
+    assert "points" not in release.to_json()
+    assert "Do not publish" in json.loads(run.diagnostics.to_json())["warning"]
+
+
+def test_system_randomness_is_the_default() -> None:
+    one, other = (opsamp(**small(random_state=None)).release for _ in range(2))
+    assert not one.guarantee.seeded
+    assert one.setting == other.setting
+    assert len({opsamp(**small(random_state=None)).release.steps for _ in range(5)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.pop("grid"), "missing or unknown"),
+        (lambda c: c.update(format="other"), "not a release file"),
+        (lambda c: c.update(steps=[10**9]), "not a point of its grid"),
+        (lambda c: c.update(steps=["a"]), "whole numbers"),
+        (lambda c: c.update(point=[0.123]), "steps give"),
+        (lambda c: c.update(low=["a"]), "list of numbers"),
+        (lambda c: c.update(setting={}), "setting"),
+        (lambda c: c.update(grid=-1.0), "grid"),
+        (lambda c: c.update(version=1), "version"),
+    ],
+)
+def test_broken_release_files_are_refused(change: Callable[[dict[str, Any]], object], message: str) -> None:
+    content = json.loads(opsamp(**small()).release.to_json())
+    change(content)
+    with pytest.raises(ValueError, match=message):
+        BoxRelease.from_json(json.dumps(content))
+    with pytest.raises(ValueError, match="not JSON"):
+        BoxRelease.from_json("{")
+
+
+def test_the_run_is_its_parts() -> None:
+    """The mechanism is noise, oracle, mean, grid and Laplace, in this order and with nothing else."""
+    arguments = small()
+    run = opsamp(**arguments)
+    rng, box = Randomness.seeded(7), as_box(arguments["box"])
+    etas = exponential_noise(rng, run.plan.sigma, (300, 1))
+    points, _ = EXACT.minimise_many(arguments["objective"], box, etas)
+    mean = round(points.mean() / run.plan.grid)
+    noise = discrete_laplace(rng, run.plan.scale_steps, 1)[0]
+    assert run.release.steps[0] == min(max(mean + noise, 0), int(1 / run.plan.grid))
+
+
+def test_oracle_error_enters_the_noise() -> None:
+    objective = Objective(lambda x: np.abs(x[:, 0] - 0.3), 1, 1.0)
+    scales = []
+    for tolerance in (1e-3, 0.1):
+        run = opsamp(objective, [(0.0, 1.0)], 1.0, 1, 1.0, 1e-6, 20, LipschitzOracle(tolerance), sigma=0.01)
+        assert run.plan.error == tolerance
+        scales.append(run.plan.sensitivity)
+    assert scales[1] > scales[0]
+
+
+def test_exponential_noise_has_rate_sigma() -> None:
+    draws = exponential_noise(Randomness.seeded(0), 4.0, (50_000, 2), centred=False)
+    assert draws.min() > 0
+    assert stats.kstest(draws.ravel(), "expon", args=(0, 0.25)).pvalue > 1e-3
+    centred = exponential_noise(Randomness.seeded(0), 4.0, (50_000, 2))
+    assert np.allclose(centred + 0.25, draws)
+
+
+def test_published_calibration_warns_and_is_not_proved() -> None:
+    with pytest.warns(PrivacyWarning, match="no valid proof"):
+        run = opsamp(**small(calibration="published", draws=None))
+    assert not run.release.guarantee.proved
+    assert "NOT PROVED" in str(run.release.guarantee)
+    assert not run.plan.centred
+
+
+# --- wrong inputs ---------------------------------------------------------------------------------
+
+
+class NoNoise(Randomness):
+    """Randomness that must not be used."""
+
+    def __init__(self) -> None:
+        def refuse(size: int) -> NDArray[np.uint64]:
+            raise AssertionError("noise was drawn")
+
+        super().__init__(refuse, seeded=True)
+
+
+class Careless:
+    """Does not state its error."""
+
+    def minimise(self, objective: Any, box: Box, eta: Floats) -> BoxSolution:
+        return BoxSolution(box.corner, 0.0)
+
+
+class Claiming(Careless):
+    """States an error and answers anything."""
+
+    tolerance = 0.1
+
+    def __init__(self, point: float, gap: float) -> None:
+        self.answer = BoxSolution(np.array([point]), gap)
+
+    def minimise(self, objective: Any, box: Box, eta: Floats) -> BoxSolution:
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"box": [(1.0, 0.0)]}, "box"),
+        ({"box": [(0.0, 1.0)] * 2}, "box"),
+        ({"box": [(0.0, 2.0)]}, "box"),
+        ({"lipschitz": 0.0}, "lipschitz"),
+        ({"lipschitz": 0.5}, "lipschitz must be at least 1"),
+        ({"n": 199}, "n must be"),
+        ({"n": 0}, "n must be"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"delta": 0.0}, "delta"),
+        ({"draws": 0}, "draws"),
+        ({"draws": None}, "draws"),
+        ({"adjacency": "swap"}, "adjacency"),
+        ({"calibration": "mine"}, "calibration"),
+        ({"sigma": float("nan")}, "sigma"),
+        ({"grid": 5.0}, "grid"),
+        ({"oracle": "exact"}, "oracle"),
+        ({"oracle": Careless()}, "tolerance"),
+    ],
+)
+def test_wrong_inputs_are_named_before_any_noise(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        opsamp(**(small(random_state=NoNoise()) | change))
+
+
+def test_random_state_of_a_wrong_kind() -> None:
+    with pytest.raises(TypeError, match="random_state"):
+        opsamp(**small(random_state="seed"))
+
+
+@pytest.mark.parametrize(("point", "gap"), [(2.0, 0.0), (float("nan"), 0.0), (0.5, 0.2), (0.5, float("nan"))])
+def test_answers_that_break_their_promise_release_nothing(point: float, gap: float) -> None:
+    with pytest.raises(OracleNotCertified, match="nothing is released"):
+        opsamp(**small(oracle=Claiming(point, gap)))
+
+
+def test_add_remove_takes_a_public_n() -> None:
+    run = opsamp(**small(adjacency="add-remove", n=250))
+    assert run.plan.n == 250
+    assert run.release.guarantee.adjacency == "add-remove"
+    assert "Adding or removing one record" in str(run.release.guarantee)
+
+
+# --- accuracy -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [1, 2])
+def test_excess_risk_of_a_million_records_is_under_its_bound(dim: int) -> None:
+    """Mean absolute deviation, n = 10^6, ε = 1, 20 runs: mean and every run below the bound stated beforehand."""
+    n, box = 10**6, [(0.0, 1.0)] * dim
+    data = np.random.default_rng(dim).beta(2, 5, (n, dim))
+    loss = absolute_deviation(data, box)
+    draws = draws_needed(n, [1.0] * dim, 1.0, 1.0, 1e-6)
+    best = loss.values(np.median(data, axis=0)[None, :])[0]
+    runs = [opsamp(loss, box, 1.0, n, 1.0, 1e-6, draws, EXACT, random_state=seed) for seed in range(20)]
+    excess = [(loss.values(run.release.point[None, :])[0] - best) / n for run in runs]
+    bound = runs[0].plan.excess
+    assert bound < 0.005 * dim**2
+    assert min(excess) >= -1e-9
+    assert max(excess) <= bound
+    assert np.mean(excess) <= 0.2 * bound
+
+
+def test_bound_is_nearly_used_where_the_loss_is_steep() -> None:
+    """All records at one point, the noise's whole effect is in the loss: between a quarter and all of the bound."""
+    n = 10**5
+    loss = absolute_deviation(np.full(n, 0.5), [(0.0, 1.0)])
+    args = (loss, [(0.0, 1.0)], 1.0, n, 1.0, 1e-6, 20_000, EXACT)
+    runs = [opsamp(*args, random_state=seed) for seed in range(40)]
+    excess = np.mean([abs(run.release.point[0] - 0.5) for run in runs])
+    assert 0.25 * runs[0].plan.excess < excess <= runs[0].plan.excess
+
+
+def test_excess_shrinks_like_one_over_root_n() -> None:
+    bounds = [plan_opsamp(n, [1.0], 1.0, 1.0, 1e-6, 10**7).excess for n in (10**3, 10**5)]
+    assert bounds[0] / bounds[1] == pytest.approx(10, rel=0.05)
+
+
+def test_other_oracles_give_nearly_the_same_average() -> None:
+    """The same noise through the exact, the convex and the branch-and-bound oracle."""
+    data = np.random.default_rng(3).random(500)
+    box = [(0.0, 1.0)]
+    exact = absolute_deviation(data, box)
+    general = Objective(exact.values, 500, 1.0, subgradient=lambda x: np.array([np.sign(x[0] - data).sum()]))
+    means = [
+        opsamp(objective, box, 1.0, 500, 1.0, 1e-6, 40, oracle, sigma=0.05, random_state=1).diagnostics.mean[0]
+        for objective, oracle in ((exact, EXACT), (general, ConvexOracle(0.01)), (general, LipschitzOracle(0.01)))
+    ]
+    assert np.ptp(means) < 0.01
+
+
+# --- privacy --------------------------------------------------------------------------------------
+
+RUNS = 6000
+AUDIT_DRAWS = 500
+
+
+def linear(slopes: list[float], n: int, lipschitz: float = 1.0) -> PiecewiseLinear:
+    """`Σ_j slope_j·x_j` on the unit cube: a sum of n records of slope at most `lipschitz` each."""
+    assert all(abs(s) <= n * lipschitz for s in slopes)
+    ends = np.array([0.0, 1.0])
+    return PiecewiseLinear((ends,) * len(slopes), tuple(s * ends for s in slopes), n, lipschitz)
+
+
+def labels_of(plan: SamplingPlan, seed: int, bins: int) -> Callable[[PiecewiseLinear, int], NDArray[np.int64]]:
+    """The mechanism, many runs at once: integer labels of the bin of the grid that the release falls into."""
+    rng, box = Randomness.seeded(seed), Box((0.0,) * plan.dim, (1.0,) * plan.dim)
+
+    def labels(objective: PiecewiseLinear, runs: int) -> NDArray[np.int64]:
+        prepared = EXACT.prepare(objective, box)
+        found = np.empty(runs, dtype=np.int64)
+        for k in range(runs):
+            etas = exponential_noise(rng, plan.sigma, (plan.draws, plan.dim), centred=plan.centred)
+            points, _ = EXACT.minimise_many(prepared, box, etas)
+            steps = noisy_steps(points, box, plan, rng)
+            share = np.minimum(steps * plan.grid * bins, bins - 1).astype(np.int64)
+            found[k] = share @ bins ** np.arange(plan.dim)
+        return found
+
+    return labels
+
+
+def worst_pair(plan: SamplingPlan) -> tuple[PiecewiseLinear, PiecewiseLinear]:
+    """All records pull one way, one of them turns round: answers differ whenever a noise is in `[0, H]`."""
+    offset = -1 / plan.sigma if plan.centred else 0.0
+    change = 2.0 if plan.adjacency == "replace" else 1.0
+    ends = ([offset + change] * plan.dim, [offset] * plan.dim)
+    return linear(ends[0], plan.n), linear(ends[1], plan.n)
+
+
+def audit_plan(dim: int = 1, **options: Any) -> SamplingPlan:
+    return plan_opsamp(100, [1.0] * dim, 1.0, 1.0, 1e-6, AUDIT_DRAWS, sigma=0.05 / dim**2, **options)
+
+
+def true_loss(plan: SamplingPlan) -> float:
+    """How much ε the worst pair loses for d = 1: the distance of the two means over the scale of the noise."""
+    change = 2.0 if plan.adjacency == "replace" else 1.0
+    return (1 - exp(-change * plan.sigma)) / plan.noise_scale
+
+
+@pytest.mark.parametrize("options", [{}, {"centred": False}, {"adjacency": "add-remove"}, {"dim": 2}])
+def test_audit_passes(options: dict[str, Any]) -> None:
+    plan = audit_plan(**options)
+    finding = audit.lower_bound(labels_of(plan, 1, 12), *worst_pair(plan), RUNS, delta=1e-6)
+    assert not finding.refutes(1.0)
+
+
+def test_audit_catches_noise_that_is_far_too_small() -> None:
+    """On the worst pair the bound is loose by 5.5 at 500 draws (docs/theory/opsamp.md), so 20 times less is caught."""
+    plan = audit_plan(centred=False)
+    assert 5 < 1 / true_loss(plan) < 6.5
+    broken = dataclasses.replace(plan, sensitivity=plan.sensitivity / 20, grid=plan.grid / 20)
+    finding = audit.lower_bound(labels_of(broken, 2, 200), *worst_pair(plan), RUNS, delta=1e-6)
+    assert finding.refutes(1.5)
+    assert finding.epsilon <= true_loss(broken) * 1.1
+
+
+def test_averages_of_neighbours_are_within_lambda() -> None:
+    """The event of probability 1 - δ, seen on the worst pair: the exact law of the distance is binomial."""
+    for draws in (50, 500, 5000):
+        plan = plan_opsamp(50, [1.0], 1.0, 1.0, 1e-3, draws, sigma=0.05, centred=False)
+        flips = stats.binom(draws, 1 - exp(-2 * 0.05))
+        assert flips.sf(plan.sensitivity * draws) <= 1e-3
+
+
+# --- workers --------------------------------------------------------------------------------------
+
+
+THREADS: set[str] = set()
+
+
+class Traced(PiecewiseLinearOracle):
+    """Remembers which threads solved, wherever its copies are sent."""
+
+    def minimise_many(self, objective: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
+        THREADS.add(threading.current_thread().name)
+        return super().minimise_many(objective, box, etas)
+
+
+def test_result_does_not_depend_on_workers() -> None:
+    data = np.random.default_rng(0).random((300, 2))
+    box = [(0.0, 1.0)] * 2
+    args = (truncated_deviation(data, box, 0.3), box, 1.0, 300, 1.0, 1e-6, 500, EXACT)
+    alone = opsamp(*args, random_state=5)
+    with parallel_config("threading"):
+        together = opsamp(*args, random_state=5, n_jobs=3)
+    assert alone.release == together.release
+    assert np.array_equal(alone.diagnostics.points, together.diagnostics.points)
+
+
+def test_dask_cluster_gives_the_same_release() -> None:
+    distributed = pytest.importorskip("distributed")
+    arguments = small(draws=400)
+    alone = opsamp(**arguments)
+    THREADS.clear()
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster),
+        parallel_config("dask"),
+    ):
+        far = opsamp(**(arguments | {"oracle": Traced()}))
+    assert far.release.steps == alone.release.steps
+    assert np.array_equal(far.diagnostics.points, alone.diagnostics.points)
+    assert THREADS
+    assert threading.main_thread().name not in THREADS
+
+
+# --- examples -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("robust_location", "Released centre of demand"),
+        ("posted_price", "Released price"),
+        ("quantile", "Nine patients in ten"),
+    ],
+)
+def test_examples_run_and_state_their_guarantee(name: str, says: str) -> None:
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--records", "100000"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+    assert "Guarantee: Changing one record" in done.stdout
+    assert "curator only" in done.stdout.lower()

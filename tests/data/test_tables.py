@@ -1,0 +1,219 @@
+"""Tables in frames, engines and files: all ways to encode them agree, and rows stay where they are."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+import privsolve as ps
+from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.tables import open_table
+from schema_data import SCHEMA, every_value, tables
+
+
+def same(schema: Schema, data: pa.Table, other: Any) -> None:
+    expected, found = schema.table(data), schema.table(other)
+    assert found.table == expected.table
+    assert found.outside == expected.outside
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables())
+def test_every_way_to_encode_gives_the_same_table(drawn: tuple[Schema, pa.Table]) -> None:
+    schema, data = drawn
+    same(schema, data, ibis.memtable(data))
+    same(schema, data, pl.from_arrow(data))
+    same(schema, data, data.to_pandas())
+    same(schema, data, data.to_pandas(types_mapper=pd.ArrowDtype))
+
+
+def test_every_awkward_value_agrees(tmp_path: Path) -> None:
+    data = every_value()
+    same(SCHEMA, data, ibis.memtable(data))
+    pq.write_table(data, tmp_path / "a.parquet")
+    same(SCHEMA, data, open_table(tmp_path / "a.parquet"))
+
+
+def test_codes_that_need_several_keys_agree() -> None:
+    """Six numbers of 2^16 steps leave one 64-bit key."""
+    schema = Schema([Number(f"x{i}", 0, 2**16) for i in range(6)], Label("y", True))
+    rng = np.random.default_rng(0)
+    data = pa.table({f"x{i}": rng.integers(-9, 2**16 + 9, 200) for i in range(6)} | {"y": rng.random(200) < 0.5})
+    same(schema, data, ibis.memtable(data))
+    assert schema.table(data).table.features.shape == (200, 7)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    pyspark = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what Spark warns of while it starts is not ours
+        session = (
+            pyspark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g")
+            .config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+            .getOrCreate()
+        )  # fmt: skip
+    yield session
+    session.stop()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
+def test_spark_gives_the_identical_table(spark: Any, tmp_path: Path) -> None:
+    """Bins of every type, and every kind of column of texts and doubles."""
+    names = ("intervals", "text", "double", "colours")
+    schema = Schema([c for c in SCHEMA.columns if any(name in c.column for name in names)], SCHEMA.label)
+    data = every_value()
+    pq.write_table(data, tmp_path / "a.parquet")
+    spark.read.parquet(str(tmp_path / "a.parquet")).createOrReplaceTempView("awkward")
+    same(schema, data, ibis.pyspark.connect(spark).table("awkward"))
+
+
+CSV = """ age ,sex, label,note
+39, Male,yes,"a, b"
+,Female,no,
+17.5,,no,"say ""hi"" twice"
+old,Other,yes,x
+"""
+PEOPLE = Schema(
+    [Bins("age", [18, 40], missing="missing"), Categories("sex", ["Male", "Female"])], Label("label", "yes")
+)
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_csv_is_read_as_the_schema_says(tmp_path: Path, separator: str) -> None:
+    text = CSV if separator == "," else CSV.replace('"a, b"', "ab").replace(",", separator)
+    (tmp_path / "people.csv").write_text(text, encoding="utf-8")
+    table = open_table(tmp_path / "people.csv")
+    assert list(table.columns) == ["age", "sex", "label", "note"]
+    assert all(kind.is_string() for kind in table.schema().types)
+    found = PEOPLE.table(table)
+    frame = pd.DataFrame(
+        {"age": [39, None, 17.5, None], "sex": ["Male", "Female", None, "Other"], "label": ["yes", "no", "no", "yes"]}
+    )
+    assert found.table == PEOPLE.table(frame).table
+    assert found.outside == {"age": {"missing": 2}, "sex": {"other": 1, "missing": 1}, "label": {"other": 2}}
+
+
+def test_types_are_not_guessed_from_the_records(tmp_path: Path) -> None:
+    """A text late in the file, or digits in a column of texts, change nothing else."""
+    schema = Schema([Categories("code", ["007", "8"])], Label("y", 1))
+    (tmp_path / "a.csv").write_text("code,y\n007,1\n" + "8,0\n" * 30_000 + "late,x\n", encoding="utf-8")
+    found = schema.table(open_table(tmp_path / "a.csv").filter(lambda t: t.y != "x"))
+    assert found.table.features.tolist() == [[0, 1, 1], [1, 0, 1]]
+    assert found.table.negatives.tolist() == [30_000, 0]
+
+
+def test_globs_gzip_and_duckdb_files(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"age": [20, 50, 30], "sex": ["Male", "Female", "x"], "label": ["yes", "no", "no"]})
+    expected = PEOPLE.table(frame).table
+    for i in range(3):
+        frame.iloc[i : i + 1].to_parquet(tmp_path / f"part{i}.parquet")
+        frame.iloc[i : i + 1].to_csv(tmp_path / f"part{i}.csv.gz", index=False)
+    assert ps.PatternTable.from_ibis(open_table(tmp_path / "part*.parquet"), PEOPLE) == expected
+    assert ps.PatternTable.from_ibis(open_table(str(tmp_path / "part*.csv.gz")), PEOPLE) == expected
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM '{tmp_path}/part*.parquet'")
+    assert PEOPLE.table(open_table(tmp_path / "a.duckdb")).table == expected
+    assert PEOPLE.table(open_table(f"{tmp_path}/a.duckdb::people")).table == expected
+    with pytest.raises(ValueError, match=r"has no table 'them'; it has people"):
+        open_table(f"{tmp_path}/a.duckdb::them")
+
+
+def test_the_engine_has_bounded_memory(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n", encoding="utf-8")
+    engine = open_table(tmp_path / "a.csv").get_backend()
+    limit = engine.raw_sql("SELECT current_setting('memory_limit')").fetchone()[0]
+    assert limit in {"953.6 MiB", "1.0 GB"}
+
+
+def test_only_distinct_rows_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """10,000 rows of three kinds are three rows of the only query that is run."""
+    data = pa.table(
+        {"age": [20, 30, 50, 50] * 2500, "sex": ["Male"] * 10_000, "label": ["yes", "no", "no", "no"] * 2500}
+    )
+    expr, sizes = ibis.memtable(data), []
+    run = ibis.Table.to_pyarrow
+    monkeypatch.setattr(ibis.Table, "to_pyarrow", lambda self: sizes.append(len(out := run(self))) or out)
+    monkeypatch.setattr(ibis.Table, "execute", lambda self: pytest.fail("rows were fetched"))
+    assert PEOPLE.table(expr).table.n == 10_000
+    assert sizes == [3]
+
+
+def test_wrong_sources_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.csv: no such file"):
+        open_table("nowhere.csv")
+    with pytest.raises(FileNotFoundError, match=r"no such file"):
+        open_table(tmp_path / "*.parquet")
+    with pytest.raises(ValueError, match=r"must end in \.csv, \.parquet or \.duckdb"):
+        open_table("data.xls")
+    with pytest.raises(ValueError, match=r"leave out ::t"):
+        open_table("data.csv::t")
+    for name, text, message in (
+        ("twice.csv", "a, a\n1,2\n", "column names must be different"),
+        ("same.csv", "a,a\n1,2\n", "column names must be different"),
+        ("case.csv", "a,A\n1,2\n", "column names must be different"),
+        ("empty.csv", "", "must be a header"),
+    ):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        with pytest.raises(ValueError, match=message):
+            open_table(tmp_path / name)
+    (tmp_path / "latin.csv").write_bytes(b"\xe4ge\n1\n")
+    with pytest.raises(ValueError, match=r"latin\.csv: must be text in UTF-8"):
+        open_table(tmp_path / "latin.csv")
+    (tmp_path / "broken.csv").write_text("age,sex,label\n1,Male,yes,and more\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"^the data cannot be read: "):
+        PEOPLE.table(open_table(tmp_path / "broken.csv"))
+    (tmp_path / "x1.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    (tmp_path / "x2.csv").write_text("b,a\n1,2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="its header differs"):
+        open_table(tmp_path / "x*.csv")
+
+
+def test_wrong_data_is_refused_with_the_name_of_the_column() -> None:
+    with pytest.raises(ValueError, match=r"^the data has no column 'sex' as the schema says: its columns are age$"):
+        PEOPLE.encode(pd.DataFrame({"age": [1]}))
+    with pytest.raises(TypeError, match="got list"):
+        PEOPLE.encode([[1, 2]])
+    with pytest.raises(TypeError, match="expr must be an Ibis table"):
+        ps.PatternTable.from_ibis(pd.DataFrame({"age": [1]}), PEOPLE)
+    numbers = pa.table({"age": [1], "sex": [2], "label": ["yes"]})
+    dates = pa.table({"age": pa.array([0], pa.date32()), "sex": ["Male"], "label": ["yes"]})
+    for wrap in (lambda t: t, ibis.memtable, pl.from_arrow, lambda t: t.to_pandas()):
+        with pytest.raises(ValueError, match="column 'sex' does not hold texts"):
+            PEOPLE.table(wrap(numbers))
+        with pytest.raises(ValueError, match="column 'age' holds date"):
+            PEOPLE.table(wrap(dates))
+
+
+def test_labels_that_are_missing_or_unknown_are_refused() -> None:
+    data = pa.table({"age": [20, 30, 40], "sex": ["Male"] * 3, "label": ["yes", "maybe", None]})
+    strict = Schema(PEOPLE.columns, Label("label", "yes", "no", missing="negative"))
+    lenient = Schema(PEOPLE.columns, Label("label", "yes", missing="negative"))
+    for wrap in (lambda t: t, ibis.memtable):
+        with pytest.raises(ValueError, match=r"label 'label': 1 records have none"):
+            PEOPLE.table(wrap(data))
+        with pytest.raises(ValueError, match=r"label 'label': 1 records have a value that is neither"):
+            strict.table(wrap(data))
+        assert lenient.table(wrap(data)).outside["label"] == {"other": 1, "missing": 1}
+        assert lenient.table(wrap(data)).table.positives.sum() == 1
+        with pytest.raises(ValueError, match="the schema has none"):
+            Schema(PEOPLE.columns).table(wrap(data))
+        with pytest.raises(ValueError, match="no records"):
+            PEOPLE.table(wrap(data.slice(0, 0)))

@@ -1,0 +1,59 @@
+"""The README's code and commands do what it says, with the output it shows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import privsolve as ps
+from privsolve import cli
+from privsolve.cli import common
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", README, flags=re.DOTALL)
+COMMANDS = re.findall(r"```console\n\$ privsolve (.*?)\n(.*?)```", README, flags=re.DOTALL)
+MAKE_CSV = re.search(r'```\npython -c "\n(.*?)"\n```', README, flags=re.DOTALL)
+
+
+def tidy(text: str) -> str:
+    """Without trailing spaces, and without the seconds a run took."""
+    without_time = re.sub(r"[\d.]+ s +│", "s │", text)
+    return "\n".join(line.rstrip() for line in without_time.strip().splitlines())
+
+
+def test_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(BLOCKS[0][0], {})
+    assert ps.Release.from_json((tmp_path / "release.json").read_text()).guarantee.proved
+    assert "Changing one record" in capsys.readouterr().out
+
+
+def test_scorecard_and_its_output(capsys: pytest.CaptureFixture[str]) -> None:
+    code, shown = BLOCKS[1]
+    exec(code, {})
+    assert tidy(capsys.readouterr().out) == tidy(shown)
+
+
+def test_from_a_table_to_a_published_scorecard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for console in (common.console, common.errors):
+        monkeypatch.setattr(console, "_width", 88)
+    assert MAKE_CSV is not None
+    exec(MAKE_CSV[1], {})
+    assert [command.split()[0] for command, _ in COMMANDS] == ["schema", "fit", "predict", "plan"]
+    for command, shown in COMMANDS:
+        result = CliRunner().invoke(cli.app, shlex.split(command))
+        assert result.exit_code == 0, result.output
+        assert tidy(result.output) == tidy(shown), command
+    assert (tmp_path / "out" / "scorecard.html").exists()
+    assert len((tmp_path / "scored.csv").read_text().splitlines()) == 570
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if not target.startswith("http"):
+            assert (Path(__file__).parents[2] / target).exists(), target

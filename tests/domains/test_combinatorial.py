@@ -1,0 +1,129 @@
+"""Combinatorial domains and oracles: against brute force, and through OPDisc and the exponential mechanism."""
+
+from __future__ import annotations
+
+import itertools
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privsolve as ps
+from privsolve.combinatorial import (
+    AssignmentOracle,
+    Permutations,
+    SpanningTreeOracle,
+    SpanningTrees,
+    SubsetOracle,
+    Subsets,
+)
+from privsolve.domains import Domain, domain_from_dict
+from privsolve.oracles import EnumerationOracle, Oracle
+
+WHEEL = SpanningTrees(5, [(0, i) for i in range(1, 5)] + [(1, 2), (2, 3), (3, 4), (4, 1)])
+CASES: list[tuple[Domain, Oracle]] = [
+    (Permutations(2), AssignmentOracle()),
+    (Permutations(4), AssignmentOracle()),
+    (Subsets(6, 1), SubsetOracle()),
+    (Subsets(7, 3), SubsetOracle()),
+    (SpanningTrees(2, [(0, 1)]), SpanningTreeOracle()),
+    (WHEEL, SpanningTreeOracle()),
+]
+IDS = [d.kind + str(d.dim) for d, _ in CASES]
+
+
+@pytest.mark.parametrize(("domain", "oracle"), CASES, ids=IDS)
+def test_domains_against_brute_force(domain: Domain, oracle: Oracle) -> None:
+    members = domain.members()
+    assert len(members) == domain.size
+    everything = [w for w in itertools.product((0, 1), repeat=domain.dim) if domain.contains(np.array(w))]
+    if domain.dim <= 10:
+        assert everything == [tuple(w) for w in members.tolist()]
+    assert set((members**2).sum(axis=1)) == {domain.radius_sq_bound}
+    if len(members) > 1:
+        distances = ((members[:, None] - members[None]) ** 2).sum(axis=2)
+        assert distances[distances > 0].min() == domain.separation_sq
+    assert domain_from_dict(domain.to_dict()) == domain
+    assert not domain.contains(members[0].astype(float))
+    costs = np.random.default_rng(0).integers(-5, 6, size=(20, domain.dim))
+    assert ((costs @ members.T).max(axis=1) <= domain.largest_linear(costs)).all()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("domain", "oracle"), CASES, ids=IDS)
+def test_oracles_equal_enumeration(domain: Domain, oracle: Oracle) -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        costs = rng.integers(-3, 4, size=(int(rng.integers(1, 9)), domain.dim))
+        problem = ps.LinearProblem(costs, domain, largest=6 * domain.dim)
+        noise = rng.normal(size=domain.lift_dim) * float(rng.choice([0.0, 1.0, 1e5]))
+        perturbation = ps.Perturbation.lifted(domain, noise)
+        solution = oracle.minimise(problem, perturbation)
+        assert solution.value == EnumerationOracle().minimise(problem, perturbation).value
+        assert solution.certified
+
+
+@pytest.mark.parametrize(("domain", "oracle"), CASES[1:4] + CASES[5:], ids=IDS[1:4] + IDS[5:])
+def test_mechanisms(domain: Domain, oracle: Oracle) -> None:
+    costs = np.random.default_rng(1).integers(0, 3, size=(50, domain.dim))
+    problem = ps.LinearProblem(costs, domain, largest=2 * domain.dim)
+    run = ps.opdisc(problem, 1.0, oracle=oracle, random_state=0)
+    assert domain.contains(run.release.weights)
+    assert run.diagnostics.total_cost == costs.sum(axis=0) @ run.release.weights
+    assert ps.Release.from_json(run.release.to_json()).to_json() == run.release.to_json()
+    assert ps.rspm(problem, 1.0, oracle=oracle, random_state=0).release.guarantee.proved
+    drawn = ps.exponential(problem, 1000.0, random_state=0).release.weights
+    best = EnumerationOracle().minimise(problem, ps.Perturbation.zero(domain)).objective
+    assert problem.total_loss(drawn) - best < 3 * domain.dim
+
+
+def test_sensitivity_is_the_spread_of_a_record() -> None:
+    """Noise follows the public `largest`, and records that could matter more are refused."""
+    domain = Subsets(4, 2)
+    small, large = (ps.sphere_noise(domain, 1.0, loss=ps.LinearProblem([[0, 0, 1, 1]], domain, n).loss) for n in (2, 6))
+    assert large.scale / small.scale == pytest.approx(3, rel=1e-5)
+    with pytest.raises(ValueError, match=r"costs\[1\] can make a difference of 6, more than largest=2"):
+        ps.LinearProblem([[0, 0, 1, 1], [0, 0, 3, 3]], domain, 2)
+    shifted = ps.LinearProblem([[100, 100, 101, 101]], domain, 2)  # a constant offset is free
+    assert shifted.total_loss([0, 0, 1, 1]) == 202
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Permutations(1), "k must be"),
+        (lambda: Subsets(3, 3), "k must be between 1 and 2"),
+        (lambda: SpanningTrees(3, [(0, 1)]), "not connected"),
+        (lambda: SpanningTrees(3, [(0, 0), (1, 2)]), "edges must be"),
+        (lambda: SpanningTrees(3, [(0, 1, 2)]), "edges must be pairs"),
+        (lambda: ps.LinearProblem([[0.5, 1]], Subsets(2, 1), 1), "costs must be integers"),
+        (lambda: ps.LinearProblem([[1, 1, 1]], Subsets(2, 1), 1), "2 columns"),
+        (lambda: ps.LinearProblem([[1, 1]], Subsets(2, 1), 0), "largest must be"),
+        (lambda: ps.LinearProblem([[2**61, 2**61]], Subsets(2, 1), 1), "exact integer range"),
+        (
+            lambda: ps.LinearProblem([[2**62, 2**62, 0], [-(2**62), -(2**62), 0]], Subsets(3, 2), 1),
+            "exact integer range",
+        ),
+        (lambda: SpanningTrees(2, [(0.0, 1.0)]), "edges must be pairs"),
+        (lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0), "tree oracle solves classification"),
+        (
+            lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0, oracle=AssignmentOracle()),
+            "over Permutations only",
+        ),
+        (
+            lambda: ps.exponential(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0, method="tree"),
+            "needs a classification Problem",
+        ),
+    ],
+)
+def test_wrong_input_is_named(make, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("script", ["assignment", "spanning_tree"])
+def test_examples_run_and_state_their_guarantee(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(Path(__file__).parents[2] / "examples" / f"{script}.py"), run_name="__main__")
+    output = capsys.readouterr().out
+    assert "changes the probability of any published result by a factor of at most" in output
+    assert "For the curator only" in output

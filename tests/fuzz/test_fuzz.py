@@ -1,0 +1,782 @@
+"""Bad input of every kind ends in a documented error: never in another exception, and never in a hang."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import itertools
+import json
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from typer.testing import CliRunner
+
+import privsolve as ps
+from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
+from privsolve.baselines.logistic import perturbation
+from privsolve.cli import app
+from privsolve.combinatorial import Permutations, SpanningTrees, Subsets
+from privsolve.continuous import objectives
+from privsolve.continuous.opsamp import BoxRelease
+from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.data import Bins, Categories, Category, Label, Number, Schema, draft
+from privsolve.data.tables import open_table
+from privsolve.domains import domain_from_dict
+from privsolve.losses import LinearLoss, loss_from_dict
+from privsolve.mechanisms.exponential import inverse_temperature
+from privsolve.privacy.composition import compose
+
+DOCUMENTED = (ValueError, TypeError, ps.PrivsolveError)
+
+TABLE = ps.PatternTable([[1, 0], [1, 1], [0, 1]], [6, 1, 1], [1, 2, 5], names=("a", "b"))
+PROBLEM = ps.Problem(TABLE, ps.IntegerBall(2, 2))
+SCHEMA = Schema(
+    [
+        Categories("colour", [Category("red", ("red", "rouge")), "blue"], other="other", missing="unknown"),
+        Bins("age", [30, 50], whole=True),
+        Number("hours", 0, 99, scale=99),
+    ],
+    Label("ill", positive="yes", negative="no"),
+)
+FRAME = pd.DataFrame({"colour": ["red", "blue"], "age": [20, 60], "hours": [10, 40], "ill": ["yes", "no"]})
+
+
+@contextmanager
+def only(*more: type[Exception]) -> Iterator[None]:
+    """Anything but the documented errors goes through; warnings to users (privacy, names of columns) are no errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            yield
+        except (*DOCUMENTED, *more) as error:
+            message = str(error)
+        else:
+            message = "no error"
+    assert message, "an error without a message"
+
+
+def fuzz(examples: int, shrink: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return settings(
+        max_examples=examples,
+        phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
+        derandomize=True,
+        deadline=10_000,  # milliseconds: one example must not hang
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+    )
+
+
+# --- values that nobody should pass ---------------------------------------------------------------------------------
+
+
+class Odd:
+    """An object of no use, with every comparison of its own."""
+
+    def __repr__(self) -> str:
+        return "Odd()"
+
+
+NUMBERS = st.sampled_from(
+    [0, 1, -1, 2, 3, 17, 0.1, 0.5, -0.5, 1e-300, 1e-12, 1e300, math.nan, math.inf, -math.inf, 2**31, 2**53 + 1, 2**63, -(2**63),
+     2**64, 10**30, 10**400, -(10**400), True, False, np.float64(0.3), np.int64(2), np.float32("nan"), np.uint64(2**64 - 1)]
+)  # fmt: skip
+TEXTS = st.one_of(
+    st.text(max_size=6),
+    st.sampled_from(["", " ", "replace", "gamma", "tree", "nan", "\x00", "é", "\ud800", "a" * 3000]),
+)
+PLAIN = st.one_of(st.none(), NUMBERS.filter(lambda x: type(x) in (int, float, bool)), st.integers(), st.floats(), TEXTS)
+NESTED = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4), max_leaves=8
+)
+ANYTHING = st.one_of(
+    NESTED,
+    NUMBERS,
+    st.builds(Odd),
+    st.sampled_from(
+        [b"", b"\x00", (), (1, 2), {1, 2}, 1j, np.array([1.5]), np.array("x"), print, Odd, range(3), pd.NaT]
+    ),
+)
+
+
+def at_every_depth(levels: int, list_like: bool) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value] if list_like else {"columns": value}
+    return value
+
+
+@st.composite
+def mutated(draw: st.DrawFn, original: Any, values: st.SearchStrategy[Any] = NESTED) -> Any:
+    """A nested value with one to three places dropped, replaced or added to."""
+    found = copy.deepcopy(original)
+    for _ in range(draw(st.integers(1, 3))):
+        places = list(_places(found))
+        if not places:
+            break
+        parent, key = draw(st.sampled_from(places))
+        action = draw(st.sampled_from(["replace", "replace", "drop", "insert", "repeat"]))
+        if action == "replace":
+            parent[key] = draw(values)
+        elif action == "drop":
+            del parent[key]
+        elif action == "insert" and isinstance(parent, dict):
+            parent[draw(TEXTS)] = draw(values)
+        elif isinstance(parent, list):
+            parent.insert(key, draw(values) if action == "insert" else copy.deepcopy(parent[key]))
+    return found
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    items = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    for key, inner in items:
+        yield value, key
+        yield from _places(inner)
+
+
+# --- schemas ----------------------------------------------------------------------------------------------------------
+
+
+@fuzz(300)
+@given(st.one_of(mutated(SCHEMA.to_dict(), ANYTHING), ANYTHING))
+def test_schema_descriptions(description: Any) -> None:
+    with only():
+        schema = Schema.from_dict(description)
+        assert Schema.from_toml(schema.to_toml()).to_dict() == schema.to_dict()
+        schema.questions()
+        schema.table(FRAME)
+
+
+@fuzz(200)
+@given(st.data())
+def test_schema_texts_and_files(tmp_path: Path, data: st.DataObject) -> None:
+    text = SCHEMA.to_toml()
+    at = data.draw(st.integers(0, len(text)))
+    length = data.draw(st.integers(0, 12))
+    piece = data.draw(
+        st.one_of(
+            st.text(max_size=8), st.sampled_from(["[", "]]", "\n[label]\n", "= 1e999", "9" * 5000, "\x00", '"""'])
+        )
+    )
+    changed = text[:at] + piece + text[at + length :]
+    with only():
+        Schema.from_toml(changed)
+    file = tmp_path / "schema.toml"
+    file.write_bytes(changed.encode("utf-8", "surrogatepass"))
+    with only():
+        Schema.load(file)
+
+
+@pytest.mark.parametrize("levels", [10, 500, 20_000])
+def test_deeply_nested_descriptions(levels: int, tmp_path: Path) -> None:
+    for text in ("[" * levels, "x = " + "[" * levels + "]" * levels, "x = " + "{a = " * levels + "1" + "}" * levels):
+        with only():
+            Schema.from_toml(text)
+    for list_like in (True, False):
+        value = at_every_depth(levels, list_like)
+        for read in (Schema.from_dict, domain_from_dict, loss_from_dict, ps.Guarantee.from_dict):
+            with only():
+                read(value)
+    with only():
+        ps.Release.from_json('{"format":' * levels + "[" * levels)
+
+
+@fuzz(200)
+@given(st.lists(ANYTHING, min_size=0, max_size=6), st.sampled_from([Categories, Bins, Number, Label, Category, Schema]))
+def test_column_arguments(arguments: list[Any], kind: Any) -> None:
+    with only():
+        made = kind("age", *arguments) if kind is not Schema else Schema(*arguments)
+        if kind is Label:
+            Schema([Bins("height", [1])], made)
+        elif kind is not Schema and kind is not Category:
+            Schema([made]).encode(FRAME)
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> Any:
+    """Tables with some of the schema's columns, of any type."""
+    rows = draw(st.integers(0, 4))
+    cell = draw(st.sampled_from([PLAIN, TEXTS, NUMBERS, ANYTHING, st.booleans(), st.datetimes()]))
+    names = draw(st.lists(st.sampled_from(["colour", "age", "hours", "ill", "extra", ""]), max_size=7))
+    columns = [draw(st.lists(cell, min_size=rows, max_size=rows)) for _ in names]
+    make = draw(st.sampled_from(["pandas", "polars", "arrow", "categorical", "dict"]))
+    try:
+        if make in ("pandas", "categorical"):
+            frame = (
+                pd.concat([pd.Series(column, dtype=object) for column in columns], axis=1)
+                if columns
+                else pd.DataFrame()
+            )
+            frame.columns = names
+            return frame.astype("category") if make == "categorical" else frame
+        content = dict(zip(names, columns, strict=True))
+        return {"polars": pl.DataFrame, "arrow": pa.table, "dict": dict}[make](content)
+    except Exception:  # not a table at all: the library that makes it says so
+        return names
+
+
+@fuzz(150, shrink=False)
+@given(st.one_of(frames(), ANYTHING))
+def test_frames(frame: Any) -> None:
+    for use in (SCHEMA.encode, SCHEMA.table, lambda data: draft(data, "ill"), lambda data: draft(data)):
+        with only():
+            use(frame)
+    for estimator in (ps.PrivateScorecard(schema=SCHEMA, max_features=1), ps.PrivateScorecard(max_features=1)):
+        with only():
+            estimator.fit(frame, ["yes", "no"])
+
+
+# --- tables, domains, losses -------------------------------------------------------------------------------------------
+
+
+INTEGERS = arrays(
+    np.int64, st.tuples(st.integers(0, 3), st.integers(0, 3)), elements=st.sampled_from([0, 1, -1, 2**40, -(2**63)])
+)
+
+
+@fuzz(300)
+@given(st.one_of(INTEGERS, ANYTHING), *[st.one_of(ANYTHING, st.lists(NUMBERS, max_size=3))] * 4)
+def test_pattern_tables(features: Any, positives: Any, negatives: Any, names: Any, scales: Any) -> None:
+    with only():
+        ps.PatternTable(features, positives, negatives, names, scales)
+    with only():
+        ps.PatternTable([[1, 0], [0, 1]], [1, 1], [1, 0], names, scales)
+    with only():
+        ps.PatternTable.from_records(features, positives, names, scales)
+    with only():
+        ps.PatternTable.from_ibis(features, SCHEMA)
+    for use in (TABLE.scores, TABLE.mistakes, TABLE.accuracy, PROBLEM.total_loss, PROBLEM.domain.contains):
+        with only():
+            use(positives)
+
+
+DOMAINS = [
+    ps.IntegerBall, ps.SignCube, ps.TernaryCube, ps.SparseSigns, ps.SparsePoints, ps.FiniteSet, Permutations, Subsets,
+    SpanningTrees, ps.ZeroOneLoss, LinearLoss, ps.SparsePrior, ps.UniformPrior,
+]  # fmt: skip
+
+
+@fuzz(300)
+@given(st.sampled_from(DOMAINS), st.lists(st.one_of(ANYTHING, NUMBERS), max_size=4))
+def test_domain_and_loss_arguments(kind: Any, arguments: list[Any]) -> None:
+    with only():
+        kind(*arguments)
+
+
+@fuzz(300)
+@given(
+    st.sampled_from(
+        [ps.IntegerBall(3, 5), ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(3, 1), ps.SparsePoints(3, 1, 2, (-2, 2)),
+         ps.FiniteSet([[1, 0], [0, 1]]), ps.ZeroOneLoss(1, 5), LinearLoss(3)]
+    ).flatmap(lambda value: mutated([value.to_dict()], ANYTHING))
+)  # fmt: skip
+def test_domain_and_loss_descriptions(description: list[Any]) -> None:
+    for value, read in itertools.product(description, (domain_from_dict, loss_from_dict)):
+        with only():
+            read(value)
+
+
+@fuzz(150)
+@given(ANYTHING, ANYTHING, ANYTHING)
+def test_problem_arguments(table: Any, domain: Any, loss: Any) -> None:
+    for arguments in ((table, domain, loss), (TABLE, domain), (TABLE, ps.IntegerBall(2, 2), loss)):
+        with only():
+            ps.Problem(*arguments)
+        with only():
+            ps.LinearProblem(*arguments)
+
+
+# --- releases and guarantees -------------------------------------------------------------------------------------------
+
+
+RELEASE = json.loads(
+    ps.PrivateScorecard(schema=SCHEMA, max_features=2, random_state=0)
+    .fit(FRAME.drop(columns="ill"), FRAME.ill)
+    .release_.to_json()
+)
+
+
+GUARANTEE = ps.Guarantee.from_dict(RELEASE["guarantee"])
+
+
+@fuzz(400)
+@given(mutated(RELEASE))
+def test_release_files(content: Any) -> None:
+    with only():
+        release = ps.Release.from_json(json.dumps(content))
+        assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
+        card = release.scorecard()
+        for write in (card.to_text, card.to_markdown, card.to_latex, card.to_html):
+            assert write()
+
+
+MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
+OPSAMP: dict[str, Any] = {
+    "objective": MEDIAN, "box": [(0, 1)], "lipschitz": 1.0, "n": 3, "epsilon": 1.0, "delta": 1e-3, "draws": 5,
+    "oracle": PiecewiseLinearOracle(), "adjacency": "replace", "calibration": "proved", "sigma": None, "grid": None,
+    "centred": True, "random_state": 0, "budget": None,
+}  # fmt: skip
+
+
+@fuzz(150)
+@given(mutated(json.loads(ps.opsamp(**OPSAMP).release.to_json())))
+def test_box_release_files(content: Any) -> None:
+    with only():
+        release = BoxRelease.from_json(json.dumps(content))
+        assert BoxRelease.from_json(release.to_json()).to_json() == release.to_json()
+
+
+@fuzz(150)
+@given(st.data())
+def test_release_texts(data: st.DataObject) -> None:
+    text = json.dumps(RELEASE)
+    at = data.draw(st.integers(0, len(text)))
+    piece = data.draw(
+        st.one_of(st.text(max_size=8), st.sampled_from(["NaN", "Infinity", "1e999", "9" * 5000, "[" * 5000, "null"]))
+    )
+    with only():
+        ps.Release.from_json(text[:at] + piece + text[at + data.draw(st.integers(0, 9)) :])
+    with only():
+        ps.Release.from_json(data.draw(ANYTHING))
+
+
+@fuzz(300)
+@given(mutated(RELEASE["guarantee"], ANYTHING))
+def test_guarantees(values: Any) -> None:
+    with only():
+        guarantee = ps.Guarantee.from_dict(values)
+        assert guarantee.sentence()
+        guarantee.under("replace")
+        ps.Accountant(1.0, 1e-6).spend(guarantee)
+
+
+# --- parameters of mechanisms ------------------------------------------------------------------------------------------
+
+
+GOOD: dict[str, Any] = {"epsilon": 1.0, "random_state": 0}
+NAMES = st.sampled_from(
+    ["epsilon", "delta", "adjacency", "noise", "oracle", "random_state", "penalty", "budget", "method", "max_nodes",
+     "max_attempts", "indicators", "prior"]
+)  # fmt: skip
+MECHANISMS: dict[str, tuple[Callable[..., Any], set[str]]] = {
+    "opdisc": (ps.opdisc, {"epsilon", "delta", "adjacency", "noise", "oracle", "random_state", "penalty", "budget"}),
+    "rspm": (
+        ps.rspm,
+        {"epsilon", "delta", "adjacency", "noise", "oracle", "random_state", "penalty", "budget", "indicators"},
+    ),
+    "exponential": (
+        ps.exponential,
+        {"epsilon", "adjacency", "prior", "random_state", "budget", "method", "max_nodes", "max_attempts"},
+    ),
+}
+
+
+@fuzz(250)
+@given(st.sampled_from(sorted(MECHANISMS)), st.dictionaries(NAMES, ANYTHING, min_size=1, max_size=2))
+def test_mechanism_parameters(name: str, options: dict[str, Any]) -> None:
+    mechanism, known = MECHANISMS[name]
+    with only():
+        mechanism(PROBLEM, **GOOD | {key: value for key, value in options.items() if key in known})
+    with only():
+        mechanism(options.get("epsilon"), **GOOD)
+
+
+@fuzz(200)
+@given(st.dictionaries(st.sampled_from(sorted(OPSAMP)), ANYTHING, min_size=1, max_size=2))
+def test_opsamp_parameters(options: dict[str, Any]) -> None:
+    with only():
+        ps.opsamp(**OPSAMP | options)
+    numbers = {"n": 100, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6}
+    changed = {key: value for key, value in options.items() if key in numbers}
+    with only():
+        ps.plan_opsamp(**numbers | {"draws": options.get("draws", 10)} | changed)
+    if changed:
+        with only():
+            ps.draws_needed(**numbers | changed)
+
+
+@fuzz(150)
+@given(ANYTHING, ANYTHING, ANYTHING)
+def test_objectives(data: Any, box: Any, number: Any) -> None:
+    for arguments in ((data, [(0, 1)], 0.5), ([0.5], box, 0.5), ([0.5], [(0, 1)], number)):
+        for make in (objectives.pinball, objectives.truncated_deviation, objectives.posted_price):
+            with only():
+                make(*arguments)
+        with only():
+            objectives.absolute_deviation(*arguments[:2])
+
+
+SETTINGS: dict[str, Any] = {"clip": 1.0, "rate": 1.0, "steps": 2, "learning_rate": 0.1, "averaged": 0.5}
+BASELINES: dict[str, Any] = {
+    "table": TABLE,
+    "epsilon": 1.0,
+    "delta": 1e-3,
+    "adjacency": "replace",
+    "accountant": "pld",
+    "random_state": 0,
+}
+
+
+@fuzz(100, shrink=False)
+@given(
+    st.dictionaries(st.sampled_from(sorted(SETTINGS)), ANYTHING, max_size=2),
+    st.dictionaries(st.sampled_from(sorted(BASELINES)), ANYTHING, max_size=2),
+    st.sampled_from(["epsilon", "regularisation", "norm_bound", "random_state", "table"]),
+    ANYTHING,
+)
+def test_baseline_parameters(settings: dict[str, Any], options: dict[str, Any], name: str, value: Any) -> None:
+    with only():
+        made = DPSGDSettings(**SETTINGS | settings)
+        if made.steps <= 100:  # more are asked for in earnest
+            dp_sgd(**BASELINES | options, settings=made)
+    good = {"table": TABLE, "epsilon": 1.0, "regularisation": 1.0, "norm_bound": 2.0, "random_state": 0}
+    with only():
+        objective_perturbation(**good | {name: value})
+
+
+LINEAR = ["mechanism", "domain", "oracle", "noise", "delta"]
+CARD = ["max_features", "max_points", "intercept", "prior"]
+BOTH = ["epsilon", "false_positive", "false_negative", "schema", "adjacency", "budget", "random_state"]
+
+
+@fuzz(200)
+@given(
+    st.dictionaries(st.sampled_from(CARD + BOTH), ANYTHING, min_size=1, max_size=2),
+    st.dictionaries(st.sampled_from(LINEAR + BOTH), ANYTHING, min_size=1, max_size=2),
+    ANYTHING,
+)
+def test_estimator_parameters(card: dict[str, Any], linear: dict[str, Any], labels: Any) -> None:
+    X, y = FRAME.drop(columns="ill"), FRAME["ill"]
+    good = {"schema": SCHEMA, "random_state": 0}
+    for estimator in (ps.PrivateScorecard(**good | card), ps.PrivateLinearClassifier(**good | linear)):
+        with only():
+            estimator.fit(X, y)
+    with only():
+        ps.PrivateScorecard(**good, max_features=1).fit(X, labels)
+    for use in (
+        FITTED.predict,
+        FITTED.decision_function,
+        lambda value: FITTED.private_score(X, y, value),
+        lambda v: FITTED.private_score(X, v, 1),
+    ):
+        with only():
+            use(labels)
+
+
+FITTED = ps.PrivateScorecard(schema=SCHEMA, max_features=1, random_state=0).fit(FRAME.drop(columns="ill"), FRAME["ill"])
+
+
+@fuzz(150)
+@given(ANYTHING, ANYTHING)
+def test_oracles_that_return_nonsense(weights: Any, bound: Any) -> None:
+    class Nonsense:
+        def minimise(self, problem: Any, perturbation: Any) -> Any:
+            return SimpleNamespace(weights=weights, bound=bound)
+
+    with only():
+        ps.opdisc(PROBLEM, 1.0, oracle=Nonsense(), random_state=0)
+
+
+# --- every argument with every awkward value -----------------------------------------------------------------------------
+
+
+AWKWARD = (
+    None, "x", "", b"", [], {}, (), Odd(), Odd, 1j, True, -1, 0, 2, 1.5, 1e-300, 1e-12, 1e6, 1e300, 1.7e308,
+    math.nan, math.inf, -math.inf, 2**63, 2**64, 10**400, -(10**400), [1, 2], [[1]], np.array([1.5]), np.float64("nan"),
+    GUARANTEE, TABLE, PROBLEM,
+)  # fmt: skip
+BALL = PROBLEM.domain
+PLAN: dict[str, Any] = {"n": 100, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6, "draws": 10}
+
+
+def answering(**answer: Any) -> Any:
+    """An oracle that always gives this answer."""
+    found = {"weights": np.array([0, 0]), "bound": -1e9} | answer
+    return SimpleNamespace(minimise=lambda problem, perturbation: SimpleNamespace(**found))
+
+
+ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "exponential epsilon": lambda v: ps.exponential(PROBLEM, v),
+    "exponential prior": lambda v: ps.exponential(PROBLEM, 1.0, prior=v),
+    "exponential budget": lambda v: ps.exponential(PROBLEM, 1.0, budget=v),
+    "exponential max_nodes": lambda v: ps.exponential(PROBLEM, 1.0, method="tree", max_nodes=v),
+    "exponential_utility_bound domain": lambda v: ps.exponential_utility_bound(v, 1.0),
+    "exponential_utility_bound epsilon": lambda v: ps.exponential_utility_bound(BALL, v),
+    "exponential_utility_bound weights": lambda v: ps.exponential_utility_bound(BALL, 1.0, weights=v),
+    "exponential_utility_bound beta": lambda v: ps.exponential_utility_bound(BALL, 1.0, beta=v),
+    "opdisc epsilon": lambda v: ps.opdisc(PROBLEM, v),
+    "opdisc epsilon, gaussian": lambda v: ps.opdisc(PROBLEM, v, noise="gaussian", delta=1e-6),
+    "opdisc delta": lambda v: ps.opdisc(PROBLEM, 1.0, noise="gaussian", delta=v),
+    "opdisc oracle": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=v),
+    "opdisc answer": lambda v: ps.opdisc(
+        PROBLEM, 1.0, oracle=SimpleNamespace(minimise=lambda problem, perturbation: v)
+    ),
+    "opdisc answer's weights": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(weights=v)),
+    "opdisc answer's bound": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(bound=v)),
+    "opdisc answer's work": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(work=v)),
+    "opdisc oracle's tolerance": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=ps.oracles.HighsOracle(tolerance=v)),
+    "rspm epsilon": lambda v: ps.rspm(PROBLEM, v),
+    "rspm indicators": lambda v: ps.rspm(PROBLEM, 1.0, oracle="enumeration", indicators=v),
+    "sphere_noise domain": lambda v: ps.sphere_noise(v, 1.0),
+    "sphere_noise solver_tolerance": lambda v: ps.sphere_noise(BALL, 1.0, solver_tolerance=v),
+    "sphere_noise beta": lambda v: ps.sphere_noise(BALL, 1.0).utility_bound(v),
+    "separator_noise domain": lambda v: ps.separator_noise(v, 1.0),
+    "separator_noise count": lambda v: ps.separator_noise(BALL, 1.0, count=v),
+    "separator_noise beta": lambda v: ps.separator_noise(BALL, 1.0).utility_bound(v),
+    "Perturbation.lifted domain": lambda v: ps.Perturbation.lifted(v, [1.0, 2.0, 3.0]),
+    "Perturbation.lifted noise": lambda v: ps.Perturbation.lifted(BALL, v),
+    "oracles.get": ps.oracles.get,
+    "Accountant epsilon": lambda v: ps.Accountant(v).remaining(),
+    "Accountant delta": lambda v: ps.Accountant(1.0, v).remaining(),
+    "Accountant plan": lambda v: ps.Accountant(1.0, plan=v),
+    "compose delta": lambda v: compose([GUARANTEE], v),
+    "compose epsilon": lambda v: compose([replace(GUARANTEE, epsilon=v)] * 3, 1e-6),
+    "Guarantee to_pld": lambda v: replace(GUARANTEE, epsilon=v, delta=0.1).to_pld(),
+    "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, epsilon=v)),
+    "Guarantee zcdp": lambda v: replace(GUARANTEE, zcdp=v).to_event(),
+    "Guarantee sentence": lambda v: replace(GUARANTEE, epsilon=v).sentence(),
+    "Categories options": lambda v: Categories("a", [v]),
+    "Bins cuts": lambda v: Bins("a", [v]),
+    "Number high": lambda v: Number("a", 0, v),
+    "Number step": lambda v: Number("a", 0, 1, step=v),
+    "Number scale": lambda v: Schema([Number("hours", 0, 1, scale=v)]).encode(FRAME),
+    "Label positive": lambda v: Label("a", v),
+    "a number in a table": lambda v: SCHEMA.table(FRAME.assign(age=pd.Series([v, 1], dtype=object))),
+    "a label in a table": lambda v: SCHEMA.table(FRAME.assign(ill=pd.Series([v, "no"], dtype=object))),
+    "private_score epsilon": lambda v: FITTED.private_score(FRAME.drop(columns="ill"), FRAME["ill"], v),
+    "objective_perturbation epsilon": lambda v: objective_perturbation(TABLE, v, 1.0, 2.0),
+    "objective_perturbation norm_bound": lambda v: objective_perturbation(TABLE, 1.0, 1.0, v),
+    "objective_perturbation regularisation": lambda v: objective_perturbation(TABLE, 1.0, v, 2.0),
+    "dp_sgd epsilon": lambda v: dp_sgd(TABLE, v, 1e-3, DPSGDSettings(**SETTINGS)),
+    "dp_sgd delta": lambda v: dp_sgd(TABLE, 1.0, v, DPSGDSettings(**SETTINGS)),
+    "dp_sgd learning_rate": lambda v: dp_sgd(TABLE, 1.0, 1e-3, DPSGDSettings(**SETTINGS | {"learning_rate": v})),
+    "dp_sgd clip": lambda v: dp_sgd(TABLE, 1.0, 1e-3, DPSGDSettings(**SETTINGS | {"clip": v})),
+    "truncated_deviation radius": lambda v: objectives.truncated_deviation([0.5], [(0, 1)], v),
+    "pinball data": lambda v: objectives.pinball(v, [(0, 1)], 0.5),
+    "opsamp draws": lambda v: ps.opsamp(**OPSAMP | {"draws": v}),
+    **{f"plan_opsamp {key}": lambda v, key=key: ps.plan_opsamp(**PLAN | {key: v}) for key in PLAN},
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_awkward_values(name: str) -> None:
+    for value in AWKWARD:
+        with only():
+            ARGUMENTS[name](value)
+
+
+@fuzz(150)
+@given(st.sampled_from([ps.sphere_noise, ps.separator_noise, ps.exponential_utility_bound]), ANYTHING, ANYTHING)
+def test_planning_arguments(plan: Callable[..., Any], domain: Any, epsilon: Any) -> None:
+    for arguments in ((domain, epsilon), (domain, 1.0), (BALL, epsilon)):
+        with only():
+            plan(*arguments)
+
+
+@pytest.mark.parametrize(
+    "answer", [{"bound": 1e308}, {"bound": 10**400}, {"lower": -(10**400)}, {"weights": [[1], []]}]
+)
+def test_the_noise_survives_a_wrong_answer(answer: dict[str, Any]) -> None:
+    budget = ps.Accountant(1.0)
+    with pytest.raises(ps.OracleNotCertified) as caught:
+        ps.opdisc(PROBLEM, 1.0, oracle=answering(**answer), random_state=0, budget=budget)
+    assert caught.value.retry is not None
+    retried = caught.value.retry("tree").release
+    assert retried.weights.tolist() == ps.opdisc(PROBLEM, 1.0, random_state=0).release.weights.tolist()
+    assert len(budget.history) == 1
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 0}, {"n_jobs": 2**63}, {"n_jobs": "x"}, {"draws": 2**40}])
+def test_what_opsamp_cannot_run_costs_nothing(options: dict[str, Any]) -> None:
+    budget = ps.Accountant(1.0, 0.01)
+    with pytest.raises(ValueError, match=f"^{next(iter(options))} must"):
+        ps.opsamp(**OPSAMP | options | {"budget": budget})
+    assert not budget.history
+
+
+def test_a_score_with_too_much_noise_costs_nothing() -> None:
+    budget = ps.Accountant(1.0)
+    with pytest.raises(ValueError, match=r"^epsilon must be at least"):
+        FITTED.private_score(FRAME.drop(columns="ill"), FRAME["ill"], 1e-20, budget=budget)
+    assert not budget.history
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.uint64, Fraction])
+def test_every_kind_of_number_gives_the_noise_of_a_float(kind: Any) -> None:
+    """In numpy's narrow numbers the noise scale would be rounded, or wrap around."""
+    epsilon = kind(3)
+    assert ps.sphere_noise(BALL, epsilon) == ps.sphere_noise(BALL, 3.0)
+    assert ps.separator_noise(BALL, epsilon) == ps.separator_noise(BALL, 3.0)
+    assert inverse_temperature(epsilon, "replace", PROBLEM.loss) == inverse_temperature(3.0, "replace", PROBLEM.loss)
+    assert perturbation(epsilon, 1.0, kind(100)) == perturbation(3.0, 1.0, 100.0)
+    assert type(replace(GUARANTEE, epsilon=epsilon).epsilon) is float
+
+
+def test_integers_beyond_numpy_in_a_table() -> None:
+    three = FRAME.iloc[[0, 0, 0]]
+    plain = SCHEMA.encode(three.assign(age=[1e30, 20, None], hours=[1e30, 5, -1e30]))
+    wide = pl.from_pandas(three).with_columns(age=pl.Series([2**64, 20, None]), hours=pl.Series([2**64, 5, -(2**64)]))
+    assert wide.schema["age"] == wide.schema["hours"] == pl.Int128
+    objects = three.assign(age=[10**400, 20, None], hours=[10**400, 5, -(10**400)]).astype(object)
+    for frame in (wide, objects):
+        assert np.array_equal(SCHEMA.encode(frame), plain)
+
+
+# --- budgets -----------------------------------------------------------------------------------------------------------
+
+
+@fuzz(200)
+@given(*[ANYTHING] * 4)
+def test_budget_parameters(one: Any, two: Any, three: Any, four: Any) -> None:
+    for call in (
+        lambda: ps.Accountant(one, two, three, composition_delta=four),
+        lambda: ps.Accountant(1.0, one),
+        lambda: ps.Accountant(1.0, 1e-6, composition_delta=one),
+        lambda: ps.Accountant(1.0, plan=one),
+        lambda: ps.Accountant(1.0).spend(one),
+        lambda: ps.Accountant(one).remaining(),
+        lambda: compose(one, two),
+        lambda: compose([GUARANTEE], one),
+    ):
+        with only():
+            call()
+
+
+@fuzz(60)
+@given(*[ANYTHING] * 3)
+def test_ledger_parameters(tmp_path_factory: pytest.TempPathFactory, one: Any, two: Any, three: Any) -> None:
+    folder = tmp_path_factory.mktemp("ledger")
+    with only(OSError):
+        ps.Ledger.create(folder / "a", one, two, dataset=three)
+    with only(OSError):
+        ps.Ledger.open(one)
+    with only(OSError):
+        ledger = ps.Ledger.create(folder / "b", 1.0, dataset=one)
+        ledger.spend(GUARANTEE, note=two)
+        ledger.mark(one, two)
+
+
+@pytest.fixture(scope="module")
+def ledger_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("ledger") / "good.ledger"
+    ledger = ps.Ledger.create(path, 1.0, 1e-6, dataset="survey")
+    for _ in range(3):
+        ledger.spend(replace(GUARANTEE, epsilon=0.1), "note")
+    return path.read_bytes()
+
+
+@fuzz(150)
+@given(data=st.data())
+def test_damaged_ledgers(tmp_path_factory: pytest.TempPathFactory, ledger_bytes: bytes, data: st.DataObject) -> None:
+    content = bytearray(ledger_bytes)
+    damage = data.draw(st.sampled_from(["bits", "cut", "junk", "zeros"]))
+    if damage == "bits":
+        for at in data.draw(st.lists(st.integers(0, len(content) * 8 - 1), min_size=1, max_size=8)):
+            content[at // 8] ^= 1 << at % 8
+    elif damage == "cut":
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    elif damage == "zeros":
+        at = data.draw(st.integers(0, len(content) - 1))
+        content[at : at + 200] = bytes(len(content[at : at + 200]))
+    else:
+        content = bytearray(data.draw(st.binary(max_size=200)))
+    path = tmp_path_factory.mktemp("ledger") / "x.ledger"
+    path.write_bytes(content)
+    with only(OSError):
+        ledger = ps.Ledger.open(path)
+        spent = ledger.totals()  # damage that goes unnoticed has changed nothing
+        assert spent == ps.Ledger.open(path).totals()
+        assert spent.releases == 3
+        ledger.spend(replace(GUARANTEE, epsilon=0.1))
+
+
+# --- files and the command line ----------------------------------------------------------------------------------------
+
+
+JUNK = st.one_of(
+    st.binary(max_size=60),
+    st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.lists(st.sampled_from(["colour", "age", "ill", ",", ";", '"', "\n", "yes", "20", "\x00", "é"]), max_size=25).map(
+        lambda parts: "".join(parts).encode()
+    ),
+    st.sampled_from(
+        [
+            FRAME.to_csv(index=False).encode(),
+            b"PAR1" + b"\x00" * 20 + b"PAR1",
+            b"\xff\xfe",
+            b"colour,age,hours,ill\n1,2\n",
+            b"x" * 200_000,
+            gzip.compress(FRAME.to_csv(index=False).encode())[:25],
+        ]
+    ),
+)
+ENDINGS = (".csv", ".tsv", ".csv.gz", ".parquet", ".duckdb", ".txt", "")
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@fuzz(15, shrink=False)
+@given(content=JUNK, table=st.sampled_from(["", "::t", "::"]))
+def test_junk_tables(tmp_path_factory: pytest.TempPathFactory, content: bytes, ending: str, table: str) -> None:
+    path = tmp_path_factory.mktemp("junk") / f"data{ending}"
+    path.write_bytes(content)
+    for source in (f"{path}{table}", str(path.with_name("*"))):
+        with only(OSError):
+            SCHEMA.table(open_table(source))
+
+
+COMMANDS = (
+    "fit {data} --schema {good} --epsilon 1 --max-features 1 --out {out}",
+    "fit {table} --schema {junk} --epsilon 1 --out {out}",
+    "fit {table} --schema {good} --epsilon 1 --ledger {junk} --out {out}",
+    "fit {table} --schema {good} --epsilon {text} --out {out}",
+    "predict {data} --release {junk} --out {out}.csv",
+    "show {junk}",
+    "plan --epsilon 1 --records 100 --schema {junk}",
+    "schema check {junk} {data}",
+    "schema check {good} {data}",
+    "schema draft {data} --label ill --out {out}",
+    "budget show {junk}",
+    "budget history {junk}",
+    "budget init {out} --epsilon {text}",
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@fuzz(8, shrink=False)
+@given(
+    junk=JUNK, data=JUNK, ending=st.sampled_from(ENDINGS), text=st.sampled_from(["nan", "inf", "-1", "1e999", "x", ""])
+)
+def test_commands_on_junk(
+    tmp_path_factory: pytest.TempPathFactory, command: str, junk: bytes, data: bytes, ending: str, text: str
+) -> None:
+    folder = tmp_path_factory.mktemp("junk")
+    places = {name: folder / name for name in ("junk", "good", "out")}
+    places["junk"].write_bytes(junk)
+    SCHEMA.save(places["good"])
+    places |= {"data": folder / f"data{ending}", "table": folder / "table.csv"}
+    places["data"].write_bytes(data)
+    FRAME.to_csv(places["table"], index=False)
+    result = CliRunner().invoke(app, [word.format(**places, text=text) for word in command.split()])
+    if result.exit_code == 0:
+        return
+    assert isinstance(result.exception, SystemExit), command
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+    lines = [line for line in result.stderr.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1 or "Usage:" in result.stderr, result.stderr

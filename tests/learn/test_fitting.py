@@ -1,0 +1,237 @@
+"""What stands between a table and its files: choices, plans, what is published, and scores inside an engine."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaincinv
+
+import privsolve as ps
+from privsolve.data import Bins, Label, Number, Schema
+from privsolve.data.frames import codes_of_frame
+from privsolve.domains import SparsePoints
+from privsolve.learn.estimators import PrivateScorecard
+from privsolve.learn.fitting import Choice, default_prior, linear_domain, scorecard_domain
+from privsolve.learn.planning import expectations
+from privsolve.learn.publishing import FILES, load_release, output_folder
+from privsolve.models.release import NOT_PRIVATE, Release, Run
+from privsolve.models.scoring import with_predictions
+from privsolve.privacy.guarantee import Guarantee
+from schema_data import tables
+from small_tables import INDICATORS, SCHEMA, patients
+
+PROMISE = Guarantee(1.0, 0.0, "replace", "none", "none", True, "0", "none", True)
+
+
+def release_of(schema: Schema, weights: Any, max_points: int = 1000) -> Release:
+    domain = SparsePoints(schema.dim, schema.dim - 1, max_points, (-1000, 1000))
+    array = np.asarray(weights, dtype=np.int64)
+    return Release(array, schema.features, schema.scales, domain, ps.ZeroOneLoss(), PROMISE, schema=schema)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_an_engine_scores_exactly_as_python_does(data: Any) -> None:
+    schema, table = data.draw(tables())
+    points = st.lists(st.sampled_from([0, 0, 1, -1, 2, -3]), min_size=schema.dim, max_size=schema.dim)
+    release = release_of(schema, data.draw(points))
+    unit = math.lcm(*schema.scales)
+    encoded = schema.encode(table)
+    exact = [sum(int(x) * int(w) * (unit // s) for x, w, s in zip(row, release.weights, schema.scales, strict=True))
+             for row in encoded]  # fmt: skip
+    numbered = table.append_column("row", pa.array(range(len(table))))
+    found = with_predictions(ibis.memtable(numbered), release).order_by("row").to_pyarrow()
+    assert found["score"].to_pylist() == [e / unit for e in exact]
+    assert found["prediction"].to_pylist() == ["1" if e > 0 else "not 1" for e in exact]
+
+
+@pytest.mark.parametrize("fitted_with", [SCHEMA, INDICATORS])
+def test_an_engine_predicts_as_the_estimator_and_the_card_do(fitted_with: Schema) -> None:
+    frame = patients(400, seed=3)
+    settings = {"prior": ps.UniformPrior(), "intercept": 1, "schema": fitted_with, "random_state": 2}
+    fitted = PrivateScorecard(0.01, **settings).fit(frame, frame["ill"])  # hardly looks at the data: points on anything
+    used = {question.column for question in fitted.scorecard_.rows}
+    assert used == {column.column for column in fitted_with.columns}
+    table = ibis.memtable(pa.Table.from_pandas(frame.assign(row=range(400)), preserve_index=False))
+    found = with_predictions(table, fitted.release_).order_by("row").to_pyarrow().to_pydict()
+    assert found["prediction"] == list(fitted.predict(frame))
+    assert found["score"] == list(fitted.decision_function(frame))
+    card, codes = fitted.scorecard_, codes_of_frame(frame, fitted_with.columns)
+    texts = [[o.text for o in q.options] for q in fitted_with.questions()[:2]]  # type: ignore[union-attr]
+    for i in range(50):
+        if math.isnan(frame["age"][i]):
+            continue
+        answers = {"colour": texts[0][codes[0][i]], "age": texts[1][codes[1][i]], "dose": frame["dose"][i]}
+        assert card.decide(answers) == f"ill {found['prediction'][i]}"
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [
+        (Label("y", 1, 0), [1, 0]),
+        (Label("y", True, False), [True, False]),
+        (Label("y", ["a", "b"], "c"), ["a or b", "c"]),
+        (None, ["positive", "negative"]),
+    ],
+)
+def test_predictions_are_values_of_the_label(label: Label | None, expected: list[Any]) -> None:
+    schema = Schema([Bins("age", [30], "thresholds")], label)
+    table = ibis.memtable(pa.table({"age": [40, 20]}))
+    found = with_predictions(table, release_of(schema, [2, -1])).order_by("score").to_pyarrow()
+    assert found["prediction"].to_pylist()[::-1] == expected
+    assert found["score"].to_pylist() == [-1, 1]
+
+
+def test_tables_that_cannot_be_scored() -> None:
+    schema = Schema([Bins("age", [30])])
+    release = release_of(schema, [1, 0, 0])
+    with pytest.raises(ValueError, match="no column 'age'"):
+        with_predictions(ibis.memtable(pa.table({"years": [1]})), release)
+    with pytest.raises(ValueError, match="a column 'score' already"):
+        with_predictions(ibis.memtable(pa.table({"age": [1], "score": [2]})), release)
+    bare = Release(release.weights, release.features, release.scales, release.domain, release.loss, PROMISE)
+    with pytest.raises(ValueError, match="has no schema"):
+        with_predictions(ibis.memtable(pa.table({"age": [1]})), bare)
+    wide = Schema([Number("a", 0, 10**15), Number("b", 0, 1, 1, 2**40)])
+    with pytest.raises(ps.IntegerRangeError, match="narrower bounds"):
+        with_predictions(ibis.memtable(pa.table({"a": [1], "b": [1]})), release_of(wide, [1, 1, 0]))
+
+
+def run_on(frame: Any, seed: int, schema: Schema = INDICATORS) -> Run:
+    encoded = schema.table(frame)
+    domain = scorecard_domain(schema.dim, 2, 3, (-4, 4))
+    return Choice(1.0).run(encoded.table, domain, schema, random_state=seed)
+
+
+def test_published_files_of_neighbours_are_byte_identical(tmp_path: Path) -> None:
+    """Same seed and equal weights on data that differ in one record: only the curator's file may differ."""
+    frame = patients(311)
+    neighbour = frame.copy()
+    neighbour.loc[0] = ["green", 77.0, 1.0, "no" if frame["ill"][0] == "yes" else "yes"]
+    compared = 0
+    for seed in range(6):
+        runs = [run_on(data, seed) for data in (frame, neighbour)]
+        if not np.array_equal(runs[0].release.weights, runs[1].release.weights):
+            continue
+        compared += 1
+        assert runs[0].diagnostics.mistakes != runs[1].diagnostics.mistakes
+        files = []
+        for side, run, data in zip("ab", runs, (frame, neighbour), strict=True):
+            with output_folder(tmp_path / f"{seed}{side}") as folder:
+                files.append([path.read_bytes() for path in folder.write(run, INDICATORS.table(data).outside)])
+        assert files[0][:2] == files[1][:2]
+        assert files[0][2] != files[1][2]
+    assert compared >= 2
+
+
+def test_nothing_of_the_diagnostics_is_published(tmp_path: Path) -> None:
+    frame = patients(311)
+    outside = INDICATORS.table(frame).outside
+    assert outside
+    run = run_on(frame, 0)
+    with output_folder(tmp_path / "out") as folder:
+        release, card, curator = (path.read_text(encoding="utf-8") for path in folder.write(run, outside))
+    private = json.loads(curator)
+    assert next(iter(private.items())) == ("warning", NOT_PRIVATE)
+    assert private["outside_the_schema"] == {column: dict(counts) for column, counts in outside.items()}
+    words = [*(set(private) - {"warning", "method"}), "accuracy", "diagnostics", "curator"]
+    numbers = [run.diagnostics.mistakes, run.diagnostics.training_accuracy, run.diagnostics.seconds, 311]
+    for published in (release, card):
+        for word in [*words, *map(str, numbers)]:
+            assert word not in published, word
+    assert load_release(tmp_path / "out" / "release.json").to_json() == release
+
+
+def test_an_output_folder_is_checked_first_and_left_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ValueError, match="cannot be written to"), output_folder(tmp_path / "file" / "out"):
+        raise AssertionError
+    with pytest.raises(KeyError), output_folder(tmp_path / "new" / "out"):
+        raise KeyError
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "scorecard.html").write_text("mine")
+    with pytest.raises(ValueError, match="pass --overwrite"), output_folder(tmp_path / "out"):
+        raise AssertionError
+    with pytest.raises(KeyError), output_folder(tmp_path / "out", overwrite=True):
+        raise KeyError
+    assert [path.read_text() for path in (tmp_path / "out").rglob("*.*")] == ["mine"]
+    with output_folder(tmp_path / "out", overwrite=True) as folder:
+        folder.write(run_on(patients(50), 0), {})
+    assert sorted(str(path.relative_to(folder.path)) for path in folder.path.rglob("*.*")) == sorted(FILES)
+
+
+def test_a_release_keeps_its_schema() -> None:
+    release = release_of(SCHEMA, np.arange(SCHEMA.dim))
+    again = Release.from_json(release.to_json())
+    assert (again.schema, again.to_json()) == (SCHEMA, release.to_json())
+    card = release.scorecard()
+    assert (card.positive, card.negative) == ("ill yes", "ill no")
+    assert [row.column for row in card.rows] == ["colour", "age", "dose"]
+    unnamed = release_of(Schema(SCHEMA.columns, Label("ill", ["yes", "maybe"])), np.arange(SCHEMA.dim)).scorecard()
+    assert (unnamed.positive, unnamed.negative) == ("ill yes or maybe", "ill not yes or maybe")
+    with pytest.raises(ValueError, match="other features than its weights"):
+        replace(release, schema=INDICATORS)
+
+
+def test_files_that_are_no_release(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"No such file.*give the release\.json"):
+        load_release(tmp_path / "release.json")
+    (tmp_path / "release.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"release\.json"):
+        load_release(tmp_path / "release.json")
+    (tmp_path / "release.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"release\.json: not a release file"):
+        load_release(tmp_path / "release.json")
+
+
+def test_plans_are_the_bounds_of_the_theory() -> None:
+    domain = SparsePoints(22, 6, 3, (-8, 8))
+    sparse, uniform, opdisc, rspm = (e.excess for e in expectations(domain, 0.5))
+    factor = 2 / 0.5  # Δ / ε, section 4
+    assert uniform == pytest.approx(factor * math.log(domain.size / 0.05), rel=1e-5)
+    p_zero = 1 - 2 / 21
+    one_point = (1 - p_zero) * 0.4 / (2 * (0.4 + 0.4**2 + 0.4**3))
+    log_p = 18 * math.log(p_zero) + 3 * math.log(one_point) - math.log(17)
+    assert sparse == pytest.approx(factor * (-log_p - math.log(0.05)), rel=1e-5)
+    c = 2 * 2 * domain.radius_sq_bound  # section 2, separation 1
+    assert opdisc == pytest.approx(2 * c / 0.5 * gammaincinv(23, 0.95), rel=1e-4)
+    m = 21 * 6 + 16  # thresholds, section 3
+    assert rspm == pytest.approx(m * factor * gammaincinv(m + 1, 0.95), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "domain", [SparsePoints(2, 1, 1, (0, 0)), SparsePoints(5, 2, 3), SparsePoints(91, 4, 3, (-8, 8))]
+)
+def test_plans_scale_with_costs_and_budget(domain: SparsePoints) -> None:
+    base = [e.excess for e in expectations(domain, 0.1)]
+    dear = [e.excess for e in expectations(domain, 0.1, loss=ps.ZeroOneLoss(1, 5))]
+    protected = [e.excess for e in expectations(domain, 0.1, adjacency="add-remove")]
+    assert dear == pytest.approx([5 * b for b in base], rel=1e-3)
+    assert protected == pytest.approx([b / 2 for b in base], rel=1e-3)
+    assert [e.excess for e in expectations(domain, 1.0)] == pytest.approx([b / 10 for b in base], rel=1e-3)
+
+
+def test_the_default_prior_expects_two_features() -> None:
+    for columns in (10, 90):
+        domain = SparsePoints(columns + 1, 4, 3, (-8, 8))
+        tables = default_prior(domain).log_tables(domain)
+        expected = sum(1 - math.exp(t[3]) for t in tables[:columns])
+        assert expected == pytest.approx(2.0)
+    assert default_prior(ps.TernaryCube(3)) == ps.UniformPrior()
+
+
+def test_domains() -> None:
+    assert scorecard_domain(3, 6, 3, (-8, 8)) == SparsePoints(3, 2, 3, (-8, 8))
+    assert linear_domain(3, "ball") == ps.IntegerBall(3, 4)
+    assert linear_domain(3, "ternary") == ps.TernaryCube(3)

@@ -1,0 +1,322 @@
+"""The estimators: scikit-learn's own checks, what they warn of, what they spend, and the law of a private score."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import privsolve as ps
+from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
+from privsolve.noise.draws import Randomness
+from privsolve.privacy.accounting import Accountant
+from privsolve.privacy.ledger import Ledger
+from small_tables import INDICATORS, SCHEMA, patients
+
+FRAME = patients()
+X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
+Estimator = PrivateScorecard | PrivateLinearClassifier
+
+
+def scorecard(**options: Any) -> PrivateScorecard:
+    settings = {"epsilon": 5.0, "max_features": 2, "intercept": 3, "schema": INDICATORS, "random_state": 0}
+    return PrivateScorecard(**{**settings, **options})
+
+
+def no_draws(size: int) -> NoReturn:
+    raise AssertionError("noise was drawn")
+
+
+UNTOUCHED = Randomness(no_draws, seeded=True)
+
+
+CHECKS = parametrize_with_checks(
+    [
+        PrivateScorecard(max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateLinearClassifier(random_state=0),
+    ]
+)
+
+
+@pytest.mark.filterwarnings("ignore:no schema was given:privsolve.PrivacyLeakWarning")
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)  # older versions give a generator
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        scorecard(),
+        scorecard(schema=SCHEMA, adjacency="add-remove"),
+        PrivateLinearClassifier(5.0, schema=INDICATORS, random_state=0),
+        PrivateLinearClassifier(5.0, mechanism="opdisc", schema=SCHEMA, random_state=0),
+        PrivateLinearClassifier(5.0, mechanism="rspm", domain="ternary", schema=INDICATORS, random_state=0),
+        PrivateLinearClassifier(
+            5.0, mechanism="opdisc", noise="gaussian", delta=1e-6, domain=ps.SignCube(8), schema=INDICATORS, random_state=0
+        ),
+    ],
+)  # fmt: skip
+def test_every_mechanism_fits_and_predicts(estimator: Estimator) -> None:
+    fitted = estimator.fit(X, Y)
+    assert list(fitted.classes_) == ["no", "yes"]
+    assert (fitted.privacy_.epsilon, fitted.privacy_.adjacency) == (5.0, estimator.adjacency)
+    assert fitted.privacy_.seeded
+    assert fitted.privacy_.proved
+    assert fitted.release_.domain.contains(fitted.release_.weights)
+    assert list(fitted.get_feature_names_out()) == list(fitted.schema_.features)
+    scores = fitted.decision_function(X)
+    assert np.array_equal(fitted.predict(X) == "yes", scores > 0)
+    assert np.allclose(scores, fitted.schema_.encode(X) @ fitted.coef_[0])
+    card = fitted.scorecard_
+    row = X.dropna().iloc[0]
+    age = next(o.text for o in INDICATORS.questions()[1].options if o.features and _in(o.text, row["age"]))  # type: ignore[union-attr]
+    colour = row["colour"] if row["colour"] in ("red", "blue") else "another"
+    answers = {"colour": colour, "age": age, "dose": row["dose"]}
+    assert float(card.score(answers) - card.threshold) == scores[X.index.get_loc(row.name)]
+    assert fitted.diagnostics_.training_accuracy == fitted.score(X, Y)
+
+
+def _in(text: str, age: float) -> bool:
+    return text == ("<30" if age < 30 else "30-49" if age < 50 else ">=50")
+
+
+def test_a_scorecard_learns_when_the_budget_is_large() -> None:
+    assert scorecard(epsilon=50.0).fit(X, Y).score(X, Y) > 0.85
+
+
+def test_frames_of_all_kinds_give_the_same_model() -> None:
+    first = scorecard(schema=SCHEMA).fit(X, Y)
+    for frame in (pl.from_pandas(X), pa.Table.from_pandas(X)):
+        other = scorecard(schema=SCHEMA).fit(frame, Y.to_numpy())
+        assert other.release_.to_json() == first.release_.to_json()
+        assert np.array_equal(other.predict(frame), first.predict(X))
+        assert list(other.feature_names_in_) == list(X.columns)
+        with pytest.raises(ValueError, match="feature names"):
+            other.predict(X.rename(columns={"age": "years"}))
+
+
+def test_arrays_are_read_by_a_schema_of_x0_x1() -> None:
+    schema = Schema([Categories("x0", ["red", "blue"]), Bins("x1", [30, 50])])
+    fitted = scorecard(schema=schema).fit(X[["colour", "age"]].to_numpy(), Y == "yes")
+    assert list(fitted.classes_) == [False, True]
+    assert fitted.score(X[["colour", "age"]].to_numpy(), Y == "yes") > 0.7
+
+
+@pytest.mark.parametrize("wrap", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
+def test_without_a_schema_one_leak_warning_and_with_one_none(wrap: Callable[[pd.DataFrame], Any]) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = scorecard(schema=None).fit(wrap(X), Y)
+    assert [w.category for w in caught] == [ps.PrivacyLeakWarning]
+    assert "guessed from the data" in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert [column.column for column in fitted.schema_.columns] == ["colour", "age", "dose"]
+    assert list(fitted.classes_) == ["no", "yes"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scorecard().fit(wrap(X), Y)
+
+
+def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
+    only = scorecard().fit(X[:3], ["yes"] * 3)
+    assert list(only.classes_) == ["no", "yes"]
+    for classes, y in [((0, 1), [1, 1, 1]), ((-1, 1), [-1, 1, 1]), ((False, True), [True] * 3)]:
+        assert tuple(scorecard(schema=Schema(INDICATORS.columns)).fit(X[:3], y).classes_) == classes
+    missing = Schema(INDICATORS.columns, Label("ill", "yes", "no", missing="negative"))
+    assert scorecard(schema=missing).fit(X[:3], ["yes", None, "no"]).diagnostics_.mistakes <= 3
+
+
+@pytest.mark.parametrize(
+    ("y", "schema", "words"),
+    [
+        (["yes", "no", "maybe"], INDICATORS, "the schema does not list"),
+        (["yes", "no", None], INDICATORS, "the schema does not list"),
+        (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
+        (["a", "b", "c"], None, "Only binary classification"),
+        (["a", "a", "a"], None, "1 class"),
+        (["yes", "no"], INDICATORS, "one label per record"),
+        (["yes", "no", "no"], Schema(INDICATORS.columns, Label("ill", "yes")), "one positive and one negative"),
+    ],
+)  # fmt: skip
+def test_wrong_labels_spend_nothing(y: list[Any], schema: Schema | None, words: str) -> None:
+    accountant = Accountant(10.0)
+    with pytest.raises(ValueError, match=words):
+        scorecard(schema=schema, budget=accountant).fit(X[:3], np.array(y, dtype=object))
+    assert accountant.history == ()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (scorecard(epsilon=0.0), "epsilon"),
+        (scorecard(max_features=0), "max_features"),
+        (scorecard(adjacency="other"), "adjacency"),
+        (scorecard(false_negative=2**30), "false_negative"),
+        (scorecard(schema={"columns": {}}), "schema must be"),
+        (scorecard(schema=Schema([Number("age", 0, 10**15), Number("dose", 0, 2, 1, 2**40)], SCHEMA.label)), "64-bit"),
+        (PrivateLinearClassifier(mechanism="opsamp"), "mechanism must be one of"),
+        (PrivateLinearClassifier(noise="gamma"), "noise is for opdisc and rspm"),
+        (PrivateLinearClassifier(oracle="highs"), "oracle is for opdisc and rspm"),
+        (PrivateLinearClassifier(mechanism="opdisc", oracle="none"), "oracle 'none' is unknown"),
+        (PrivateLinearClassifier(mechanism="rspm", prior=ps.SparsePrior()), "prior is for the exponential"),
+        (PrivateLinearClassifier(mechanism="opdisc", noise="gaussian", delta=1.0), "delta"),
+        (PrivateLinearClassifier(domain="cube", schema=INDICATORS), "domain must be"),
+        (PrivateLinearClassifier(domain=ps.SignCube(3), schema=INDICATORS), "3 coordinates"),
+    ],
+)  # fmt: skip
+def test_wrong_settings_spend_nothing(estimator: Estimator, words: str) -> None:
+    accountant = Accountant(10.0)
+    with pytest.raises(ValueError, match=words):
+        estimator.set_params(budget=accountant, random_state=UNTOUCHED).fit(X, Y)
+    assert accountant.history == ()
+    with pytest.raises(NotFittedError):
+        estimator.predict(X)
+
+
+def test_costs_move_the_decision() -> None:
+    """Three in ten of one colour are ill: too few to say so, unless missing them costs five times as much."""
+    frame = pd.DataFrame({"colour": ["red"] * 500 + ["blue"] * 500})
+    ill = np.array([1] * 150 + [0] * 350 + [1] * 20 + [0] * 480)
+    schema = Schema([Categories("colour", ["red", "blue"])])
+    plain = scorecard(schema=schema).fit(frame, ill)
+    careful = scorecard(schema=schema, false_negative=5).fit(frame, ill)
+    asked = pd.DataFrame({"colour": ["red", "blue"]})
+    assert list(plain.predict(asked)) == [0, 0]
+    assert list(careful.predict(asked)) == [1, 0]
+
+
+def test_a_budget_pays_or_refuses_before_the_draw() -> None:
+    accountant = Accountant(1.0)
+    fitted = scorecard(epsilon=0.7, budget=accountant).fit(X, Y)
+    weights = fitted.release_.weights
+    with pytest.raises(ps.BudgetExceeded):
+        fitted.set_params(random_state=UNTOUCHED).fit(X, Y)
+    assert len(accountant.history) == 1
+    assert fitted.release_.weights is weights
+    with pytest.raises(ps.BudgetExceeded):
+        fitted.private_score(X, Y, 0.4, random_state=UNTOUCHED, budget=accountant)
+    score = fitted.private_score(X, Y, 0.3, random_state=0, budget=accountant)
+    assert accountant.history == (fitted.privacy_, score.guarantee)
+
+
+def test_clones_share_the_budget() -> None:
+    accountant = Accountant(1.0)
+    estimator = scorecard(epsilon=0.5, budget=accountant)
+    copy = clone(estimator)
+    assert copy.budget is accountant
+    assert copy.get_params() == estimator.get_params()
+    with pytest.warns(ps.PrivacyWarning, match="every one of them spends"), pytest.raises(ps.BudgetExceeded):
+        cross_val_score(estimator, X, Y, cv=3, error_score="raise")
+    assert len(accountant.history) == 2
+
+
+def test_pickling(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "ledger", 10.0)
+    fitted = scorecard(schema=SCHEMA, budget=ledger).fit(X, Y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+    assert again.release_.to_json() == fitted.release_.to_json()
+    again.fit(X, Y)
+    assert len(ledger.history()) == 2
+    with pytest.raises(TypeError, match="spent a second time"):
+        pickle.dumps(scorecard(budget=Accountant(1.0)))
+
+
+def test_pipelines() -> None:
+    numbers = X[["age", "dose"]].fillna(40.0)
+    schema = Schema([Bins("age", [-0.5, 0.5]), Bins("dose", [0])])
+    pipeline = make_pipeline(StandardScaler(), scorecard(schema=schema)).set_output(transform="pandas")
+    assert pipeline.fit(numbers, Y == "yes").predict(numbers).shape == (len(X),)
+    assert list(pipeline.get_feature_names_out()) == list(schema.features)
+    kept = make_column_transformer(("passthrough", ["colour", "age"]), verbose_feature_names_out=False)
+    assert make_pipeline(kept.set_output(transform="pandas"), scorecard()).fit(X, Y).score(X, Y) > 0.7
+
+
+def test_searches_and_ensembles_warn_that_every_fit_spends() -> None:
+    accountant = Accountant(100.0)
+    search = GridSearchCV(scorecard(budget=accountant), {"max_features": [1, 2]}, cv=2)
+    with pytest.warns(ps.PrivacyWarning, match="every one of them spends"):
+        search.fit(X, Y)
+    assert len(accountant.history) == 5
+    with pytest.warns(ps.PrivacyWarning, match="every one of them spends"):
+        CalibratedClassifierCV(scorecard(), cv=2).fit(X, Y)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+@pytest.mark.parametrize("epsilon", [0.25, 1.0])
+def test_the_noise_of_a_private_score(adjacency: str, epsilon: float) -> None:
+    """Scores follow the law of counts with discrete Laplace noise of scale 1 / epsilon, by its probabilities."""
+    fitted = scorecard(adjacency=adjacency).fit(X, Y)
+    asked, rng = X[:60], Randomness.seeded(7)
+    truth = fitted.predict(asked)
+    truth[:30] = np.where(truth[:30] == "yes", "no", "yes")  # 30 right and 30 wrong answers
+    scores = [fitted.private_score(asked, truth, epsilon, random_state=rng) for _ in range(600)]
+    guarantee = scores[0].guarantee
+    assert (guarantee.epsilon, guarantee.delta, guarantee.adjacency) == (epsilon, 0.0, adjacency)
+    assert (guarantee.proved, guarantee.seeded) == (True, True)
+    noise = np.arange(-200, 201)
+    p = np.exp(-epsilon * np.abs(noise)) * math.tanh(epsilon / 2)
+    right = np.maximum(30 + noise, 0)
+    if adjacency == "replace":
+        values, probabilities = np.minimum(right / 60, 1.0), p
+        variance = 2 * math.exp(epsilon) / math.expm1(epsilon) ** 2 / 60**2
+        assert np.var([s.accuracy for s in scores]) == pytest.approx(variance, rel=0.25)
+    else:  # wrong answers have noise of their own, so that the number of records is protected
+        values = (right[:, None] / np.maximum(1, right[:, None] + right[None, :])).ravel()
+        probabilities = np.outer(p, p).ravel()
+    _check_law(np.array([s.accuracy for s in scores]), values, probabilities)
+
+
+def _check_law(found: Any, values: Any, probabilities: Any) -> None:
+    """A chi-square test of `found` against a discrete law, in about ten classes."""
+    order = np.argsort(values, kind="stable")
+    values, cumulative = values[order], np.cumsum(probabilities[order])
+    assert cumulative[-1] == pytest.approx(1.0)
+    tops = np.unique([values[np.searchsorted(cumulative, q)] for q in np.arange(0.1, 0.95, 0.1)])
+    below = np.array([cumulative[np.searchsorted(values, top + 1e-12) - 1] for top in tops])
+    expected = np.diff([0.0, *below, 1.0]) * len(found)
+    observed = np.diff([0, *((found <= top + 1e-12).sum() for top in tops), len(found)])
+    keep = expected > 0.5
+    assert observed[~keep].sum() == 0
+    assert stats.chisquare(observed[keep], expected[keep] * len(found) / expected[keep].sum()).pvalue > 1e-3
+
+
+def test_private_scores_stay_between_0_and_1_and_refuse_other_shapes() -> None:
+    fitted = scorecard().fit(X, Y)
+    scores = [fitted.private_score(X[:2], Y[:2], 0.05, random_state=seed).accuracy for seed in range(20)]
+    assert min(scores) == 0.0
+    assert max(scores) == 1.0
+    with pytest.raises(ValueError, match="one label per record"):
+        fitted.private_score(X, Y[:3], 1.0)
+    with pytest.raises(ValueError, match="epsilon"):
+        fitted.private_score(X, Y, 0.0)
+    with pytest.raises(ValueError, match="the schema does not list"):
+        fitted.private_score(X[:2], ["yes", "perhaps"], 1.0)
+    plain = scorecard(schema=Schema(INDICATORS.columns)).fit(X, Y == "yes")
+    with pytest.raises(ValueError, match="it had False and True"):
+        plain.private_score(X[:2], ["yes", "no"], 1.0)
+    with pytest.raises(ValueError, match="must hold 0 and 1"):
+        plain.fit(X[:2], ["1", "0"])
+    assert plain.private_score(X, Y == "yes", 1e6).accuracy == plain.score(X, Y == "yes")
+    with pytest.raises(NotFittedError):
+        scorecard().private_score(X, Y, 1.0)

@@ -1,0 +1,192 @@
+"""RSPM: separator sets, calibration, audit, and the whole path."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+import privsolve as ps
+from privsolve import audit
+from privsolve.domains import Domain
+from privsolve.noise.draws import Randomness
+from privsolve.oracles import EnumerationOracle, TreeOracle
+from privsolve.privacy import calibration
+from privsolve.problems.separators import Indicators, Thresholds
+from random_problems import DOMAIN_KINDS, random_problem
+
+LAWS = ("linf-gamma", "laplace", "gaussian")
+
+
+def matrix(domain: Domain) -> np.ndarray:
+    """The thresholds of every member, column by column as noise is laid out."""
+    members = domain.members()
+    return np.stack(
+        [members[:, j] <= t for j in range(domain.dim) for t in domain.values(j)[:-1]], axis=1
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DOMAIN_KINDS)
+def test_thresholds_separate_and_perturb(kind: str) -> None:
+    for seed in range(10):
+        rng = np.random.default_rng([seed, *kind.encode()])
+        domain = random_problem(rng, kind, 3).domain
+        separators, indicators = Thresholds(domain), matrix(domain)
+        assert separators.count == indicators.shape[1]
+        assert len(np.unique(indicators, axis=0)) == domain.size
+        eta = rng.normal(size=separators.count) * 10
+        exact = indicators @ eta
+        rounded = separators.perturbation(eta).of_members(domain.members()) / 2**20
+        assert np.abs(rounded - exact).max() <= (domain.dim + 1) * 2**-21
+
+
+def test_counts_of_the_theory_page() -> None:
+    assert Thresholds(ps.SignCube(7)).count == 7
+    assert Thresholds(ps.TernaryCube(7)).count == 14
+    assert Thresholds(ps.IntegerBall(5, 9)).count == 2 * 3 * 5
+
+
+def test_calibration_follows_the_theory() -> None:
+    domain = ps.TernaryCube(6)
+    spread = 2 + 5 * calibration.rounding_error(6)
+    assert ps.separator_noise(domain, 0.5).scale == pytest.approx(spread / 0.5)
+    assert ps.separator_noise(domain, 0.5, law="laplace").scale == pytest.approx(12 * spread / 0.5)
+    gaussian = ps.separator_noise(domain, 0.5, law="gaussian", delta=1e-6)
+    assert gaussian.scale == pytest.approx(calibration.gaussian_sigma(12, spread * math.sqrt(12), 0.5, 1e-6))
+    with pytest.warns(ps.PrivacyWarning, match="no valid proof"):
+        published = ps.separator_noise(domain, 0.5, law="gaussian-published", delta=1e-6)
+    assert published.scale == pytest.approx(7 * math.sqrt(12 * math.log(1e6)) / 0.5)
+    assert not published.proved
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_shift_of_the_lemma_moves_any_minimiser(law: str) -> None:
+    """Theory, section 1: the minimiser on D under η is the minimiser on any neighbour under η + v_w."""
+    rng = np.random.default_rng(0)
+    domain = ps.TernaryCube(3)
+    indicators = matrix(domain)
+    for _ in range(200):
+        loss = rng.integers(0, 10, size=domain.size)
+        neighbour = loss - rng.integers(0, 2, size=domain.size) + rng.integers(0, 2, size=domain.size)
+        eta = rng.normal(size=indicators.shape[1]) * 5
+        best = int(np.argmin(loss + indicators @ eta))
+        shift = np.where(indicators[best], -2.0001, 2.0001)
+        assert np.argmin(neighbour + indicators @ (eta + shift)) == best
+
+
+def rspm_draws(problem: ps.Problem, law, runs: int, rng: Randomness) -> np.ndarray:  # type: ignore[no-untyped-def]
+    indicators = matrix(problem.domain).astype(float)
+    loss = problem.losses_of(problem.domain.members())
+    eta = np.stack([law.draw(rng) for _ in range(runs)])
+    return np.argmin(loss + eta @ indicators.T, axis=1)
+
+
+PAIRS = [
+    (ps.SignCube(1), [[1]] * 2, [True] * 2, [True, False]),
+    (ps.TernaryCube(2), [[1, 0], [0, 1], [1, 1]], [True, False, True], [True, False, False]),
+]
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("domain", "features", "labels", "changed"), PAIRS)
+def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list[bool], changed: list[bool]) -> None:
+    delta = 1e-3 if law == "gaussian" else None
+    noise = ps.separator_noise(domain, 1.0, law=law, delta=delta)
+    tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
+
+    def bound(scale: float) -> audit.Finding:
+        scaled = dataclasses.replace(noise, scale=noise.scale * scale)
+        rng = Randomness.seeded(4)
+        return audit.lower_bound(
+            lambda t, runs: rspm_draws(ps.Problem(t, domain), scaled, runs, rng), *tables, 40_000, delta=delta or 0.0
+        )
+
+    assert not bound(1.0).refutes(1.0)
+    assert bound(1 / 8).refutes(1.0)
+
+
+def test_laplace_uses_its_whole_budget_on_the_worst_pair() -> None:
+    domain, features, labels, changed = PAIRS[0]
+    rng = Randomness.seeded(1)
+    noise = ps.separator_noise(domain, 1.0, law="laplace")
+    tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
+    finding = audit.lower_bound(lambda t, runs: rspm_draws(ps.Problem(t, domain), noise, runs, rng), *tables, 200_000)
+    assert 0.9 < finding.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_run(law: str) -> None:
+    problem = random_problem(np.random.default_rng(3), "ternary-cube", 4)
+    run = ps.rspm(problem, 1.0, noise=law, random_state=0)
+    guarantee = run.release.guarantee
+    assert guarantee.mechanism == "RSPM"
+    assert guarantee.theory == "3"
+    assert guarantee.proved
+    assert guarantee.delta == (problem.table.n**-2.0 if law == "gaussian" else 0.0)
+    assert run.diagnostics.certified
+    assert ps.rspm(problem, 1.0, noise=law, random_state=0).release.to_json() == run.release.to_json()
+
+
+def test_tree_and_enumeration_agree_on_separator_noise() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, DOMAIN_KINDS[seed % 5])
+        separators = Thresholds(problem.domain)
+        perturbation = separators.perturbation(rng.normal(size=separators.count) * float(rng.choice([0.5, 5.0, 50.0])))
+        tree = TreeOracle().minimise(problem, perturbation)
+        assert tree.value == EnumerationOracle().minimise(problem, perturbation).value
+
+
+def test_user_given_indicators() -> None:
+    problem = ps.Problem(
+        ps.PatternTable.from_records([[1, 0], [0, 1]], [True, False]), ps.FiniteSet([[0, 1], [1, 0], [2, 2]])
+    )
+    enough = [lambda w: w[0] > 0, lambda w: w[1] > 1]
+    run = ps.rspm(problem, 5.0, indicators=enough, oracle="enumeration", random_state=0)
+    assert problem.domain.contains(run.release.weights)
+    with pytest.raises(ValueError, match="do not separate"):
+        Indicators(problem.domain, enough[:1])
+    with pytest.raises(ValueError, match="use oracle='enumeration'"):
+        ps.rspm(problem, 5.0, indicators=enough)
+    noise = np.array([3.25, -1.5])
+    listed = Indicators(problem.domain, enough).perturbation(noise)
+    assert [listed.of(w) / 2**20 for w in problem.domain.members()] == [0.0, 3.25, 1.75]
+
+
+def test_parity_breaks_the_published_gaussian_and_not_the_proved_ones() -> None:
+    """Theory, section 3: broken from m = 409 on at epsilon 1 and delta 1e-6, in closed form."""
+    for m, broken in ((408, False), (409, True), (1000, True)):
+        published = calibration.parity_scale_separator(calibration.separator_sigma_published(m, 1.0, 1e-6))
+        assert (calibration.parity_true_delta(m, 1.0, published) > 1e-6) == broken
+        sigma = calibration.gaussian_sigma(m, calibration.separator_shift_l2(2, m), 1.0, 1e-6)
+        assert calibration.parity_true_delta(m, 1.0, calibration.parity_scale_separator(sigma)) <= 1e-6
+
+
+def test_utility_bounds_hold() -> None:
+    problem = random_problem(np.random.default_rng(8), "ternary-cube", 3)
+    losses = problem.losses_of(problem.domain.members())
+    for law in LAWS:
+        noise = ps.separator_noise(
+            problem.domain, 2.0, law=law, loss=problem.loss, delta=1e-3 if law == "gaussian" else None
+        )
+        chosen = rspm_draws(problem, noise, 3000, Randomness.seeded(1))
+        assert (losses[chosen] - losses.min() > noise.utility_bound(0.1)).mean() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": 1.0, "noise": "uniform"}, "noise must be one of"),
+        ({"epsilon": 1.0, "delta": 1e-6}, "leave delta=None"),
+        ({"epsilon": 1.0, "noise": "gaussian", "adjacency": "add-remove"}, "needs delta"),
+        ({"epsilon": 1.0, "noise": "gaussian", "delta": 1.5}, "delta"),
+        ({"epsilon": 1e-12}, "beyond the exact integer range"),
+    ],
+)
+def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -> None:
+    problem = random_problem(np.random.default_rng(2), "ternary-cube", 2)
+    with pytest.raises(ValueError, match=message):
+        ps.rspm(problem, **arguments)  # type: ignore[arg-type]

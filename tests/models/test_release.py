@@ -1,0 +1,259 @@
+"""Releases: round trip, nothing data-dependent beside the weights, and damaged files refused in words."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privsolve as ps
+from privsolve.domains import Domain
+from privsolve.models.release import NOT_PRIVATE
+
+NAMES = ["age", "größe"]
+GUARANTEE = ps.Guarantee(
+    epsilon=1.0, delta=0.0, adjacency="replace", mechanism="OPDisc", noise="l2-gamma noise", proved=True, theory="2.1",
+    oracle="tree", seeded=False,
+)  # fmt: skip
+
+
+def release(domain: Domain, weights: list[int], table: ps.PatternTable | None = None) -> ps.Release:
+    table = table or ps.PatternTable([[1, 2]], [1], [0], names=NAMES, scales=[1, 99])
+    return ps.Release.of(ps.Problem(table, domain, ps.ZeroOneLoss(2, 3)), np.array(weights), GUARANTEE)
+
+
+DOMAINS = [
+    ps.IntegerBall(2, 5),
+    ps.SignCube(2),
+    ps.TernaryCube(2),
+    ps.SparseSigns(2, 2),
+    ps.FiniteSet([[1, -1], [0, 3]]),
+]
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda d: d.kind)
+def test_round_trip(domain: Domain) -> None:
+    first = release(domain, [1, -1])
+    again = ps.Release.from_json(first.to_json())
+    assert again.to_json() == first.to_json()
+    assert again.weights.tolist() == [1, -1]
+    assert again.weights.dtype == np.int64
+    assert (again.features, again.scales) == (tuple(NAMES), (1, 99))
+    assert (again.domain, again.loss, again.guarantee) == (domain, ps.ZeroOneLoss(2, 3), GUARANTEE)
+    assert again.version == ps.__version__
+    assert pickle.loads(pickle.dumps(first)).to_json() == first.to_json()
+    for one in (first, again):
+        with pytest.raises(ValueError, match="read-only"):
+            one.weights[0] = 0
+
+
+def test_fields_are_the_public_ones() -> None:
+    content = json.loads(release(DOMAINS[0], [1, -1]).to_json())
+    assert list(content) == ["format", "version", "weights", "features", "scales", "domain", "loss", "guarantee"]
+    assert content["guarantee"] == GUARANTEE.to_dict()
+    assert content["domain"] == {"kind": "integer-ball", "dim": 2, "radius_sq": 5}
+    assert "größe" in release(DOMAINS[0], [1, -1]).to_json()
+
+
+@pytest.mark.parametrize("noise", ["gamma", "gaussian"])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_equal_weights_on_neighbours_give_equal_bytes(adjacency: str, noise: str) -> None:
+    """Objective, rows, counts and time all differ between the tables; the release must not show it."""
+    rows, labels = [[1, 0], [0, 1], [1, 1], [5, 3]], [True, False, True, False]
+    kept = slice(None, -1) if adjacency == "add-remove" else slice(None)
+    changed_rows, changed_labels = [*rows[:-1], [-7, 2]], [*labels[:-1], True]
+    tables = [
+        ps.PatternTable.from_records(rows, labels, names=NAMES),
+        ps.PatternTable.from_records(changed_rows[kept], changed_labels[kept], names=NAMES),
+    ]
+    assert tables[0] != tables[1]
+    delta = 1e-3 if noise == "gaussian" and adjacency == "add-remove" else None
+    equal = differ = 0
+    for seed in range(40):
+        runs = [
+            ps.opdisc(
+                ps.Problem(table, ps.IntegerBall(2, 4)), 0.5, adjacency=adjacency, noise=noise, delta=delta,
+                oracle="enumeration", random_state=seed,
+            )
+            for table in tables
+        ]  # fmt: skip
+        if runs[0].release.weights.tolist() == runs[1].release.weights.tolist():
+            equal += 1
+            assert runs[0].release.to_json().encode() == runs[1].release.to_json().encode()
+            differ += runs[0].diagnostics.objective != runs[1].diagnostics.objective
+    assert equal > 10
+    assert differ > 5
+
+
+def test_weights_outside_the_domain_are_no_release() -> None:
+    for weights in ([1, 0], [1.0, 1.0], [1], [[1, 1]]):
+        with pytest.raises(ValueError, match="not a member"):
+            release(ps.SignCube(2), weights)
+
+
+# --- damaged files --------------------------------------------------------------------------------
+
+JUNK = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from([2**64, -1, 0, 1e400]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=4,
+)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths to every part of a JSON value, itself included."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, part in inner for place in places(part, (*path, key)))]
+
+
+def at(value: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
+    """Whatever is changed, the answer is a ValueError or a release that is whole: it can be written, read and told."""
+    content = json.loads(release(data.draw(st.sampled_from(DOMAINS)), [1, -1]).to_json())
+    for _ in range(data.draw(st.integers(1, 2))):
+        path = data.draw(st.sampled_from(places(content)[1:]))
+        parent, key = at(content, path[:-1]), path[-1]
+        action = data.draw(st.sampled_from(["replace", "delete", "add"]))
+        if action == "replace":
+            parent[key] = data.draw(JUNK)
+        elif action == "delete":
+            del parent[key]
+        elif isinstance(parent, dict):
+            parent[data.draw(st.text(max_size=4))] = data.draw(JUNK)
+        else:
+            parent.append(data.draw(JUNK))
+    try:
+        read = ps.Release.from_json(json.dumps(content))
+    except ValueError:
+        return
+    assert json.loads(read.to_json()) == content
+    assert read.guarantee.sentence()
+    assert read.domain.contains(read.weights)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text(max_size=20) | st.binary(max_size=20))
+def test_any_text_is_refused(text: str | bytes) -> None:
+    with pytest.raises(ValueError, match="not a release file"):
+        ps.Release.from_json(text)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[" * 100_000, "9" * 5000, "null", "[]", "{}", '{"format": "other"}', None, 5, b"\xff"]
+)
+def test_other_files_are_refused(text: Any) -> None:
+    with pytest.raises(ValueError, match="not a release file"):
+        ps.Release.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("weights",), [3, 0], "weights are not a member"),
+        (("weights",), [1.0, -1.0], "weights are not a member"),
+        (("weights",), [[1], [1, 2]], "weights are not a member"),
+        (("weights",), {}, "weights are not a member"),
+        (("features",), "ab", "features must be a list of names"),
+        (("features",), ["a"], "names must be 2 different"),
+        (("features",), ["a", "a"], "names must be 2 different"),
+        (("features",), ["a", 1], "features must be a list of names"),
+        (("scales",), [1, 0], "scales must be 2 positive"),
+        (("scales",), None, "scales must be a list"),
+        (("domain",), 3, "domain must be described"),
+        (("domain", "kind"), "ball", "domain kind 'ball' is unknown"),
+        (("domain", "dim"), 3, "not a member"),
+        (("loss",), 3, "loss must have the fields"),
+        (("loss", "kind"), "hinge", "loss kind 'hinge' is unknown"),
+        (("loss", "false_positive"), -1, "false_positive must be"),
+        (("version",), 3, "version must be a text"),
+        (("extra",), 3, "missing or unknown fields: extra"),
+        (("guarantee",), [], "guarantee must be a dictionary"),
+        (("guarantee", "note"), "", "guarantee has missing or unknown fields: note"),
+        (("guarantee", "epsilon"), -1, "guarantee's epsilon must be finite and positive"),
+        (("guarantee", "epsilon"), float("nan"), "guarantee's epsilon must be finite and positive"),
+        (("guarantee", "epsilon"), "1", "guarantee's epsilon must be"),
+        (("guarantee", "delta"), 1.0, "guarantee's delta must be"),
+        (("guarantee", "adjacency"), "swap", "guarantee's adjacency must be"),
+        (("guarantee", "adjacency"), [], "guarantee's adjacency must be"),
+        (("guarantee", "proved"), 1, "guarantee's proved must be"),
+        (("guarantee", "noise"), None, "guarantee's noise must be"),
+        (("guarantee", "zcdp"), -0.5, "guarantee's zcdp must be"),
+    ],
+)
+def test_damage_is_named(path: tuple[str, ...], value: Any, message: str) -> None:
+    content = json.loads(release(ps.IntegerBall(2, 5), [1, -1]).to_json())
+    at(content, path[:-1])[path[-1]] = value
+    with pytest.raises(ValueError, match=message):
+        ps.Release.from_json(json.dumps(content))
+
+
+@pytest.mark.parametrize("field", ["version", "weights", "features", "scales", "domain", "loss", "guarantee"])
+def test_missing_fields_are_named(field: str) -> None:
+    content = json.loads(release(ps.IntegerBall(2, 5), [1, -1]).to_json())
+    del content[field]
+    with pytest.raises(ValueError, match=f"missing or unknown fields: {field}"):
+        ps.Release.from_json(json.dumps(content))
+
+
+# --- guarantees and diagnostics -------------------------------------------------------------------
+
+
+def test_numpy_numbers_become_plain_ones() -> None:
+    numbers = {"epsilon": np.float32(0.5), "delta": np.float64(0.0), "zcdp": np.float32(0.125)}
+    guarantee = ps.Guarantee(**(GUARANTEE.to_dict() | numbers))
+    assert json.loads(json.dumps(guarantee.to_dict()))["zcdp"] == 0.125
+
+
+def test_sentences() -> None:
+    sentence = str(GUARANTEE)
+    assert sentence.startswith("Changing one record of the data changes the probability of any published result")
+    assert "e^1 = 2.719" in sentence  # rounded up: it says "at most"
+    assert "except" not in sentence
+    assert "NOT PROVED" not in sentence
+    other = ps.Guarantee.from_dict(GUARANTEE.to_dict() | {"delta": 1e-6, "adjacency": "add-remove", "epsilon": 1000.0})
+    assert "Adding or removing one record" in str(other)
+    assert "infinity, except with probability 1e-06" in str(other)
+
+
+def diagnostics(**values: Any) -> ps.Diagnostics:
+    return ps.Diagnostics(seconds=0.5, quality={"training_accuracy": 0.75, "mistakes": 3}, values=values)
+
+
+def test_diagnostics_say_first_that_they_are_not_private() -> None:
+    text = diagnostics(objective=1.5, nodes=7).to_json()
+    assert next(iter(json.loads(text))) == "warning"
+    assert text.splitlines()[1].strip().startswith('"warning": "Curator only')
+    assert json.loads(text) == {
+        "warning": NOT_PRIVATE, "seconds": 0.5, "training_accuracy": 0.75, "mistakes": 3, "objective": 1.5, "nodes": 7
+    }  # fmt: skip
+
+
+def test_an_oracle_cannot_hide_the_warning() -> None:
+    content = json.loads(diagnostics(warning="publish freely", mistakes=0, status=np.int64(2)).to_json())
+    assert content["warning"] == NOT_PRIVATE
+    assert content["mistakes"] == 3
+    assert content["status"] == "2"
+
+
+def test_diagnostics_can_be_copied() -> None:
+    original = diagnostics(nodes=7)
+    assert copy.deepcopy(original) == original
+    assert pickle.loads(pickle.dumps(original)).nodes == 7

@@ -1,0 +1,387 @@
+"""The noise laws of theory section 6, against reference laws and with crafted words."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import threading
+from collections import Counter
+from fractions import Fraction
+from math import exp, log
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from privsolve.noise.draws import (
+    Randomness,
+    as_randomness,
+    discrete_laplace,
+    gamma,
+    gaussian,
+    l2_gamma,
+    laplace,
+    linf_gamma,
+    standard_normal,
+)
+
+N = 20_000
+ALMOST_NEVER = 1e-4  # a correct sampler fails one fixed-seed test in ten thousand seeds
+
+
+def scripted(*words: int) -> Randomness:
+    """Randomness that hands out the given words in order, and fails when they run out."""
+    left = list(words)
+
+    def draw(size: int) -> npt.NDArray[np.uint64]:
+        taken = [left.pop(0) for _ in range(size)]
+        return np.array(taken, dtype=np.uint64)
+
+    return Randomness(draw, seeded=True)
+
+
+def assert_law(sample: npt.NDArray[np.float64], law: stats.rv_continuous) -> None:
+    assert stats.kstest(sample, law.cdf).pvalue > ALMOST_NEVER
+
+
+# --- words and uniforms ---------------------------------------------------------------------------
+
+
+def test_uniform_law_in_the_bulk() -> None:
+    assert_law(Randomness.seeded(1).uniform(N), stats.uniform())
+
+
+def test_uniform_exponent_is_geometric() -> None:
+    u = Randomness.seeded(2).uniform(200_000)
+    exponent = np.minimum(-np.frexp(u)[1], 13)  # beyond 12 a second word is used
+    observed = np.bincount(exponent, minlength=14)
+    expected = u.size * np.append(0.5 ** np.arange(1, 14), 0.5**13)
+    assert stats.chisquare(observed, expected).pvalue > ALMOST_NEVER
+
+
+def test_uniform_mantissa_is_uniform_in_every_binade() -> None:
+    u = Randomness.seeded(3).uniform(100_000)
+    mantissa = 2 * np.frexp(u)[0] - 1
+    for binade in (u > 0.5, (u > 0.25) & (u < 0.5), u < 2.0**-6):
+        assert_law(mantissa[binade], stats.uniform())
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ((2**64 - 1,), 1 - 2.0**-53),  # the largest
+        ((2**63,), 0.5),
+        ((2**62,), 0.25),
+        ((2**52,), 2.0**-12),  # the last exponent that one word can give
+        ((0, 2**63), 2.0**-13),
+        ((0, 2**12), 2.0**-64),  # the last exponent that two words can give
+        ((1, 2**12), 2.0**-64 * (1 + 2.0**-52)),  # the mantissa keeps its 52 bits that far down
+        ((0, 0, 2**63), 2.0**-65),
+        ((0, 2**12 - 1, 2**63), 2.0**-65),  # the 12 low bits of an exponent word are not looked at
+    ],
+)
+def test_uniform_from_crafted_words(words: tuple[int, ...], expected: float) -> None:
+    assert scripted(*words).uniform(1)[0] == expected
+
+
+def test_uniform_extra_words_go_to_the_entries_that_need_them() -> None:
+    u = scripted(2**63, 0, 2**62, 0, 2**63, 2**62).uniform(4)
+    assert u.tolist() == [0.5, 2.0**-13, 0.25, 2.0**-14]
+
+
+def test_uniform_is_never_zero() -> None:
+    zeros = Randomness(lambda size: np.zeros(size, dtype=np.uint64), seeded=True)
+    assert np.all(zeros.uniform(3) == 2.0**-1022)
+
+
+def test_signs_are_fair_and_independent() -> None:
+    sign = Randomness.seeded(4).sign(N + 1)
+    assert sign.size == N + 1
+    assert set(sign) == {-1.0, 1.0}
+    assert abs(sign.mean()) < 4 / np.sqrt(N)
+    for lag in (1, 8, 64):
+        assert abs(np.mean(sign[lag:] * sign[:-lag])) < 4 / np.sqrt(N)
+
+
+# --- sources --------------------------------------------------------------------------------------
+
+
+def test_seeded_is_reproducible_and_says_so() -> None:
+    first, second = Randomness.seeded(5), Randomness.seeded(5)
+    assert first.is_seeded
+    assert np.array_equal(first.words(100), second.words(100))
+    assert not np.array_equal(first.words(100), Randomness.seeded(6).words(100))
+
+
+def test_system_words_are_never_handed_out_twice() -> None:
+    rng = Randomness.system()
+    assert not rng.is_seeded
+    drawn = np.concatenate([rng.words(size) for size in (1, 2, 1000, 5000, 1, 0, 3)])
+    assert np.unique(drawn).size == drawn.size
+
+
+@pytest.mark.parametrize("clone", [copy.copy, copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+def test_copies_of_system_randomness_do_not_share_words(clone) -> None:
+    rng = Randomness.system()
+    rng.words(1)  # fills the buffer
+    other = clone(rng)
+    assert not set(rng.words(20).tolist()) & set(other.words(20).tolist())
+
+
+def test_threads_do_not_share_words() -> None:
+    rng = Randomness.system()
+    rng.words(1)
+    drawn: list[int] = []
+
+    def work() -> None:
+        for _ in range(200):
+            drawn.extend(rng.words(5).tolist())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(drawn)) == len(drawn) == 4000
+
+
+def test_a_forked_process_does_not_repeat_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Randomness.system()
+    rng.words(1)
+    expected = copy.copy(rng._draw._buffer[:20])
+    pid = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: pid + 1)  # what a child sees after the fork
+    assert not set(rng.words(20).tolist()) & set(expected.tolist())
+
+
+def test_as_randomness() -> None:
+    rng = Randomness.seeded(7)
+    assert as_randomness(rng) is rng
+    assert not as_randomness(None).is_seeded
+    words = Randomness.seeded(7).words(3).tolist()
+    for seed in (7, np.int64(7), np.random.SeedSequence(7)):
+        assert as_randomness(seed).words(3).tolist() == words  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bad", [np.random.default_rng(0), "7", 1.0, True])
+def test_as_randomness_rejects_other_types(bad: object) -> None:
+    with pytest.raises(TypeError, match="random_state"):
+        as_randomness(bad)  # type: ignore[arg-type]
+
+
+def test_as_randomness_rejects_negative_seeds() -> None:
+    with pytest.raises(ValueError, match="random_state"):
+        as_randomness(-1)
+
+
+# --- exact integers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 10, 64])
+def test_integer_below_is_uniform(n: int) -> None:
+    rng = Randomness.seeded(n)
+    drawn = np.bincount([rng.integer_below(n) for _ in range(200 * n)], minlength=n)
+    assert drawn.size == n
+    assert n == 1 or stats.chisquare(drawn).pvalue > ALMOST_NEVER
+
+
+def test_integer_below_large_numbers() -> None:
+    n = 3**200  # 317 bits: five words
+    rng = Randomness.seeded(8)
+    drawn = [rng.integer_below(n) for _ in range(3000)]
+    assert max(drawn) < n
+    assert_law(np.array([x / n for x in drawn]), stats.uniform())
+    low_digit = np.bincount([x % 7 for x in drawn], minlength=7)  # the low bits must be random too
+    assert stats.chisquare(low_digit).pvalue > ALMOST_NEVER
+
+
+def test_integer_below_rejects_and_uses_the_top_bits() -> None:
+    # n = 5 needs 3 bits: 7, 6 and 5 are rejected, 4 is kept.
+    assert scripted(7 << 61, 6 << 61, 5 << 61, 4 << 61).integer_below(5) == 4
+    assert scripted().integer_below(1) == 0  # no word is spent on a certainty
+    with pytest.raises(ValueError, match="n must be"):
+        scripted().integer_below(0)
+
+
+def test_choose_follows_the_weights() -> None:
+    rng = Randomness.seeded(9)
+    weights = [3, 0, 1, 5, 0]
+    counts = np.bincount([rng.choose(weights) for _ in range(9000)], minlength=5)
+    assert counts[1] == counts[4] == 0
+    assert stats.chisquare(counts[[0, 2, 3]], [3000, 1000, 5000]).pvalue > ALMOST_NEVER
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any))
+@settings(max_examples=50, deadline=None)
+def test_choose_is_exact(weights: list[int]) -> None:
+    """Running through every value of the integer uniform gives each index exactly its weight."""
+    total = sum(weights)
+    rng = Randomness.seeded(0)
+    chosen: Counter[int] = Counter()
+    for value in range(total):
+        rng.integer_below = lambda n, value=value: value  # type: ignore[assignment, misc]
+        chosen[rng.choose(weights)] += 1
+    assert [chosen[index] for index in range(len(weights))] == weights
+
+
+def test_choose_with_weights_beyond_floats() -> None:
+    rng = Randomness.seeded(10)
+    huge = 10**400
+    assert {rng.choose([0, huge, 1]) for _ in range(50)} == {1}
+    assert {rng.choose([huge, huge + 1]) for _ in range(50)} == {0, 1}
+
+
+@pytest.mark.parametrize("weights", [[], [0, 0], [1, -1]])
+def test_choose_rejects_bad_weights(weights: list[int]) -> None:
+    with pytest.raises(ValueError, match="weights"):
+        Randomness.seeded(0).choose(weights)
+
+
+# --- continuous laws ------------------------------------------------------------------------------
+
+
+def test_normal_law() -> None:
+    assert_law(standard_normal(Randomness.seeded(11), N), stats.norm())
+
+
+def test_gaussian_vector_is_scaled_normal() -> None:
+    draw = gaussian(Randomness.seeded(12), 7, 2.5)
+    assert draw.tolist() == (2.5 * standard_normal(Randomness.seeded(12), 7)).tolist()
+
+
+@pytest.mark.parametrize("shape", [1.0, 3.0, 24.0, 5000.0])
+def test_gamma_law(shape: float) -> None:
+    assert_law(gamma(Randomness.seeded(13), shape, 2.0, N), stats.gamma(shape, scale=2.0))
+
+
+def test_laplace_law() -> None:
+    assert_law(laplace(Randomness.seeded(14), 3.0, N), stats.laplace(scale=3.0))
+
+
+# Three words for a uniform of 2^-100, then one word of signs (the first byte is used first).
+TINY, PLUS, MINUS = (0, 0, 2**28), 2**64 - 1, 0
+
+
+def test_scripted_uniform_is_tiny() -> None:
+    assert scripted(*TINY).uniform(1)[0] == 2.0**-100
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1, PLUS), (-1, MINUS)])
+def test_normal_reaches_both_far_tails(sign: int, word: int) -> None:
+    z = standard_normal(scripted(word, *TINY), 1)[0]
+    assert sign * z > 10
+    assert stats.norm.sf(sign * z) == pytest.approx(2.0**-101, rel=1e-12)
+
+
+@pytest.mark.parametrize(("sign", "word"), [(1, PLUS), (-1, MINUS)])
+def test_laplace_reaches_both_far_tails(sign: int, word: int) -> None:
+    x = laplace(scripted(word, *TINY), 2.0, 1)[0]
+    assert x == pytest.approx(sign * 2.0 * 100 * log(2), rel=1e-14)
+
+
+def test_gamma_reaches_both_far_tails() -> None:
+    law = stats.gamma(24, scale=3.0)
+    upper = gamma(scripted(*TINY, PLUS), 24, 3.0, 1)[0]
+    lower = gamma(scripted(*TINY, MINUS), 24, 3.0, 1)[0]
+    assert law.sf(upper) == pytest.approx(2.0**-101, rel=1e-11)
+    assert law.cdf(lower) == pytest.approx(2.0**-101, rel=1e-11)
+
+
+def vectors(draw, dim: int, scale: float, seed: int, count: int = 3000) -> npt.NDArray[np.float64]:
+    rng = Randomness.seeded(seed)
+    return np.array([draw(rng, dim, scale) for _ in range(count)])
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_l2_gamma_norm_and_direction(dim: int) -> None:
+    eta = vectors(l2_gamma, dim, 2.0, seed=15)
+    norm = np.linalg.norm(eta, axis=1)
+    assert_law(norm, stats.gamma(dim, scale=2.0))
+    for j in range(dim):
+        cosine = eta[:, j] / norm
+        assert abs(np.mean(np.sign(cosine))) < 4 / np.sqrt(cosine.size)
+        if dim > 1:  # the square of a coordinate of a uniform direction; independent of the norm
+            assert_law(cosine**2, stats.beta(0.5, (dim - 1) / 2))
+            assert abs(stats.spearmanr(np.abs(cosine), norm).statistic) < 4 / np.sqrt(norm.size)
+
+
+def test_l2_gamma_is_a_mixture_of_gaussians() -> None:
+    """The same law by another road: exp(-|x|/s) is the density of s·χ_{k+1}·N(0, I_k)."""
+    reference = np.random.default_rng(16)
+    count, dim = 3000, 4
+    other = np.sqrt(reference.chisquare(dim + 1, count))[:, None] * reference.standard_normal((count, dim))
+    eta = vectors(l2_gamma, dim, 1.0, seed=17)
+    for weights in ([1, 0, 0, 0], [1, 1, 1, 1], [1, -2, 0, 3]):
+        assert stats.ks_2samp(eta @ weights, other @ weights).pvalue > ALMOST_NEVER
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5])
+def test_linf_gamma_law(dim: int) -> None:
+    """Density exp(-|x|_inf/s): the norm is Gamma(dim, s), and x/|x| is uniform on the surface of the cube."""
+    eta = vectors(linf_gamma, dim, 2.0, seed=18)
+    norm = np.abs(eta).max(axis=1)
+    assert_law(norm, stats.gamma(dim, scale=2.0))
+    largest = np.abs(eta).argmax(axis=1)
+    if dim > 1:
+        assert stats.chisquare(np.bincount(largest, minlength=dim)).pvalue > ALMOST_NEVER
+        assert_law((eta[:, 0] / norm)[largest != 0], stats.uniform(-1, 2))
+    assert abs(np.sign(eta).mean()) < 4 / np.sqrt(eta.size)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("inf"), float("nan")])
+def test_scales_are_checked(bad: float) -> None:
+    rng = Randomness.seeded(0)
+    with pytest.raises(ValueError, match="scale"):
+        gamma(rng, 2.0, bad, 1)
+    with pytest.raises(ValueError, match="scale"):
+        laplace(rng, bad, 1)
+    with pytest.raises(ValueError, match="sigma"):
+        gaussian(rng, 2, bad)
+    with pytest.raises(ValueError, match="scale"):
+        l2_gamma(rng, 2, bad)
+    with pytest.raises(ValueError, match="scale"):
+        linf_gamma(rng, 2, bad)
+
+
+@pytest.mark.parametrize("law", [l2_gamma, linf_gamma, gaussian])
+def test_dimension_is_checked(law) -> None:
+    with pytest.raises(ValueError, match="dim"):
+        law(Randomness.seeded(0), 0, 1.0)
+
+
+# --- the discrete Laplace law ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(40)])
+def test_discrete_laplace_law(scale: Fraction) -> None:
+    sample = discrete_laplace(Randomness.seeded(19), scale, 6000)
+    assert sample.dtype == np.int64
+    ratio = exp(-1 / scale)
+    edge = int(4 * scale) + 1
+    inside = [(1 - ratio) / (1 + ratio) * ratio ** abs(k) for k in range(-edge, edge + 1)]
+    tail = (1 - sum(inside)) / 2
+    expected = np.array([tail, *inside, tail]) * sample.size
+    observed = np.bincount(np.clip(sample, -edge - 1, edge + 1) + edge + 1, minlength=expected.size)
+    keep = expected > 5
+    observed = np.append(observed[keep], observed[~keep].sum())
+    expected = np.append(expected[keep], expected[~keep].sum())
+    if expected[-1] == 0:
+        observed, expected = observed[:-1], expected[:-1]
+    assert stats.chisquare(observed, expected).pvalue > ALMOST_NEVER
+
+
+def test_discrete_laplace_of_a_huge_scale_is_laplace() -> None:
+    scale = Fraction(2**50 + 1, 3)
+    sample = discrete_laplace(Randomness.seeded(20), scale, 3000)
+    assert_law(sample / float(scale), stats.laplace())
+    assert stats.chisquare(np.bincount(sample % 5, minlength=5)).pvalue > ALMOST_NEVER
+
+
+@pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1), Fraction(2**52 + 1)])
+def test_discrete_laplace_scale_is_checked(bad: Fraction) -> None:
+    with pytest.raises(ValueError, match="scale_steps"):
+        discrete_laplace(Randomness.seeded(0), bad, 1)

@@ -1,0 +1,396 @@
+"""Integer-programming oracles: the conformance suite on every backend, certificates, errors and the catalogue."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+import privsolve as ps
+from oracle_conformance import OracleConformance
+from privsolve.data.patterns import Int64Array
+from privsolve.engines.coordinates.minimise import Progress
+from privsolve.oracles import (
+    SOLVERS,
+    CpsatOracle,
+    EnumerationOracle,
+    GurobiOracle,
+    HighsOracle,
+    Oracle,
+    ScipOracle,
+    SolverUnavailable,
+    TreeOracle,
+    catalogue,
+    mip,
+)
+from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
+from random_problems import DOMAIN_KINDS, random_perturbation, random_problem
+
+UNIT = 2**20
+
+
+def available(name: str) -> pytest.MarkDecorator:
+    """Skip the tests of a solver that cannot be used here, with the reason."""
+    reason = None
+    try:
+        solver = catalogue.require(name)
+        if name == "gurobi":
+            with importlib.import_module("privsolve.oracles.gurobi")._environment(solver):
+                pass
+    except SolverUnavailable as error:
+        reason = str(error)
+    return pytest.mark.skipif(reason is not None, reason=reason or "")
+
+
+class MipConformance(OracleConformance):
+    problems_per_domain = 100
+    oracle_class: type[MipOracle]
+
+    def oracle(self) -> Oracle:
+        return self.oracle_class(threads=1)
+
+    def test_agrees_with_the_tree_on_slices_of_adult(self) -> None:
+        adult = ps.datasets.adult_paper(seed=0)
+        rng = np.random.default_rng(1)
+        for _ in range(4):
+            columns = [*np.sort(rng.choice(20, size=6, replace=False)).tolist(), int(rng.integers(20, 22))]
+            problem = ps.Problem(_columns_of(adult, columns), ps.IntegerBall(7, 5))
+            sigma = float(rng.choice([300.0, 3000.0]))
+            perturbation = ps.Perturbation.lifted(problem.domain, rng.normal(size=8) * sigma)
+            answer = self.oracle_class().minimise(problem, perturbation)
+            best = TreeOracle().minimise(problem, perturbation)
+            assert answer.lower <= best.value <= answer.value <= best.value + answer.tolerance * UNIT
+
+    def test_guarantee_says_what_is_trusted(self) -> None:
+        problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
+        run = ps.opdisc(problem, epsilon=1.0, oracle=self.oracle_class.backend, random_state=1)
+        assert run.release.guarantee.oracle == f"{self.oracle_class.backend} (trusts the solver's bound)"
+        assert run.diagnostics.nodes >= 0
+
+    def test_works_in_rspm(self) -> None:
+        problem = random_problem(np.random.default_rng(3), "ternary-cube", 3)
+        run = ps.rspm(problem, epsilon=1.0, oracle=self.oracle(), random_state=1)
+        assert problem.domain.contains(run.release.weights)
+        assert run.diagnostics.certified
+
+    def test_time_limit_raises_and_progress_is_reported(self) -> None:
+        adult = ps.datasets.adult_paper(seed=0)
+        problem = ps.Problem(_columns_of(adult, [*range(21)]), ps.IntegerBall(21, 21))
+        seen: list[Progress] = []
+        with pytest.raises(ps.WorkLimitReached, match=r"hit its time limit of 1.5 s at gap .*nothing is released"):
+            self.oracle_class(time_limit=1.5).minimise(
+                problem, ps.Perturbation.zero(problem.domain), progress=seen.append
+            )
+        assert seen
+        assert all(p.bound <= p.objective for p in seen)
+
+    def test_wrong_settings_are_refused(self) -> None:
+        for wrong in ({"tolerance": -1.0}, {"tolerance": float("nan")}, {"time_limit": 0.0}, {"threads": 0}):
+            with pytest.raises(ValueError, match="must be"):
+                self.oracle_class(**wrong)
+
+
+@available("highs")
+class TestHighs(MipConformance):
+    oracle_class = HighsOracle
+
+    def test_no_member_is_cut_off(self) -> None:
+        """With a feasibility tolerance of 1e-9, HiGHS 1.14 claims an optimum here that is 10.9 mistakes too high."""
+        table = _columns_of(ps.datasets.adult_paper(seed=0), [*range(21)])
+        problem = ps.Problem(table, ps.IntegerBall(21, 23))
+        sigma = 7 * 23 * np.sqrt(2 * np.log(table.n)) / 0.3
+        eta = np.random.default_rng(2).normal(size=24)[:22] * sigma
+        perturbation = ps.Perturbation.lifted(problem.domain, eta)
+        best = TreeOracle().minimise(problem, perturbation)
+        assert abs(HighsOracle().minimise(problem, perturbation).value - best.value) <= 0.01 * UNIT
+
+
+@available("cpsat")
+class TestCpsat(MipConformance):
+    oracle_class = CpsatOracle
+
+    def test_is_exact_by_default(self) -> None:
+        assert CpsatOracle().tolerance == 0.0
+
+    def test_integer_range_is_checked(self) -> None:
+        domain = ps.IntegerBall(3, 100)
+        problem = ps.Problem(ps.PatternTable([[1, 0, 1]], [1], [0]), domain)
+        tables = tuple(np.where(np.arange(21) % 2, -1, 1) * 2**56 for _ in range(3))
+        with pytest.raises(ps.IntegerRangeError, match="loss and noise leave the integers of cpsat"):
+            CpsatOracle().minimise(problem, ps.Perturbation(domain, tables))
+        wide = ps.Problem(ps.PatternTable([[2**61, 2**59, 0]], [1], [0]), ps.TernaryCube(3))
+        with pytest.raises(ps.IntegerRangeError, match="scores leave the integers of cpsat"):
+            ps.opdisc(wide, epsilon=1.0, oracle="cpsat")
+
+
+@available("scip")
+class TestScip(MipConformance):
+    oracle_class = ScipOracle
+
+
+@available("gurobi")
+class TestGurobi(MipConformance):
+    oracle_class = GurobiOracle
+
+    def test_problems_beyond_the_built_in_licence_are_refused_before_noise_is_drawn(self) -> None:
+        problem = ps.Problem(ps.datasets.adult_paper(seed=0), ps.IntegerBall(23, 23))
+        gurobi = importlib.import_module("privsolve.oracles.gurobi")
+        solver = catalogue.require("gurobi")
+        with gurobi._environment(solver) as env:
+            if not gurobi._is_limited(solver, env):
+                pytest.skip("this Gurobi has a full licence")
+        with pytest.raises(SolverUnavailable, match=r"columns and .* rows, but Gurobi's built-in licence allows 2,000"):
+            GurobiOracle().check(problem)
+
+
+def _columns_of(table: ps.PatternTable, columns: list[int]) -> ps.PatternTable:
+    scales = [table.scales[j] for j in columns]
+    return ps.PatternTable(table.features[:, columns], table.positives, table.negatives, scales=scales)
+
+
+# --- the model --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", DOMAIN_KINDS)
+def test_the_model_holds_exactly_the_members(kind: str) -> None:
+    for seed in range(40):
+        rng = np.random.default_rng([seed, 7])
+        problem = random_problem(rng, kind)
+        perturbation = random_perturbation(rng, problem)
+        model = mip.build(problem, perturbation)
+        matrix, low, high = model.big_m()
+        assert matrix.shape == (model.rows, model.columns)
+        members = problem.domain.members()
+        for w in members[rng.choice(len(members), size=min(30, len(members)), replace=False)]:
+            x = model.encode(w)
+            assert ((model.low <= x) & (x <= model.high)).all()
+            assert (low - 1e-9 <= matrix @ x).all()
+            assert (matrix @ x <= high + 1e-9).all()
+            assert model.constant + int(model.cost @ x) == problem.objective(w, perturbation)
+            for i in range(model.first_pattern, model.columns):  # any other sign breaks a row by at least its margin
+                flipped = x.copy()
+                flipped[i] = 1 - flipped[i]
+                rows = matrix @ flipped
+                assert max((low - rows).max(), (rows - high).max()) >= 1 - 1e-9
+        start = mip.warm_start(problem, perturbation)
+        assert problem.domain.contains(start)
+        assert model.trivial_bound <= problem.objective(start, perturbation)
+
+
+def test_margins_are_the_scores_nearest_to_zero_and_constants_the_tightest() -> None:
+    for seed in range(60):
+        rng = np.random.default_rng([seed, 8])
+        problem = random_problem(rng, str(rng.choice(["integer-ball", "sparse-signs", "finite-set"])))
+        p = mip.build(problem, ps.Perturbation.zero(problem.domain)).patterns
+        scores = p.features @ problem.domain.members().T
+        assert (p.low == scores.min(axis=1)).all()
+        assert (p.high == scores.max(axis=1)).all()
+        nearest = np.where(scores > 0, scores, 2**62).min(axis=1)
+        assert (p.positive <= nearest).all()
+        assert (p.nonpositive >= np.where(scores <= 0, scores, -(2**62)).max(axis=1)).all()
+        if not isinstance(problem.domain, ps.SparseSigns):  # there the margin ignores that the total is exact
+            assert (p.positive == nearest).all()
+
+
+def test_margins_fall_back_to_the_divisor_when_sums_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(np.random.default_rng(3), "integer-ball", 5)
+    perturbation = random_perturbation(np.random.default_rng(3), problem)
+    monkeypatch.setattr(mip, "LARGEST_SUMSET", 1)
+    monkeypatch.setattr(mip, "LARGEST_REACH", 1)
+    patterns = mip.build(problem, perturbation).patterns
+    assert set(patterns.nonpositive.tolist()) <= {0}
+    assert set(patterns.positive.tolist()) <= {1}
+    best = EnumerationOracle().minimise(problem, perturbation)
+    assert abs(HighsOracle().minimise(problem, perturbation).value - best.value) <= 0.01 * UNIT
+
+
+def test_multiples_of_a_row_are_one_pattern() -> None:
+    table = ps.PatternTable([[1, 2], [2, 4], [-1, -2], [0, 0]], [1, 1, 1, 1], [0, 0, 0, 3])
+    model = mip.build(ps.Problem(table, ps.IntegerBall(2, 2)), ps.Perturbation.zero(ps.IntegerBall(2, 2)))
+    assert model.patterns.cost.tolist() == [-UNIT, -2 * UNIT]
+    assert model.patterns.constant == 4 * UNIT
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Scripted(MipOracle):
+    """A backend that claims what it is told to: the bound is the true optimum plus `error` mistakes."""
+
+    error: float = 0.0
+    weights_off_by: int = 0
+    end: End = End.DONE
+    backend = "highs"
+
+    def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:
+        true = HighsOracle()._solve(solver, model, start, watch)
+        assert true.columns is not None
+        assert true.lower is not None
+        claim = true.lower + round(self.error * UNIT)
+        return Outcome(self.end, true.columns + self.weights_off_by, claim, true.nodes)
+
+
+def test_bounds_are_held_to_the_tolerance() -> None:
+    problem = random_problem(np.random.default_rng(8), "integer-ball", 4)
+    perturbation = random_perturbation(np.random.default_rng(8), problem)
+    assert _Scripted().minimise(problem, perturbation).certified
+    with pytest.raises(ps.OracleNotCertified, match=r"stopped at gap 0\.5.*more than its tolerance of 0.01"):
+        _Scripted(error=-0.5).minimise(problem, perturbation)
+    with pytest.raises(ps.OracleNotCertified, match="its arithmetic failed"):
+        _Scripted(error=0.5).minimise(problem, perturbation)
+
+
+def test_nothing_a_failed_solver_says_is_used() -> None:
+    problem = random_problem(np.random.default_rng(8), "integer-ball", 4)
+    perturbation = random_perturbation(np.random.default_rng(8), problem)
+    with pytest.raises(ps.OracleNotCertified, match="stopped at gap"):
+        _Scripted(end=End.FAILED).minimise(problem, perturbation)
+    with pytest.raises(KeyboardInterrupt):
+        _Scripted(end=End.INTERRUPTED).minimise(problem, perturbation)
+
+
+def test_weights_outside_the_domain_are_dropped() -> None:
+    problem = random_problem(np.random.default_rng(8), "integer-ball", 4)
+    perturbation = ps.Perturbation.lifted(problem.domain, 1e4 * np.arange(1, 6))  # the start is the optimum
+    answer = _Scripted(weights_off_by=100).minimise(problem, perturbation)
+    assert problem.domain.contains(answer.weights)
+
+
+def test_floating_point_range_is_checked() -> None:
+    problem = random_problem(np.random.default_rng(8), "integer-ball", 4)
+    perturbation = ps.Perturbation.lifted(problem.domain, np.full(5, 1e9))
+    with pytest.raises(ps.IntegerRangeError, match=r"too large for highs to resolve 0\.01 mistakes"):
+        HighsOracle().minimise(problem, perturbation)
+    with pytest.raises(ValueError, match=r"tolerance must be at least 0\.0001"):
+        HighsOracle(tolerance=1e-6)
+
+
+def test_the_tolerance_is_paid_for_in_noise() -> None:
+    problem = random_problem(np.random.default_rng(11), "sign-cube", 3)
+    exact = ps.sphere_noise(problem.domain, 1.0, loss=problem.loss)
+    loose = ps.sphere_noise(problem.domain, 1.0, loss=problem.loss, solver_tolerance=HighsOracle().tolerance)
+    assert exact.scale < loose.scale <= 1.011 * exact.scale
+
+
+class ScipyMilp:
+    """A user's own oracle: `scipy.optimize.milp` on the model, with none of privsolve's backends."""
+
+    name = "scipy-milp"
+    tolerance = 0.01
+
+    def __init__(self, error: float = 0.0) -> None:
+        self.error = error
+
+    def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> object:
+        model = mip.build(problem, perturbation)
+        matrix, low, high = model.big_m()
+        found = milp(
+            model.cost / UNIT,
+            integrality=np.ones(model.columns),
+            bounds=Bounds(model.low, model.high),
+            constraints=LinearConstraint(matrix, low, high),
+            options={"mip_rel_gap": 0.0},
+        )
+        bound = model.constant / UNIT + found.mip_dual_bound - self.error
+        return SimpleNamespace(weights=model.weights(found.x), bound=bound)
+
+
+def test_a_users_oracle_is_held_to_the_same_certificate() -> None:
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, DOMAIN_KINDS[seed % len(DOMAIN_KINDS)], 4)
+        run = ps.opdisc(problem, epsilon=1.0, oracle=ScipyMilp(), random_state=seed)
+        assert run.diagnostics.certified
+        assert run.release.guarantee.oracle == "scipy-milp"
+        assert problem.domain.contains(run.release.weights)
+        with pytest.raises(ps.OracleNotCertified, match=r"'scipy-milp' left a gap of .* tolerance of 0.01"):
+            ps.opdisc(problem, epsilon=1.0, oracle=ScipyMilp(error=0.02), random_state=seed)
+
+
+# --- missing solvers, and solvers that exclude each other -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["highs", "cpsat", "scip", "gurobi"])
+def test_a_missing_solver_names_its_extra_before_noise_is_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda module: None)
+    monkeypatch.setattr(ps.noise, "l2_gamma", lambda *_: pytest.fail("noise was drawn"))
+    problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
+    with pytest.raises(SolverUnavailable, match=rf"pip install 'privsolve\[{name}\]', or use oracle='tree'"):
+        ps.opdisc(problem, epsilon=1.0, oracle=name)
+    entry = catalogue.solver(name)
+    assert entry.status == f"missing: pip install 'privsolve[{name}]'"
+    assert entry.version is None
+
+
+def test_a_broken_installation_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = replace(catalogue.solver("scip"), module="json.missing")
+    monkeypatch.setattr(catalogue, "SOLVERS", (broken,))
+    with pytest.raises(SolverUnavailable, match="is installed but cannot be loaded here"):
+        catalogue.require("scip")
+    with pytest.raises(ValueError, match="'simplex' is unknown"):
+        catalogue.solver("simplex")
+
+
+def _python(code: str) -> str:
+    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_the_catalogue_imports_no_native_code() -> None:
+    names = [s.name for s in SOLVERS]
+    assert names == ["tree", "enumeration", "highs", "cpsat", "scip", "gurobi"]
+    printed = _python(
+        "import sys\n"
+        "from privsolve.oracles import SOLVERS\n"
+        "for s in SOLVERS: print(s.name, s.installed, s.version, s.status, s.domains, s.licence, s.note)\n"
+        "loaded = [m for m in ('highspy', 'ortools', 'pyscipopt', 'gurobipy') if m in sys.modules]\n"
+        "assert not loaded, loaded\n"
+    )
+    assert [line.split()[0] for line in printed.splitlines()] == names
+
+
+BOTH = """
+import numpy as np
+import privsolve as ps
+table = ps.PatternTable([[1, 0], [1, 1], [0, 1]], [2, 0, 1], [1, 3, 0])
+problem = ps.Problem(table, ps.IntegerBall(2, 4))
+perturbation = ps.Perturbation.lifted(problem.domain, np.array([1.0, -2.0, 0.5]))
+for name in {order}:
+    print(name, ps.oracles.get(name).minimise(problem, perturbation).objective)
+"""
+
+
+@pytest.mark.parametrize("order", [("highs", "cpsat", "highs"), ("cpsat", "highs", "cpsat")])
+def test_highs_and_cpsat_share_a_process_or_say_why_not(order: tuple[str, ...]) -> None:
+    missing = [name for name in set(order) if not catalogue.solver(name).installed]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+    version = catalogue.solver("highs").version or ""
+    if catalogue._release(version) < (1, 15):
+        objectives = {line.split()[1] for line in _python(BOTH.format(order=order)).splitlines()}
+        assert len(objectives) == 1
+    else:
+        code = BOTH.format(order=order[:1]) + (
+            "try:\n"
+            f"    ps.oracles.get({order[1]!r}).check(problem)\n"
+            "except ps.oracles.SolverUnavailable as error:\n"
+            "    print(error)\n"
+        )
+        assert "Install 'highspy<1.15'" in _python(code)
+
+
+def test_two_copies_of_highs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogue.importlib.metadata, "version", lambda name: "1.15.1")
+    monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda module: module)
+    for name, other in (("highs", "ortools.sat"), ("cpsat", "highspy._core")):
+        monkeypatch.setattr(catalogue.sys, "modules", {other: None})
+        with pytest.raises(SolverUnavailable, match=r"highspy 1\.15\.1 and ortools bring different libraries"):
+            catalogue.require(name)

@@ -1,0 +1,325 @@
+"""The ledger: payments come first, survive everything, and never exceed the budget."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import privsolve as ps
+from ledger_processes import attempts, hold, promise, spend_for_ever
+from privsolve.errors import BudgetExceeded, LedgerError
+from privsolve.oracles.enumeration import EnumerationOracle
+from privsolve.privacy.ledger import APPLICATION_ID, Ledger
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["ledger_processes"])
+
+TABLE = ps.PatternTable(np.eye(3, dtype=int), [3, 1, 0], [0, 1, 2])
+PROBLEM = ps.Problem(TABLE, ps.SignCube(3))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger.create(tmp_path / "survey.ledger", 1.0, dataset="survey 2024")
+
+
+def test_a_ledger_keeps_its_terms_and_payments(tmp_path: Path) -> None:
+    path = tmp_path / "a ledger?#.db"
+    made = Ledger.create(path, 0.3, 1e-6, adjacency="add-remove", dataset="visits", composition_delta=0.0)
+    guarantee = promise(0.1, 1e-7, adjacency="add-remove", seeded=True)
+    assert made.spend(guarantee, "first look") == 1
+    again = Ledger.open(str(path))
+    assert again == made
+    assert (again.budget.epsilon, again.budget.delta, again.budget.adjacency, again.dataset) == (
+        0.3, 1e-6, "add-remove", "visits",
+    )  # fmt: skip
+    (entry,) = again.history()
+    assert (entry.number, entry.guarantee, entry.note, entry.outcome) == (1, guarantee, "first look", "spent")
+    assert again.remaining().epsilon == 0.2
+    assert again.totals().seeded == 1
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name]
+
+
+def test_refused_releases_leave_no_trace(ledger: Ledger) -> None:
+    for _ in range(10):
+        ledger.spend(promise(0.1))
+    before = ledger.path.read_bytes()
+    with pytest.raises(BudgetExceeded, match="before any noise was drawn"):
+        ledger.spend(promise(0.1))
+    with pytest.raises(ValueError, match="under replace and the release under add-remove"):
+        ledger.spend(promise(0.1, adjacency="add-remove"))
+    with pytest.raises(TypeError, match="note must be a text"):
+        ledger.spend(promise(0.1), 3)  # type: ignore[arg-type]
+    assert ledger.path.read_bytes() == before
+
+
+def test_the_payment_is_on_disk_while_the_block_runs(ledger: Ledger) -> None:
+    with ledger.spending(promise(0.4), "during") as number:
+        (entry,) = Ledger.open(ledger.path).history()
+        assert (entry.number, entry.note, entry.outcome) == (number, "during", "spent")
+    assert ledger.history()[0].outcome == "released"
+
+
+@pytest.mark.parametrize("error", [RuntimeError("crash"), KeyboardInterrupt(), SystemExit(3)])
+def test_a_failed_block_stays_paid(ledger: Ledger, error: BaseException) -> None:
+    with pytest.raises(type(error)), ledger.spending(promise(0.4)):
+        raise error
+    assert [entry.outcome for entry in ledger.history()] == ["failed"]
+    assert ledger.remaining().epsilon == 0.6
+
+
+def test_mechanisms_pay_from_a_ledger(ledger: Ledger) -> None:
+    run = ps.opdisc(PROBLEM, 0.5, oracle="enumeration", budget=ledger)
+    assert [(e.guarantee, e.outcome) for e in ledger.history()] == [(run.release.guarantee, "released")]
+    with pytest.raises(BudgetExceeded):
+        ps.exponential(PROBLEM, 0.6, method="enumeration", budget=ledger)
+    assert len(ledger.history()) == 1
+
+
+def test_a_retry_with_the_same_noise_is_not_paid_twice(ledger: Ledger) -> None:
+    class Refuses(EnumerationOracle):
+        def minimise(self, problem, perturbation, progress=None):  # type: ignore[no-untyped-def]
+            raise ps.WorkLimitReached("out of time")
+
+    with pytest.raises(ps.OracleNotCertified) as caught:
+        ps.opdisc(PROBLEM, 0.5, oracle=Refuses(), budget=ledger)
+    assert [entry.outcome for entry in ledger.history()] == ["spent"]
+    assert caught.value.retry is not None
+    caught.value.retry("enumeration")
+    assert ledger.totals().releases == 1
+
+
+def test_the_file_holds_parameters_only(ledger: Ledger) -> None:
+    ps.opdisc(PROBLEM, 0.5, oracle="enumeration", random_state=1, budget=ledger)
+    with sqlite3.connect(ledger.path) as db:
+        columns = [row[1] for row in db.execute("PRAGMA table_info(releases)")]
+        (guarantee,) = db.execute("SELECT guarantee FROM releases").fetchone()
+    db.close()
+    assert columns == ["number", "spent_at", "guarantee", "note", "digest", "outcome"]
+    assert set(json.loads(guarantee)) == set(promise(1.0).to_dict())
+
+
+def test_marks_are_checked(ledger: Ledger) -> None:
+    with pytest.raises(ValueError, match="outcome"):
+        ledger.mark(1, "spent")
+    with pytest.raises(ValueError, match="number"):
+        ledger.mark(1, "released")
+
+
+def test_a_release_is_not_lost_because_it_cannot_be_marked(ledger: Ledger) -> None:
+    def release() -> bytes:
+        with ledger.spending(promise(0.1)):
+            content = ledger.path.read_bytes()
+            ledger.path.unlink()
+        return content
+
+    with pytest.warns(RuntimeWarning, match="entry 1 is paid for, but not marked released"):
+        content = release()
+    ledger.path.write_bytes(content)
+    assert ledger.history()[0].outcome == "spent"
+
+
+# --- other files --------------------------------------------------------------------------------------
+
+
+def _other_database(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE budget (terms TEXT, digest TEXT)")
+    db.close()
+
+
+def _other_version(path: Path) -> None:
+    Ledger.create(path, 1.0)
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 2")
+    db.close()
+
+
+def _empty_ledger(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "cannot read the ledger .*make one with `privsolve budget init`"),
+        (lambda path: path.mkdir(), "cannot read the ledger"),
+        (lambda path: path.touch(), "is not a privsolve ledger"),
+        (lambda path: path.write_text("epsilon = 1\n" * 100), "is not a privsolve ledger"),
+        (_other_database, "is not a privsolve ledger"),
+        (_other_version, "version 2; this privsolve reads version 1"),
+        (_empty_ledger, "damaged"),
+    ],
+)
+def test_other_files_are_refused_and_left_alone(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
+    path = tmp_path / "file"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(LedgerError, match=message):
+        Ledger.open(path)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_an_existing_file_is_never_replaced(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.spend(promise(0.5))
+    before = ledger.path.read_bytes()
+    with pytest.raises(LedgerError, match="exists already"):
+        Ledger.create(ledger.path, 10.0)
+    assert ledger.path.read_bytes() == before
+    with pytest.raises(LedgerError, match="cannot create"):
+        Ledger.create(tmp_path / "nowhere" / "x", 1.0)
+    with pytest.raises(ValueError, match="epsilon"):
+        Ledger.create(tmp_path / "wrong", -1.0)
+    assert not (tmp_path / "wrong").exists()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE releases SET guarantee = replace(guarantee, '0.2', '0.1')",
+        "UPDATE releases SET note = NULL WHERE number = 2",
+        "UPDATE releases SET outcome = 'free' WHERE number = 2",
+        "DELETE FROM releases WHERE number = 1",
+        "UPDATE releases SET number = number + 10",
+        "UPDATE budget SET terms = replace(terms, '1.0', '9.0')",
+        "DELETE FROM budget",
+        "DROP TABLE releases",
+    ],
+)
+def test_changed_entries_are_noticed(ledger: Ledger, change: str) -> None:
+    for _ in range(3):
+        ledger.spend(promise(0.2), "x")
+    db = sqlite3.connect(ledger.path, isolation_level=None)
+    db.execute("PRAGMA writable_schema = ON")
+    if "NULL" in change:
+        db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")
+        db.close()
+        db = sqlite3.connect(ledger.path, isolation_level=None)
+    db.execute(change)
+    db.close()
+    before = ledger.path.read_bytes()
+    for use in (lambda: Ledger.open(ledger.path), ledger.history, lambda: ledger.spend(promise(0.1))):
+        with pytest.raises(LedgerError, match="is damaged"):
+            use()
+    assert ledger.path.read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Ledger:
+    ledger = Ledger.create(tmp_path_factory.mktemp("sound") / "ledger", 1.0, 1e-6, dataset="fuzz")
+    for i in range(4):
+        ledger.spend(promise(0.1), f"note {i}")
+    return ledger
+
+
+@given(data=st.data())
+@settings(deadline=None, max_examples=300)
+def test_damaged_bytes_are_noticed_or_harmless(sound: Ledger, data: st.DataObject) -> None:
+    path = sound.path.with_name("damaged")
+    content = bytearray(sound.path.read_bytes())
+    kind = data.draw(st.sampled_from(["flip", "flip", "flip", "cut", "fill"]))
+    place = data.draw(st.one_of(st.integers(0, 120), st.integers(0, len(content) - 1)))
+    if kind == "cut":
+        del content[place:]
+    else:
+        length = 1 if kind == "flip" else data.draw(st.integers(1, 200))
+        content[place : place + length] = data.draw(st.binary(min_size=length, max_size=length))
+    path.write_bytes(content)
+    try:
+        opened = Ledger.open(path, timeout=0.1)
+        assert opened.history() == sound.history()
+        assert opened.budget == sound.budget
+    except LedgerError:
+        pass
+    assert path.read_bytes() == bytes(content)
+
+
+# --- many at once -------------------------------------------------------------------------------------
+
+
+def test_eight_processes_never_overspend(ledger: Ledger, tmp_path: Path) -> None:
+    """200 attempts at 0.01 on a budget of 1: exactly 100 succeed, each with its own number."""
+    start, lines = processes.Event(), str(tmp_path / "acknowledged")
+    workers = [processes.Process(target=attempts, args=(str(ledger.path), 25, start, lines)) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    start.set()
+    for worker in workers:
+        worker.join(120)
+    assert [worker.exitcode for worker in workers] == [0] * 8
+    numbers = [int(line) for line in Path(lines).read_text().split()]
+    assert len(numbers) == 200
+    assert sorted(number for number in numbers if number) == list(range(1, 101))
+    assert ledger.totals().epsilon == 1
+    assert len(ledger.history()) == 100
+
+
+def test_kill_9_loses_no_payment(tmp_path: Path) -> None:
+    """Fifty times, a process that spends without pause is killed at a random moment."""
+    ledger = Ledger.create(tmp_path / "ledger", 1.0)
+    lines = tmp_path / "acknowledged"
+    lines.touch()
+    rng = random.Random(0)
+    seen = 0
+    for kills in range(1, 51):
+        worker = processes.Process(target=spend_for_ever, args=(str(ledger.path), str(lines)))
+        worker.start()
+        deadline = time.monotonic() + 60
+        while lines.read_text().count("\n") <= seen and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(rng.uniform(0.0, 0.03))
+        worker.kill()
+        worker.join()
+        assert worker.exitcode == -9
+        acknowledged = [int(line) for line in lines.read_text().split()]
+        history = Ledger.open(ledger.path).history()
+        assert len(acknowledged) > seen
+        assert set(acknowledged) <= {entry.number for entry in history}
+        seen = len(acknowledged)
+        assert 0 <= len(history) - seen <= kills  # at most the last payment of each process was not acknowledged
+    assert Ledger.open(ledger.path).spend(promise(0.1)) == len(history) + 1
+
+
+def test_threads_take_turns(ledger: Ledger) -> None:
+    made: list[int] = []
+
+    def spend() -> None:
+        for _ in range(5):
+            try:
+                made.append(ledger.spend(promise(0.05)))
+            except BudgetExceeded:
+                made.append(0)
+
+    threads = [threading.Thread(target=spend) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(made) == [0] * 10 + list(range(1, 21))
+
+
+def test_a_busy_ledger_says_so(ledger: Ledger) -> None:
+    held, done = processes.Event(), processes.Event()
+    worker = processes.Process(target=hold, args=(str(ledger.path), held, done))
+    worker.start()
+    assert held.wait(60)
+    with pytest.raises(LedgerError, match="in use by other processes: nothing was spent"):
+        Ledger.open(ledger.path, timeout=0.05).spend(promise(0.1))
+    done.set()
+    worker.join(60)
+    ledger.spend(promise(0.1))
+    assert ledger.totals().releases == 1
