@@ -29,8 +29,9 @@ from privsolve.mechanisms.rspm import rspm, separator_noise
 from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.oracles import Solution
 from privsolve.privacy.accounting import Accountant, Budget, promised
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.composition import Composition, compose
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.ledger import Ledger
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import SparsePrior, UniformPrior
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accountant",
+    "Adjacency",
     "Bins",
     "Budget",
     "BudgetExceeded",
@@ -69,6 +71,7 @@ __all__ = [
     "PrivateScorecard",
     "PrivsolveError",
     "Problem",
+    "Proof",
     "Quantity",
     "Release",
     "Run",

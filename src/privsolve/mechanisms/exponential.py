@@ -21,7 +21,9 @@ from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
 from privsolve.problems.problem import BaseProblem, Problem
@@ -185,9 +187,8 @@ class ExponentialSampler:
         if chosen != "supports" and logarithm > LARGEST_LOGARITHM:  # that method counts its own rounding
             raise ValueError(TOO_LARGE)
         self.guarantee = Guarantee(
-            epsilon=epsilon, delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
-            noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
-            zcdp=epsilon * epsilon / 8,
+            BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
+            theory="4", oracle="exact sampler", seeded=rng.is_seeded,
         )  # fmt: skip
         self._method = chosen  # may depend on the records (are all columns 0/1?), so it stays out of the guarantee
         self._draws: _Draws
