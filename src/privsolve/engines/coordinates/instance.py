@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.errors import WorkLimitReached
@@ -344,7 +344,7 @@ def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> No
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
     """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
     low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
@@ -364,7 +364,7 @@ def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # 
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
     """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
     low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
@@ -381,7 +381,7 @@ def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high,
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_column(low, high, step, n_values, values, costs):  # type: ignore[no-untyped-def]
     """Extend reach tables over budgets by one column, in place; an empty range is (1, 0)."""
     for b in range(len(low) - 1, -1, -1):
