@@ -28,6 +28,7 @@ EXECUTED = (
     "quickstart.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
+    "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
 )
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
