@@ -53,7 +53,7 @@ def test_code_prints_what_the_page_shows(
         if kind == "console":
             check_console(code)
             continue
-        exec(compile(code, name, "exec"), scope)
+        exec(compile(code, name, "exec", dont_inherit=True), scope)  # as a reader would run it
         assert trimmed(capsys.readouterr().out) == trimmed(shown)
 
 
