@@ -30,13 +30,12 @@ import privsolve as ps
 from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
 from privsolve.baselines.logistic import perturbation
 from privsolve.cli import app
-from privsolve.combinatorial import Permutations, SpanningTrees, Subsets
 from privsolve.continuous import objectives
 from privsolve.continuous.opsamp import BoxRelease
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema, draft
 from privsolve.data.tables import open_table
-from privsolve.domains import domain_from_dict
+from privsolve.domains import Permutations, SpanningTrees, Subsets, domain_from_dict
 from privsolve.losses import LinearLoss, loss_from_dict
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.privacy.composition import compose

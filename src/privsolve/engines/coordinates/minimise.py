@@ -243,9 +243,7 @@ def minimise(
     start = time.monotonic()
     search = new_search(inst)
     ws = new_workspace(inst)
-    root_bound = int(enter(inst, ws, search, 0))
-    if root_bound >= FEASIBLE_LIMIT:
-        raise ValueError("the domain is empty: no vector meets its budget")
+    enter(inst, ws, search, 0)
     _trace(inst, search, 0)
     first_path, first_value = improve(inst, search.path[: len(inst.order)].copy())
     subs, opened = _open(inst, first_value)
