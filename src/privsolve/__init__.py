@@ -39,7 +39,6 @@ from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
 from privsolve.mechanisms.opdisc import opdisc, sphere_noise
 from privsolve.mechanisms.rspm import rspm, separator_noise
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.oracles import Solution
 from privsolve.privacy.accounting import Accountant, Budget, promised
 from privsolve.privacy.adjacency import Adjacency
@@ -49,6 +48,7 @@ from privsolve.privacy.ledger import Ledger
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import SparsePrior, UniformPrior
 from privsolve.problems.problem import LinearProblem, Problem
+from privsolve.releases import Diagnostics, Release, Run
 
 if TYPE_CHECKING:
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard

@@ -14,7 +14,9 @@ from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
 from privsolve.data.tables import open_table
 from privsolve.learn.publishing import as_json, load_release
+from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.releases import Release
 
 
 def predict(
@@ -35,7 +37,7 @@ def predict(
         try:
             with engine_at_work("scoring", data):
                 table = open_table(data)
-                result = with_predictions(table, found)
+                result = with_predictions(table, linear_rule(found))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
             os.replace(temporary, out)
@@ -67,3 +69,10 @@ def show(
             CardFormat.html: card.to_html,
         }
         typer.echo(writers[card_format](), nl=False)
+
+
+def linear_rule(release: Release) -> LinearRule:
+    """The release's model, if a table can be scored with it inside its engine."""
+    if not isinstance(release.model, LinearRule):
+        raise ValueError(f"--release: it holds a {release.model.kind}, and only a linear rule can score a table")
+    return release.model

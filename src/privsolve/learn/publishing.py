@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from privsolve.models.release import Release, Run
+from privsolve.releases import Release, Run
 
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
