@@ -187,7 +187,7 @@ def test_a_release_keeps_its_schema() -> None:
     unnamed = release_of(Schema(SCHEMA.columns, Label("ill", ["yes", "maybe"])), np.arange(SCHEMA.dim)).scorecard()
     assert (unnamed.positive, unnamed.negative) == ("ill yes or maybe", "ill not yes or maybe")
     with pytest.raises(ValueError, match="other features than its weights"):
-        replace(release, schema=INDICATORS)
+        replace(release.model, schema=INDICATORS)
 
 
 def test_files_that_are_no_release(tmp_path: Path) -> None:

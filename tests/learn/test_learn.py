@@ -152,13 +152,13 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         (["yes", "no", "maybe"], INDICATORS, "the schema does not list"),
         (["yes", "no", None], INDICATORS, "the schema does not list"),
         (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
-        (["a", "b", "c"], None, "Only binary classification"),
-        (["a", "a", "a"], None, "1 class"),
+        (["a", "b", "c"], "guess", "Only binary classification"),
+        (["a", "a", "a"], "guess", "1 class"),
         (["yes", "no"], INDICATORS, "one label per record"),
         (["yes", "no", "no"], Schema(INDICATORS.columns, Label("ill", "yes")), "one positive and one negative"),
     ],
 )  # fmt: skip
-def test_wrong_labels_spend_nothing(y: list[Any], schema: Schema | None, words: str) -> None:
+def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):
         scorecard(schema=schema, budget=accountant).fit(X[:3], np.array(y, dtype=object))
@@ -172,7 +172,8 @@ def test_wrong_labels_spend_nothing(y: list[Any], schema: Schema | None, words: 
         (scorecard(max_features=0), "max_features"),
         (scorecard(adjacency="other"), "adjacency"),
         (scorecard(false_negative=2**30), "false_negative"),
-        (scorecard(schema={"columns": {}}), "schema must be"),
+        (scorecard(schema={"columns": {}}), "schema must say what is public"),
+        (scorecard(schema=None), "schema must say what is public"),
         (scorecard(schema=Schema([Number("age", 0, 10**15), Number("dose", 0, 2, 1, 2**40)], SCHEMA.label)), "64-bit"),
         (PrivateLinearClassifier(mechanism="opsamp"), "mechanism must be one of"),
         (PrivateLinearClassifier(noise="gamma"), "noise is for opdisc and rspm"),
