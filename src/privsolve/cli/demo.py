@@ -14,6 +14,7 @@ from privsolve.cli.display import sampling_progress
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
 from privsolve.learn.publishing import Folder
+from privsolve.privacy.calibration import check_epsilon
 
 
 def demo(
@@ -25,7 +26,7 @@ def demo(
 ) -> None:
     """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
     with one_line_errors():
-        ps.calibration.check_epsilon(epsilon)
+        check_epsilon(epsilon)
         folder = Folder.prepare(out / "scorecard", overwrite=True)
         results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
         show_results(results)
