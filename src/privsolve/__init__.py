@@ -133,8 +133,8 @@ _HOMES = {
     "data.patterns": "PatternTable",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints SparseSigns "
-    "Subsets TernaryCube",
+    "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
+    "SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError WorkLimitReached",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
