@@ -55,7 +55,7 @@ def test_what_depends_on_the_data_is_apart(demo: tuple[str, Path]) -> None:
     _, out = demo
     for name in ("release.json", "scorecard.html"):
         assert "accuracy" not in (out / "scorecard" / name).read_text()
-    private = json.loads((out / "scorecard" / "curator" / "diagnostics.json").read_text())
+    private = json.loads((out / "scorecard-curator" / "diagnostics.json").read_text())
     assert next(iter(private)) == "warning"
     assert "NOT covered by the guarantee" in private["warning"]
     assert private["training_accuracy"] > 0.83

@@ -51,18 +51,18 @@ def test_fit_writes_and_shows_a_release(here: Path) -> None:
     assert "changes the probability of any published result" in " ".join(result.stdout.split())
     assert all(f"{name}  ({words})" in result.stdout for name, words in (
         ("out/release.json", "to publish"), ("out/scorecard.html", "to publish"),
-        ("out/curator/diagnostics.json", "curator only"),
+        ("out-curator/diagnostics.json", "curator only"),
     ))  # fmt: skip
     assert "accuracy" not in result.stdout  # the curator's part is on the error stream
     assert "training accuracy" in result.stderr
     assert "age: " in result.stderr
-    assert sorted(p.name for p in here.rglob("out/**/*") if p.is_file()) == [
+    assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
         "diagnostics.json", "release.json", "scorecard.html",
     ]  # fmt: skip
     release = load_release("out/release.json")
     assert not release.guarantee.seeded
     assert release.schema == INDICATORS
-    assert json.loads(Path("out/curator/diagnostics.json").read_text())["warning"] == NOT_PRIVATE
+    assert json.loads(Path("out-curator/diagnostics.json").read_text())["warning"] == NOT_PRIVATE
 
 
 def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
@@ -71,7 +71,7 @@ def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
         result = run("fit", source, "--schema", "s.toml", "--epsilon", 2, "--out", f"out{i}", "--seed", 3, "--json")
         assert result.exit_code == 0, result.output
         written = json.loads(result.stdout)
-        assert written["curator"] == f"out{i}/curator/diagnostics.json"
+        assert written["curator"] == f"out{i}-curator/diagnostics.json"
         texts.add(Path(written["release"]).read_text() + Path(written["scorecard"]).read_text())
     assert len(texts) == 1
     assert "Seeded: for testing only." in load_release("out0/release.json").guarantee.sentence()

@@ -13,7 +13,7 @@ from privsolve.cli.common import console, one_line_errors
 from privsolve.cli.display import sampling_progress
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.learn.publishing import Folder
+from privsolve.learn.publishing import Folder, output_folder
 
 
 def demo(
@@ -26,10 +26,10 @@ def demo(
     """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
     with one_line_errors():
         ps.calibration.check_epsilon(epsilon)
-        folder = Folder.prepare(out / "scorecard", overwrite=True)
-        results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
-        show_results(results)
-        published = _scorecard(folder, epsilon, seed)
+        with output_folder(out / "scorecard", overwrite=True) as folder:
+            results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
+            show_results(results)
+            published = _scorecard(folder, epsilon, seed)
         show_paths([*written, *published])
 
 

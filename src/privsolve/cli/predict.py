@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
 from privsolve.data.tables import open_table
@@ -55,7 +55,7 @@ def show(
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.json:
-            typer.echo(found.to_json(), nl=False)
+            write_out(found.to_json())
             return
         card = found.scorecard()
         if card_format is CardFormat.text:
@@ -66,4 +66,4 @@ def show(
             CardFormat.latex: card.to_latex,
             CardFormat.html: card.to_html,
         }
-        typer.echo(writers[card_format](), nl=False)
+        write_out(writers[card_format]())

@@ -191,11 +191,11 @@ class Ledger:
         except OracleNotCertified:
             raise  # a retry with the same noise may still release, and is paid for
         except BaseException:
-            self._try_to_mark(number, "failed")
+            self.try_to_mark(number, "failed")
             raise
-        self._try_to_mark(number, "released")
+        self.try_to_mark(number, "released")
 
-    def _try_to_mark(self, number: int, outcome: str) -> None:
+    def try_to_mark(self, number: int, outcome: str) -> None:
         """The outcome is a courtesy: a release that was paid for is not lost because it could not be noted."""
         try:
             self.mark(number, outcome)
