@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from privsolve.cli.common import console, errors, one_line_errors, warn, write_out
+from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
@@ -28,12 +28,12 @@ from privsolve.cli.options import (
     NoiseName,
 )
 from privsolve.cli.paying import Payment
-from privsolve.cli.signals import Stop, stoppable
+from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.learn.publishing import Folder, as_json, output_folder
+from privsolve.learn.publishing import as_json, output_folder
 from privsolve.models.release import NOT_PRIVATE, Run
 from privsolve.privacy.ledger import Ledger
 
@@ -91,7 +91,7 @@ def fit(
                     options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
                     return choice.run(encoded.table, domain, the_schema, **options)
 
-            run, paths = _release(Payment(budget, stop), stop, folder, encoded, draw)
+            run, paths = Payment(budget, stop).release(folder, encoded.outside, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
         else:
@@ -115,26 +115,6 @@ def _load_schema(path: Path) -> Schema:
             "them, and delete the marks."
         )
     return schema
-
-
-def _release(
-    payment: Payment, stop: Stop, folder: Folder, encoded: EncodedTable, draw: Callable[[Payment], Run]
-) -> tuple[Run, list[Path]]:
-    """Draw the release, write it, note that it is there: signals wait where what has happened would be uncertain."""
-    with payment.settled_if_it_fails():
-        stop.hold(may_die=True)  # the compiler does not survive interrupts, and nothing is paid yet
-        run = draw(payment)
-        try:
-            paths = folder.write(run, encoded.outside)
-        except Exception as error:
-            write_out(run.release.to_json())  # it is paid for: do not lose it
-            why = error.strerror if isinstance(error, OSError) else str(error)
-            words = "the release is printed above, save it as release.json"
-            payment.settle("released", words)
-            raise ValueError(f"--out {folder.path} was not written: {why}; {words}") from None
-    payment.settle("released", f"the release is complete, see {paths[0]}")
-    stop.let_go()
-    return run, paths
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -17,6 +17,7 @@ from privsolve.cli.common import errors
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 NOTHING = "nothing was released"
+STOPPING = b"stopping as soon as the preparations are done; once more to stop at once\n"
 
 
 class Stop:
@@ -50,6 +51,8 @@ class Stop:
             os.kill(os.getpid(), number)
         elif not self._held:
             self._raise()
+        elif self._may_die:
+            os.write(2, STOPPING)
 
     def _raise(self) -> None:
         if not self._stopping:
@@ -67,9 +70,11 @@ def stoppable() -> Iterator[Stop]:
         stop.let_go()
     except BaseException as error:
         stop.hold()
-        if stop.caught is None and not isinstance(error, KeyboardInterrupt):
+        interrupted = stop.caught is not None or isinstance(error, KeyboardInterrupt)
+        if isinstance(error, typer.Exit) or not interrupted:
             raise
-        errors.print(f"[bold red]interrupted:[/bold red] {escape(stop.outcome)}", soft_wrap=True)
+        with suppress(OSError):  # the terminal is gone
+            errors.print(f"[bold red]interrupted:[/bold red] {escape(stop.outcome)}", soft_wrap=True)
         raise typer.Exit(128 + (stop.caught or signal.SIGINT)) from None
     finally:
         for number, handler in before.items():
