@@ -70,6 +70,14 @@ def test_help_and_wrong_arguments() -> None:
     assert runner.invoke(cli.app, ["fly"]).exit_code == 2
 
 
+def test_version_and_short_help() -> None:
+    assert runner.invoke(cli.app, ["--version"]).output == f"privsolve {ps.__version__}\n"
+    for command in ([], ["fit"], ["budget"], ["budget", "show"], ["schema", "draft"]):
+        shown = runner.invoke(cli.app, [*command, "-h"])
+        assert shown.exit_code == 0
+        assert shown.output == runner.invoke(cli.app, [*command, "--help"]).output
+
+
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan"])
 def test_a_wrong_epsilon_is_refused_before_anything_is_run(tmp_path: Path, epsilon: str) -> None:
     refused = runner.invoke(cli.app, ["demo", "--epsilon", epsilon, "--out", str(tmp_path / "demo")])

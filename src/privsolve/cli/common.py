@@ -43,7 +43,12 @@ errors = PlainConsole(stderr=True)
 
 def write_out(text: str) -> None:
     """A whole document to the standard output: as it is into a file or a pipe, without control characters on a terminal."""
-    typer.echo(shown(text) if sys.stdout.isatty() else text, nl=False)
+    typer.echo(shown(text) if on_a_terminal() else text, nl=False)
+
+
+def on_a_terminal() -> bool:
+    """Whether somebody reads the standard output as it comes."""
+    return sys.stdout.isatty()
 
 
 def warn(words: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -16,6 +16,12 @@ from privsolve.data.tables import open_table
 from privsolve.learn.publishing import as_json, load_release
 from privsolve.models.scoring import with_predictions
 
+FORMULA = r"^[=+\-@＝＋－＠]"
+"""How a text starts that spreadsheets may run as a formula."""
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""Numbers start like that too, and are harmless."""
+
 
 def predict(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
@@ -23,7 +29,10 @@ def predict(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the table with score and prediction.")],
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Score a table with a release. The rows stay in the engine, in their order."""
+    """Score a table with a release. The rows stay in the engine, in their order.
+
+    Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
+    """
     with one_line_errors():
         kind = out.suffix.lower()
         if kind not in (".csv", ".parquet"):
@@ -36,6 +45,8 @@ def predict(
             with engine_at_work("scoring", data):
                 table = open_table(data)
                 result = with_predictions(table, found)
+                if kind == ".csv":
+                    result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
             os.replace(temporary, out)
@@ -45,6 +56,15 @@ def predict(
             typer.echo(as_json({"predictions": str(out)}))
         else:
             console.print(f"{escape(str(out))}  [dim](the table with score and prediction)[/dim]", soft_wrap=True)
+
+
+def _no_formula(label: Any) -> Any:
+    """The predicted label, which comes from the release file, so that no spreadsheet takes it for a formula."""
+    import ibis
+
+    if not label.type().is_string():
+        return label
+    return ibis.ifelse(label.re_search(FORMULA) & ~label.re_search(NUMBER), ibis.literal("'") + label, label)
 
 
 def show(
