@@ -21,9 +21,11 @@ from privsolve.cli import app, fit
 from privsolve.data import Categories, Label, Schema
 from privsolve.learn.publishing import Folder, load_release
 from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.models.release import NOT_PRIVATE
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
+from privsolve.privacy.profiles import BoundedRange
+from privsolve.releases import NOT_PRIVATE
 from small_tables import INDICATORS, SCHEMA, patients
 
 
@@ -108,9 +110,39 @@ def test_what_is_not_proved_is_said_in_one_line(here: Path) -> None:
 def test_drafted_schemas_are_marked(here: Path) -> None:
     drafted = run("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--out", "drafted.toml")
     assert drafted.exit_code == 0, drafted.output
-    result = run("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
+    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
+    refused = run(*fit, "--ledger", "ledger")
+    assert refused.exit_code == 2
+    assert "drafted.toml: the values of colour, age, dose and 1 more were guessed from the data" in refused.stderr
+    assert Ledger.open("ledger").history() == ()
+    assert not Path("out").exists()
+
+
+def test_a_guess_is_published_as_such(here: Path) -> None:
+    """A record's own words reach the card through a drafted schema: nowhere is that called covered."""
+    words = "Huntington disease (patient 17)"
+    patients().assign(colour=lambda f: [words, *f["colour"][1:]]).to_csv("data.csv", index=False)
+    assert run("schema", "draft", "data.csv", "--label", "ill", "--out", "drafted.toml").exit_code == 0
+    assert words in Path("drafted.toml").read_text()
+    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 0.01, "--out", "out", "--max-features", 1)
+    result = run(*fit, "--publish-guessed", "--ledger", "ledger")
     assert result.exit_code == 0, result.output
-    assert "drafted.toml has 4 lines marked GUESSED" in result.stderr
+    release = load_release("out/release.json")
+    assert release.guarantee.schema_guessed
+    assert "SCHEMA GUESSED FROM THE DATA" in release.guarantee.sentence()
+    assert Ledger.open("ledger").history()[0].guarantee.schema_guessed
+    assert "1 of 1 releases with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
+    page = Path("out/scorecard.html").read_text()
+    assert "Schema guessed from the data." in page
+    assert "no exception" not in page
+    assert json.loads(Path("out/release.json").read_text())["guarantee"]["schema_guessed"] is True
+    assert not run("show", "out/release.json").stdout.startswith("Scorecard")  # the warning comes first
+    Path("checked.toml").write_text(
+        "\n".join(s for s in Path("drafted.toml").read_text().split("\n") if "guessed =" not in s)
+    )
+    stated = run("fit", "data.csv", "--schema", "checked.toml", "--epsilon", 1, "--out", "stated", "--max-features", 1)
+    assert stated.exit_code == 0, stated.output
+    assert not load_release("stated/release.json").guarantee.schema_guessed
 
 
 def test_a_ledger_pays(here: Path) -> None:
@@ -237,7 +269,7 @@ def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:
     assert refused.exit_code == 2
     assert run("fit", "data.csv", *FIT, "--epsilon", 3, "--seed", 1, "--overwrite").exit_code == 0
     assert load_release("out/release.json").guarantee == Guarantee.from_dict(
-        json.loads(first)["guarantee"] | {"epsilon": 3.0, "zcdp": 9 / 8}
+        json.loads(first)["guarantee"] | {"profile": BoundedRange(3.0).to_dict()}
     )
 
 
@@ -251,8 +283,10 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     assert json.loads(result.stdout) == {"predictions": out}
     scored = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     frame, release = patients(), load_release("out/release.json")
-    exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in release.scales])
-    assert release.scales.count(2) == 1
+    rule = release.model
+    assert isinstance(rule, LinearRule)
+    exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in rule.scales])
+    assert rule.scales.count(2) == 1
     assert list(scored["score"]) == list(exact / 2)
     assert list(scored["prediction"]) == ["yes" if e > 0 else "no" for e in exact]
     assert list(scored["colour"]) == list(frame["colour"])

@@ -14,8 +14,8 @@ from privsolve.cli import app, fit, paying
 from privsolve.learn import publishing
 from privsolve.learn.fitting import Choice, scorecard_domain
 from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.models.release import Release
 from privsolve.privacy.ledger import Ledger
+from privsolve.releases import Release
 from small_tables import INDICATORS, patients
 
 Choice(2.0).run(INDICATORS.table(patients(50)).table, scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)), INDICATORS)

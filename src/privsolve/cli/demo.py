@@ -16,7 +16,8 @@ from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.cli.signals import Stop, stoppable
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
 from privsolve.learn.publishing import Folder, output_folder
-from privsolve.models.release import Run
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.releases import Run
 
 
 def demo(
@@ -28,7 +29,7 @@ def demo(
 ) -> None:
     """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
     with one_line_errors(), stoppable() as stop:
-        ps.calibration.check_epsilon(epsilon)
+        check_epsilon(epsilon)
         with output_folder(out / "scorecard", overwrite=True) as folder:
             results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
             show_results(results)

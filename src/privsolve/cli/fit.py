@@ -34,13 +34,10 @@ from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
 from privsolve.learn.publishing import as_json, output_folder
-from privsolve.models.release import NOT_PRIVATE, Run
 from privsolve.privacy.ledger import Ledger
+from privsolve.releases import NOT_PRIVATE, Run
 
 FASTER = "fewer --max-features are faster"
-
-GUESSED = "# GUESSED"
-"""How `privsolve schema draft` marks what it read off the data."""
 
 
 def fit(
@@ -69,6 +66,10 @@ def fit(
         typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
+    publish_guessed: Annotated[
+        bool,
+        typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
@@ -77,7 +78,7 @@ def fit(
             epsilon, mechanism.value, adjacency, None, oracle, noise.value if noise else None, delta,
             false_positive, false_negative,
         )  # fmt: skip
-        the_schema = _load_schema(schema)
+        the_schema = _load_schema(schema, publish_guessed)
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
@@ -104,17 +105,26 @@ def _progress(choice: Choice) -> AbstractContextManager[Any]:
     return search_progress(errors, choice.mechanism)
 
 
-def _load_schema(path: Path) -> Schema:
+def _load_schema(path: Path, publish_guessed: bool) -> Schema:
     if not path.is_file():
         raise ValueError(f"--schema {path}: no such file; make one with `privsolve schema draft`")
     schema = Schema.load(path)
-    guesses = sum(line.startswith(GUESSED) for line in path.read_text(encoding="utf-8").splitlines())
-    if guesses:
+    if schema.guessed and not publish_guessed:
+        raise ValueError(
+            f"{path}: the values of {_some(schema.guessed)} were guessed from the data, and no guarantee covers what they "
+            "give away. Check them and take their names off the list `guessed`, or pass --publish-guessed"
+        )
+    if schema.guessed:
         warn(
-            f"{path} has {guesses} lines marked GUESSED: the guarantee does not cover what these values give away. Check "
-            "them, and delete the marks."
+            f"the guarantee does not cover what the guessed values of {_some(schema.guessed)} give away; the card says so"
         )
     return schema
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """A few names, and how many more."""
+    listed = ", ".join(names[:3])
+    return listed if len(names) <= 3 else f"{listed} and {len(names) - 3} more"
 
 
 @contextmanager

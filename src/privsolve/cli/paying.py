@@ -9,9 +9,9 @@ from pathlib import Path
 from privsolve.cli.common import warn, write_out
 from privsolve.cli.signals import NOTHING, Stop
 from privsolve.learn.publishing import Folder
-from privsolve.models.release import Run
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
+from privsolve.releases import Run
 
 
 class Payment:

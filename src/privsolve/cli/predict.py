@@ -14,7 +14,9 @@ from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
 from privsolve.data.tables import open_table
 from privsolve.learn.publishing import as_json, load_release
+from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.releases import Release
 
 FORMULA = r"^[=+\-@＝＋－＠]"
 """How a text starts that spreadsheets may run as a formula."""
@@ -44,7 +46,7 @@ def predict(
         try:
             with engine_at_work("scoring", data):
                 table = open_table(data)
-                result = with_predictions(table, found)
+                result = with_predictions(table, linear_rule(found))
                 if kind == ".csv":
                     result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
@@ -87,3 +89,10 @@ def show(
             CardFormat.html: card.to_html,
         }
         write_out(writers[card_format]())
+
+
+def linear_rule(release: Release) -> LinearRule:
+    """The release's model, if a table can be scored with it inside its engine."""
+    if not isinstance(release.model, LinearRule):
+        raise ValueError(f"--release: it holds a {release.model.kind}, and only a linear rule can score a table")
+    return release.model

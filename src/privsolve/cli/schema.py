@@ -15,7 +15,7 @@ from privsolve.cli.common import console, errors, one_line_errors
 from privsolve.data import Schema, draft
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.models.release import NOT_PRIVATE
+from privsolve.releases import NOT_PRIVATE
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 

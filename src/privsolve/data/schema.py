@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,9 @@ from privsolve.data.questions import Choice, Question
 
 INTERCEPT = "intercept"
 """The name of the constant feature, always the last one."""
+
+MARK = "# GUESSED"
+"""How a draft of version 0.1.0 marked what it had read off the data."""
 
 _COLUMN_KEYS = {
     "categories": ("categories", "other", "missing"),
@@ -45,14 +49,22 @@ class Schema:
     """What is public about a table. Nothing in it is read from the data.
 
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
-    `intercept` is a constant feature of ones, the last one.
+    `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
+    values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
     """
 
     columns: tuple[Column, ...]
     label: Label | None = None
     intercept: bool = True
+    guessed: tuple[str, ...] = ()
 
-    def __init__(self, columns: Sequence[Column], label: Label | None = None, intercept: bool = True) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        label: Label | None = None,
+        intercept: bool = True,
+        guessed: Sequence[str] = (),
+    ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
             raise ValueError("columns must list at least one of Categories, Bins and Number")
@@ -63,7 +75,14 @@ class Schema:
         object.__setattr__(self, "columns", found)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "guessed", self._checked_guesses(guessed))
         self._check_names()
+
+    def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
+        known = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
+        if isinstance(guessed, str) or not isinstance(guessed, Sequence) or not all(name in known for name in guessed):
+            raise ValueError(f"guessed must list columns of the schema, got {reprlib.repr(guessed)}")
+        return tuple(dict.fromkeys(guessed))
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -176,6 +195,8 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
         result: dict[str, Any] = {"intercept": self.intercept}
+        if self.guessed:
+            result["guessed"] = list(self.guessed)
         if self.label is not None:
             result["label"] = self.label.to_dict()
         return result | {"columns": {column.column: column.to_dict() for column in self.columns}}
@@ -183,7 +204,7 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        _check_keys(description, ("intercept", "label", "columns"), "the schema")
+        _check_keys(description, ("intercept", "guessed", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
@@ -195,7 +216,12 @@ class Schema:
                     raise ValueError(f"label: {key} is missing")
             label = Label(**label)
         found = [_column_from_dict(name, settings) for name, settings in columns.items()]
-        return cls(found, label, description.get("intercept", True))
+        return cls(found, label, description.get("intercept", True), description.get("guessed", ()))
+
+    def all_guessed(self) -> Schema:
+        """The same schema, every column of it marked as guessed."""
+        names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
+        return Schema(self.columns, self.label, self.intercept, names)
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""
@@ -203,8 +229,11 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """The schema in a TOML text."""
-        return cls.from_dict(toml.read(text))
+        """The schema in a TOML text. A draft of version 0.1.0 is known by its comments, and all of it is guessed."""
+        schema = cls.from_dict(toml.read(text))
+        if schema.guessed or not any(line.startswith(MARK) for line in text.splitlines()):
+            return schema
+        return schema.all_guessed()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a schema file."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from privsolve.learn.claims import claimed
-from privsolve.models.release import Release, Run
 from privsolve.privacy.high_water import sync_directory
+from privsolve.releases import Release, Run
 
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"

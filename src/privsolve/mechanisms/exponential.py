@@ -18,15 +18,17 @@ from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
 from privsolve.engines.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
 from privsolve.problems.problem import BaseProblem, Problem
+from privsolve.releases import Diagnostics, Release, Run
 
 RELATIVE_ERROR = 2.5e-7
 """Bound on the relative error of any output's probability: at each of `dim` levels a logarithm of up to κ·n is rounded a
@@ -187,9 +189,8 @@ class ExponentialSampler:
         if chosen != "supports" and logarithm > LARGEST_LOGARITHM:  # that method counts its own rounding
             raise ValueError(TOO_LARGE)
         self.guarantee = Guarantee(
-            epsilon=epsilon, delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
-            noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
-            zcdp=epsilon * epsilon / 8,
+            BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
+            theory="4", oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
         )  # fmt: skip
         self._method = chosen  # may depend on the records (are all columns 0/1?), so it stays out of the guarantee
         self._draws: _Draws
@@ -303,4 +304,4 @@ def exponential(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
-    return Run(Release.of(problem, weights, sampler.guarantee), diagnostics)
+    return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)

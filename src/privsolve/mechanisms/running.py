@@ -16,14 +16,16 @@ from privsolve import oracles
 from privsolve.checks import check_callback
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.noise.draws import Randomness
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import profile_of
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Diagnostics, Release, Run
 
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
@@ -157,8 +159,9 @@ def perturbed_run(
 
     def promise(with_oracle: Oracle) -> Guarantee:
         return Guarantee(
-            epsilon=law.epsilon, delta=law.delta, adjacency=adjacency, mechanism=mechanism, noise=f"{law.law} noise",
-            proved=law.proved, theory=law.theory, oracle=oracle_name(with_oracle), seeded=rng.is_seeded,
+            profile_of(law.epsilon, law.delta), Adjacency.of(adjacency), mechanism, f"{law.law} noise",
+            theory=law.theory, oracle=oracle_name(with_oracle), proof=Proof.COMPLETE if law.proved else Proof.NONE,
+            seeded=rng.is_seeded, schema_guessed=problem.schema_guessed, negligible=NEGLIGIBLE,
         )  # fmt: skip
 
     def run(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
@@ -171,7 +174,7 @@ def perturbed_run(
         except OracleNotCertified as error:
             error.retry = lambda another: run(resolve_oracle(another), perturbation)
             raise
-        return Run(Release.of(problem, solution.weights, promise(with_oracle)), diagnostics)
+        return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
     with charged(budget, promise(oracle)):
         perturbation = perturbation_of(law.draw(rng))

@@ -1,26 +1,19 @@
-"""Scores of a release, exact in the integers; also inside an engine, where the rows of a large table stay."""
+"""Scores of a linear rule, exact in the integers; also inside an engine, where the rows of a large table stay."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from privsolve.data import Schema
-from privsolve.data.columns import Column, Label, Number, Value
+from privsolve.data.columns import Column, Number
 from privsolve.data.engines import code_of
 from privsolve.data.patterns import SCORE_LIMIT
 from privsolve.data.reading import check_columns
 from privsolve.errors import IntegerRangeError
-from privsolve.models.release import Release, label_words
-
-
-def unit_weights(release: Release) -> list[int]:
-    """The weights in the common unit of all features, in which scores are integers."""
-    unit = math.lcm(*release.scales)
-    return [int(weight) * (unit // scale) for weight, scale in zip(release.weights, release.scales, strict=True)]
+from privsolve.models.linear import LinearRule, answers
 
 
 def check_scores(schema: Schema, weights: Sequence[int]) -> None:
@@ -34,18 +27,19 @@ def check_scores(schema: Schema, weights: Sequence[int]) -> None:
         )
 
 
-def with_predictions(table: Any, release: Release, score: str = "score", prediction: str = "prediction") -> Any:
-    """The Ibis table with two more columns: the score in points, and the predicted label."""
+def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
+    """The Ibis table with two more columns: the score in points, and the predicted label.
+
+    Only the columns that the rule uses are looked at.
+    """
     import ibis
 
-    schema = release.schema
-    if schema is None:
-        raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
+    rule = model.used
+    schema, weights = rule.stated_schema, rule.unit_weights
     check_columns([column.column for column in schema.columns], table.columns)
     for name in (score, prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
-    weights = unit_weights(release)
     check_scores(schema, weights)
     total, first = ibis.literal(weights[-1] if schema.intercept else 0, type="int64"), 0
     for column in schema.columns:
@@ -53,20 +47,9 @@ def with_predictions(table: Any, release: Release, score: str = "score", predict
         first += len(mine)
         if any(mine):
             total = total + _points(table[column.column], column, mine)
-    yes, no = _answers(schema.label)
-    unit = math.lcm(*release.scales)
-    return table.mutate(
-        **{score: total / unit if unit > 1 else total, prediction: ibis.cases((total > 0, yes), else_=no)}
-    )
-
-
-def _answers(label: Label | None) -> tuple[Value, Value]:
-    """What is predicted: the label's values where there are two, otherwise words."""
-    if label is None:
-        return "positive", "negative"
-    if len(label.positive) == 1 and label.negative is not None and len(label.negative) == 1:
-        return label.positive[0], label.negative[0]
-    return label_words(label)
+    yes, no = answers(schema.label)
+    shown = total / rule.unit if rule.unit > 1 else total
+    return table.mutate(**{score: shown, prediction: ibis.cases((total > 0, yes), else_=no)})
 
 
 def _largest(column: Column) -> int:

@@ -17,9 +17,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.noise.draws import Floats
 
@@ -37,7 +37,7 @@ class Stream(NamedTuple):
     used: Int64Array
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take(stream):
     """The next uniform."""
     at = stream.used[0]
@@ -47,7 +47,7 @@ def take(stream):
     return stream.uniforms[at]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def coin(stream, log_probability):
     """True with probability `exp(log_probability)`."""
     while log_probability < -LOG_STEP:
@@ -57,7 +57,7 @@ def coin(stream, log_probability):
     return take(stream) < math.exp(log_probability)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_indices(values, n, order):
     """`order[:n]` sorts `values[:n]`, equal values in their order: an insertion sort, for the few values of a column."""
     for i in range(n):
@@ -68,7 +68,7 @@ def sort_indices(values, n, order):
         order[k] = i
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ascending(weight, n):
     """Indices of the first n weights, lightest first."""
     order = np.empty(n, np.int64)
@@ -76,7 +76,7 @@ def _ascending(weight, n):
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(stream, weight, n):
     """An index below n with probability proportional to its weight (they need not add up to 1, some are positive)."""
     order = _ascending(weight, n)
@@ -91,7 +91,7 @@ def choose(stream, weight, n):
     return order[n - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_log(stream, log_weight, n):
     """An index below n with probability proportional to `exp(log_weight)`."""
     order = _ascending(log_weight, n)
@@ -125,7 +125,7 @@ def new_sum_tree(log_weight: Floats, capacity: int) -> SumTree:
     return tree
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _build(tree, log_weight):
     leaves = len(tree.mantissa) // 2
     for i in range(len(log_weight)):
@@ -134,7 +134,7 @@ def _build(tree, log_weight):
         _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _split(log_weight):
     """`exp(log_weight)` as a mantissa and an exponent."""
     scaled = log_weight * _LOG2_E
@@ -143,7 +143,7 @@ def _split(log_weight):
     return mantissa, np.int64(exponent)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_children(tree, node):
     one, other = 2 * node, 2 * node + 1
     if tree.exponent[one] < tree.exponent[other]:
@@ -157,7 +157,7 @@ def _add_children(tree, node):
     tree.mantissa[node], tree.exponent[node] = mantissa, exponent
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_weight(tree, leaf, log_weight):
     """Change one weight."""
     node = len(tree.mantissa) // 2 + leaf
@@ -167,7 +167,7 @@ def set_weight(tree, leaf, log_weight):
         _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_weights(tree, first, log_weight):
     """Change a run of weights."""
     leaves = len(tree.mantissa) // 2
@@ -180,7 +180,7 @@ def set_weights(tree, first, log_weight):
             _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy_leaves(old, new):
     """Move all weights to a larger tree."""
     leaves, room = len(old.mantissa) // 2, len(new.mantissa) // 2
@@ -190,7 +190,7 @@ def copy_leaves(old, new):
         _add_children(new, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propose(stream, tree):
     """A leaf with probability proportional to its weight: from the root down, a coin for the lighter child."""
     node, leaves = 1, len(tree.mantissa) // 2
@@ -203,7 +203,7 @@ def propose(stream, tree):
     return node - leaves
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scaled_coin(stream, mantissa, exponent):
     """True with probability `mantissa·2^exponent`."""
     if mantissa == 0.0:
@@ -215,7 +215,7 @@ def _scaled_coin(stream, mantissa, exponent):
     return take(stream) < mantissa * _POWERS[-exponent]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_total(tree):
     """Logarithm of the sum of all weights."""
     return math.log(tree.mantissa[1]) + tree.exponent[1] * math.log(2.0)

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.errors import WorkLimitReached
@@ -87,30 +87,29 @@ class Instance(NamedTuple):
 def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
     domain = problem.domain
-    budget = domain.budget(track_norm=perturbation.norm is not None)
+    knapsack, by_total = perturbation.by_total()
     scores = np.where(_movable(domain), problem.table.score_features, 0)
     records = problem.cost_if_positive + problem.cost_if_negative
     values = [domain.values(j) for j in range(domain.dim)]
-    table_columns = _grid_columns(scores, values, budget.costs, budget.limit)
+    table_columns = _grid_columns(scores, values, knapsack.costs, knapsack.limit)
     order = _branching_order(scores, values, records, table_columns)
     row_levels = domain.dim - len(table_columns)
 
     ordered_scores = np.ascontiguousarray(scores[:, order])
     n_values = np.array([len(values[j]) for j in order])
     padded_values = _padded([values[j] for j in order], 0)
-    padded_costs = _padded([budget.costs[j] for j in order], budget.limit + 1)
+    knapsack = knapsack.ordered(order)
+    padded_costs = _padded(list(knapsack.costs), knapsack.limit + 1)
     padded_tables = _padded([perturbation.coordinate[j] for j in order], INFEASIBLE)
-    allowed = budget.norm_sq >= 0
-    total_table = np.where(allowed, 0, INFEASIBLE)
-    if perturbation.norm is not None:
-        total_table[allowed] = perturbation.of_norms(budget.norm_sq[allowed])
+    if not knapsack.completable[0, 0]:
+        raise ValueError("the domain is empty: no vector has an allowed total")
 
     grid = _grid_step(ordered_scores[:, row_levels:])
     groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
-    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), budget.limit)
+    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), knapsack.limit)
     low, high = _group_reach(
         groups.n_groups, groups.feature, groups.merged, n_values[row_levels:], padded_values[row_levels:],
-        padded_costs[row_levels:], budget.limit,
+        padded_costs[row_levels:], knapsack.limit,
     )  # fmt: skip
     row_low, row_high = _row_reach(
         ordered_scores, row_levels, n_values, padded_values, padded_costs,
@@ -121,8 +120,8 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     runs = _sort_into_runs(groups, _classes(low, high))
     return Instance(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
-        total_table=total_table,
-        completable=_completable(padded_costs, n_values, allowed), rows=ordered_scores, cost_pos=problem.cost_if_positive,
+        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
+        rows=ordered_scores, cost_pos=problem.cost_if_positive,
         cost_neg=problem.cost_if_negative, row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
@@ -208,15 +207,6 @@ def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns:
         if np.sqrt(count[chosen]).sum() > np.sqrt(count[best]).sum():
             best = chosen
     return best
-
-
-def _completable(costs: Int64Array, n_values: Int64Array, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    result = np.zeros((len(costs) + 1, len(allowed)), dtype=bool)
-    result[-1] = allowed
-    for k in range(len(costs) - 1, -1, -1):
-        for cost in set(costs[k, : n_values[k]].tolist()):
-            result[k, : max(0, len(allowed) - cost)] |= result[k + 1, cost:]
-    return result
 
 
 def _padded(arrays: list[Int64Array], filler: int) -> Int64Array:
@@ -339,12 +329,12 @@ def _sort_into_runs(groups: _Groups, classes: _Classes) -> _Runs:
 def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> None:
     if ((row_levels + 1) * rows + groups) * (limit + 1) > LARGEST_REACH:
         raise WorkLimitReached(
-            f"{rows:,} distinct rows with {row_levels} numeric columns and a budget of {limit} are too large for the "
+            f"{rows:,} distinct rows with {row_levels} numeric columns and total costs of up to {limit} are too large for the "
             "tree: bin the numeric columns or use a domain with a smaller radius"
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
     """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
     low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
@@ -364,7 +354,7 @@ def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # 
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
     """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
     low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
@@ -381,7 +371,7 @@ def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high,
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_column(low, high, step, n_values, values, costs):  # type: ignore[no-untyped-def]
     """Extend reach tables over budgets by one column, in place; an empty range is (1, 0)."""
     for b in range(len(low) - 1, -1, -1):

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
@@ -24,7 +24,7 @@ def compile_improve(inst: Instance, path: Int64Array) -> None:
     compile_for(_improve, inst, path)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _improve(inst, path):
     dim = len(inst.order)
     scores = np.zeros(len(inst.rows), dtype=np.int64)
@@ -41,7 +41,7 @@ def _improve(inst, path):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _objective(inst, path, scores):
     """Objective of a path with the given scores; INFEASIBLE outside the domain."""
     total = np.int64(0)
@@ -57,7 +57,7 @@ def _objective(inst, path, scores):
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shift(inst, path, scores, j, x):
     """Give column j its value number x and keep the scores in step."""
     change = inst.values[j, x] - inst.values[j, path[j]]
@@ -67,7 +67,7 @@ def _shift(inst, path, scores, j, x):
     path[j] = x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _move_one(inst, path, scores, j, best):
     """The best value of column j, all others kept."""
     chosen = path[j]

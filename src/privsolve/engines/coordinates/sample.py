@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
@@ -97,7 +97,7 @@ def _new_cache(inst: Instance, cell_type: np.dtype[Any]) -> RowCache:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _go_to(inst, ws, weighing, cache, path, level):
     """Put the path at the node `path[:level]`."""
     k = 0
@@ -123,7 +123,7 @@ def _go_to(inst, ws, weighing, cache, path, level):
         advance(inst, ws, weighing, j, np.int64(path[j]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _total(inst, ws, weighing):
     """Log of the total weight, adding up the exact nodes in depth-first order."""
     next_child = np.zeros(len(inst.order) + 1, dtype=np.int64)
@@ -162,7 +162,7 @@ class Frontier(NamedTuple):
     tree: SumTree
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
     """Attempts until one succeeds, `most` are made, or too few uniforms or too little room are left for another.
 
@@ -202,7 +202,7 @@ def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
     return NONE, made, nodes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _refine(inst, weighing, frontier, node, top, last, own):
     """Replace a frontier node by what a failed attempt has bounded: the end of its path, and all siblings on the way."""
     for k in range(top, last):
@@ -220,14 +220,14 @@ def _refine(inst, weighing, frontier, node, top, last, own):
     _put(frontier, node, last, own)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _put(frontier, node, level, log_bound):
     frontier.levels[node] = level
     frontier.logs[node] = log_bound
     set_weight(frontier.tree, node, log_bound)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _complete(inst, ws, weighing, k, stream):
     """Draw the free columns of an exact node from their joint law, one after the other."""
     for j in range(k, len(inst.order)):
