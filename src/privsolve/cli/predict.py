@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
 from privsolve.data.tables import open_table
@@ -18,6 +18,12 @@ from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
 from privsolve.releases import Release
 
+FORMULA = r"^[=+\-@＝＋－＠]"
+"""How a text starts that spreadsheets may run as a formula."""
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""Numbers start like that too, and are harmless."""
+
 
 def predict(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
@@ -25,7 +31,10 @@ def predict(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the table with score and prediction.")],
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Score a table with a release. The rows stay in the engine, in their order."""
+    """Score a table with a release. The rows stay in the engine, in their order.
+
+    Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
+    """
     with one_line_errors():
         kind = out.suffix.lower()
         if kind not in (".csv", ".parquet"):
@@ -38,6 +47,8 @@ def predict(
             with engine_at_work("scoring", data):
                 table = open_table(data)
                 result = with_predictions(table, linear_rule(found))
+                if kind == ".csv":
+                    result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
             os.replace(temporary, out)
@@ -49,6 +60,15 @@ def predict(
             console.print(f"{escape(str(out))}  [dim](the table with score and prediction)[/dim]", soft_wrap=True)
 
 
+def _no_formula(label: Any) -> Any:
+    """The predicted label, which comes from the release file, so that no spreadsheet takes it for a formula."""
+    import ibis
+
+    if not label.type().is_string():
+        return label
+    return ibis.ifelse(label.re_search(FORMULA) & ~label.re_search(NUMBER), ibis.literal("'") + label, label)
+
+
 def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
     card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
@@ -57,7 +77,7 @@ def show(
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.json:
-            typer.echo(found.to_json(), nl=False)
+            write_out(found.to_json())
             return
         card = found.scorecard()
         if card_format is CardFormat.text:
@@ -68,7 +88,7 @@ def show(
             CardFormat.latex: card.to_latex,
             CardFormat.html: card.to_html,
         }
-        typer.echo(writers[card_format](), nl=False)
+        write_out(writers[card_format]())
 
 
 def linear_rule(release: Release) -> LinearRule:

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_callback, check_count
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
 from privsolve.engines.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
@@ -67,6 +69,7 @@ class _Enumeration:
         logs = log_weights(prior, problem.domain, self._members) - kappa * (losses - self.reference)
         self._tree = new_sum_tree(logs, len(logs))
         self._rng = rng
+        compile_for(propose, Stream(logs, np.zeros(1, dtype=np.int64)), self._tree)
 
     def draw(self) -> Int64Array:
         stream = Stream(
@@ -169,9 +172,8 @@ class ExponentialSampler:
             raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-        for name, limit in (("max_nodes", max_nodes), ("max_attempts", max_attempts)):
-            if limit < 1:
-                raise ValueError(f"{name} must be at least 1, got {limit}")
+        max_nodes, max_attempts = check_count("max_nodes", max_nodes), check_count("max_attempts", max_attempts)
+        check_callback("progress", progress)
         epsilon = calibration.check_epsilon(epsilon)
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
         rng = as_randomness(random_state)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import oracles
+from privsolve.checks import check_callback
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified
 from privsolve.noise.draws import Randomness
@@ -153,6 +154,7 @@ def perturbed_run(
     budget: Account | None,
 ) -> Run:
     """Pay, draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
+    check_callback("progress", progress)
     paid_for = oracle_tolerance(oracle)
 
     def promise(with_oracle: Oracle) -> Guarantee:

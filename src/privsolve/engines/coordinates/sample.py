@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
 from privsolve.engines.coordinates.weigh import advance, new_weighing, record, weigh
@@ -273,6 +274,16 @@ class TreeSampler:
             size=np.ones(1, dtype=np.int64),
             tree=new_sum_tree(np.array([root]), FIRST_ROOM),
         )
+        self._compile()
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        tree, result = self._frontier.tree, np.empty(0, dtype=np.int64)
+        compile_for(
+            _attempts, self.inst, self._ws, self._weighing, self._cache, self._frontier, self._stream, BLOCK, result
+        )
+        compile_for(log_total, tree)
+        compile_for(copy_leaves, tree, tree)
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""

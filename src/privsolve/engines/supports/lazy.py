@@ -50,6 +50,7 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.instance import Instance
 from privsolve.errors import PrivsolveError, WorkLimitReached
@@ -286,6 +287,16 @@ class LazyFrontier:
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def compile(self) -> None:
+        """Everything that opening prefixes runs."""
+        table, columns, cells, numbers = self.table, self._scratch, self._cells, np.zeros(1)
+        gain = np.zeros(1, dtype=np.int64)
+        compile_for(count_cells, table, columns, 0, cells)
+        compile_for(gain_caps, table, columns, 0, 0, cells, gain)
+        compile_for(shares, self._log_mass, gain, 0, 0, self._kappa, 0, 0, numbers)
+        compile_for(pair_shares, table, columns, 0, 0, self._kappa, self._log_mass, numbers)
+        compile_for(copy_leaves, self.tree, self.tree)
 
     def _inflation(self, size: int) -> float:
         """What is added to the log bound of a prefix: more for every column it can still add, and never less than rounding."""

@@ -22,6 +22,7 @@ from scipy.special import logsumexp
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
@@ -177,7 +178,25 @@ class SupportSampler:
             self.reference_loss = self._lazy.reference_loss
         else:
             self._list()
+        self._compile()
         self.stats = SamplerStats(supports=0 if lazy else inst.n_supports, seconds=time.perf_counter() - start)
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        stream, law = self._stream, self._law
+        tree = self._lazy.tree if self._lazy else self._tree
+        compile_for(coin, stream, 0.0)
+        compile_for(choose_log, stream, np.zeros(1), 1)
+        compile_for(propose, stream, tree)
+        compile_for(set_weight, tree, 0, 0.0)
+        if self._lazy:
+            self._lazy.compile()
+            compile_for(attempt, law, self._grid, self._fold, self._now, 0, 0, stream, 0.0)
+        else:
+            compile_for(
+                _attempt_until_kept, law, self._grid, self._listing, self._frontier, tree, stream, self._fold, self._now,
+                self._counts, 0, 0,
+            )  # fmt: skip
 
     def _list(self) -> None:
         """List all supports with their first bounds."""
