@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from privsolve.data.columns import MISSING, OTHER, Bins, Categories, Column, Number
+from privsolve.data.complaints import in_our_words
+from privsolve.data.connection import read_each_value
 from privsolve.data.packing import pack_codes, packs_of, unpack_codes
 from privsolve.data.patterns import Int64Array
 from privsolve.data.reading import NUMBER_PATTERN, check_columns, text_for_numbers
@@ -27,7 +29,7 @@ def is_ibis_table(data: object) -> bool:
 def count_codes(table: Any, columns: Sequence[Column]) -> tuple[list[Int64Array], Int64Array]:
     """The distinct codes, column by column, and the number of records of each: one GROUP BY in the engine."""
     check_columns([column.column for column in columns], table.columns)
-    result = run(count_keys(coded(table, columns)))
+    result = run(count_keys(coded(read_each_value(table), columns)))
     codes: list[Int64Array] = []
     for i, pack in enumerate(packs_of(columns)):
         codes += unpack_codes(result[f"key{i}"].to_numpy().astype(np.int64), pack)
@@ -36,13 +38,8 @@ def count_codes(table: Any, columns: Sequence[Column]) -> tuple[list[Int64Array]
 
 def run(query: Any) -> Any:
     """The result of a query as an Arrow table; what DuckDB cannot read (a broken file) is an error in one line."""
-    duckdb = sys.modules.get("duckdb")
-    try:
+    with in_our_words("the data cannot be read"):
         return query.to_pyarrow()
-    except Exception as error:
-        if duckdb is None or not isinstance(error, duckdb.Error):
-            raise
-        raise ValueError(f"the data cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def coded(table: Any, columns: Sequence[Column]) -> Any:

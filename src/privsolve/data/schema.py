@@ -14,6 +14,7 @@ import numpy as np
 from privsolve.data import toml
 from privsolve.data.columns import MISSING, OTHER, Bins, Categories, Category, Column, Label, Number
 from privsolve.data.engines import count_codes, is_ibis_table
+from privsolve.data.files import read_text
 from privsolve.data.frames import codes_of_frame
 from privsolve.data.packing import distinct_codes
 from privsolve.data.patterns import Int64Array, PatternTable
@@ -243,7 +244,7 @@ class Schema:
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema file; nothing in it is executed."""
         try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
+            return cls.from_toml(read_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 

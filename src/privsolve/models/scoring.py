@@ -9,6 +9,7 @@ import numpy as np
 
 from privsolve.data import Schema
 from privsolve.data.columns import Column, Number
+from privsolve.data.connection import read_each_value
 from privsolve.data.engines import code_of
 from privsolve.data.patterns import SCORE_LIMIT
 from privsolve.data.reading import check_columns
@@ -40,6 +41,7 @@ def with_predictions(table: Any, model: LinearRule, score: str = "score", predic
     for name in (score, prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
+    read_each_value(table)
     check_scores(schema, weights)
     total, first = ibis.literal(weights[-1] if schema.intercept else 0, type="int64"), 0
     for column in schema.columns:
