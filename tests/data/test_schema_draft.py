@@ -160,3 +160,9 @@ def test_json_and_errors(files: tuple[Path, Path]) -> None:
     assert bad.exit_code == 2
     assert "columns.age: unknown key 'hole'" in bad.stderr
     assert tomllib.loads(text)["intercept"] is True
+
+
+def test_names_of_columns_that_are_no_texts_are_refused() -> None:
+    for frame in (pd.DataFrame({0: [1, 2], "y": [0, 1]}), pd.DataFrame([[1, 2], [3, 4]])):
+        with pytest.raises(ValueError, match=r"^the names of columns must be texts, got 0: rename them"):
+            draft(frame, "y")

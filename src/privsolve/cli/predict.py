@@ -12,7 +12,8 @@ from rich.markup import escape
 from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
-from privsolve.data.tables import open_table
+from privsolve.data.scratch import private_folder
+from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
@@ -42,18 +43,16 @@ def predict(
         if not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: its folder does not exist; make it first")
         found = load_release(release)
-        temporary = out.with_name(f".{os.getpid()}.{out.name}")
-        try:
+        with private_folder(out.absolute().parent) as folder:
+            temporary = folder / f"table{kind}"
             with engine_at_work("scoring", data):
-                table = open_table(data)
+                table = open_for_copying(data, folder)
                 result = with_predictions(table, linear_rule(found))
                 if kind == ".csv":
                     result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
             os.replace(temporary, out)
-        finally:
-            temporary.unlink(missing_ok=True)
         if json_output:
             typer.echo(as_json({"predictions": str(out)}))
         else:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from privsolve.data import Schema
-from privsolve.data.columns import Column, Number
-from privsolve.data.engines import code_of
+from privsolve.data.connection import read_each_value
 from privsolve.data.patterns import SCORE_LIMIT
 from privsolve.data.reading import check_columns
 from privsolve.errors import IntegerRangeError
@@ -18,7 +15,7 @@ from privsolve.models.linear import LinearRule, answers
 
 def check_scores(schema: Schema, weights: Sequence[int]) -> None:
     """Raise unless every record that the schema allows scores below the exact range; `weights` in the common unit."""
-    sizes = [size for column in schema.columns for size in [_largest(column)] * len(column.names)]
+    sizes = [size for column in schema.columns for size in [column.largest] * len(column.names)]
     if schema.intercept:
         sizes.append(1)
     if sum(size * abs(weight) for size, weight in zip(sizes, weights, strict=True)) >= SCORE_LIMIT:
@@ -40,35 +37,14 @@ def with_predictions(table: Any, model: LinearRule, score: str = "score", predic
     for name in (score, prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
+    read_each_value(table)
     check_scores(schema, weights)
     total, first = ibis.literal(weights[-1] if schema.intercept else 0, type="int64"), 0
     for column in schema.columns:
         mine = weights[first : first + len(column.names)]
         first += len(mine)
         if any(mine):
-            total = total + _points(table[column.column], column, mine)
+            total = total + column.points(table[column.column], mine)
     yes, no = answers(schema.label)
     shown = total / rule.unit if rule.unit > 1 else total
     return table.mutate(**{score: shown, prediction: ibis.cases((total > 0, yes), else_=no)})
-
-
-def _largest(column: Column) -> int:
-    """The largest size of a feature of the column."""
-    return max(abs(column.steps(column.low)), abs(column.steps(column.high))) if isinstance(column, Number) else 1
-
-
-def _points(value: Any, column: Column, weights: list[int]) -> Any:
-    """The column's part of the score, in integer units, as an expression."""
-    import ibis
-
-    code = code_of(value, column).cast("int64")
-    if isinstance(column, Number):
-        outside = [(code == number, _of_code(column, number, weights)) for number in column.outside.values()]
-        return ibis.cases(*outside, else_=(code - 1 + column.first) * weights[0])
-    by_code = [_of_code(column, number, weights) for number in range(column.radix)]
-    return ibis.cases(*((code == number, points) for number, points in enumerate(by_code) if points), else_=0)
-
-
-def _of_code(column: Column, code: int, weights: list[int]) -> int:
-    row = column.expand(np.array([code], dtype=np.int64))[0]
-    return sum(int(x) * w for x, w in zip(row, weights, strict=True))
