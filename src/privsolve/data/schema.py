@@ -110,6 +110,15 @@ class Schema:
         return (*scales, 1) if self.intercept else scales
 
     @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The least and largest integer of every feature: 0 and 1 for indicators."""
+        found: list[tuple[int, int]] = []
+        for column in self.columns:
+            ends = (column.steps(column.low), column.steps(column.high)) if isinstance(column, Number) else (0, 1)
+            found += [ends] * len(column.names)
+        return (*found, (1, 1)) if self.intercept else tuple(found)
+
+    @property
     def dim(self) -> int:
         """Number of features."""
         return len(self.features)
@@ -145,8 +154,9 @@ class Schema:
             raise ValueError("the data has no records: give at least one")
         positive = self._positive(codes[-1], counts)
         table = PatternTable(
-            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales
-        )
+            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
+            ranges=self.ranges,
+        )  # fmt: skip
         return EncodedTable(table, _outside(coded, codes, counts))
 
     def _positive(self, codes: Int64Array, counts: Int64Array) -> Any:

@@ -1,6 +1,7 @@
 """The default oracle: privsolve's own branch and bound, exact in integers.
 
-Scorecards over binary columns are solved by the supports-first tree, everything else by the coordinate tree.
+Scorecards over columns that are declared to be 0/1 are solved by the supports-first tree, everything else by the coordinate
+tree.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class TreeOracle:
         if not isinstance(problem, Problem):
             raise ValueError("the tree oracle solves classification problems: pass the oracle of your domain")
         like = Perturbation.zero(problem.domain) if template is None else template
-        if not isinstance(problem.domain, FiniteSet) and not can_minimise(problem, columns_of(problem), like):
+        if not isinstance(problem.domain, FiniteSet) and not can_minimise(problem, like):
             lay_out(problem, like)
 
     def minimise(
@@ -54,9 +55,8 @@ class TreeOracle:
         problem.check_perturbation(perturbation)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().minimise(problem, perturbation)
-        columns = columns_of(problem)
-        if columns is not None and can_minimise(problem, columns, perturbation):
-            best = minimise_scorecard(problem, columns, perturbation)
+        if can_minimise(problem, perturbation):
+            best = minimise_scorecard(problem, columns_of(problem), perturbation)
             weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
             return solution_of(problem, perturbation, weights, best.value, supports=best.work.supports)
         inst = lay_out(problem, perturbation)
