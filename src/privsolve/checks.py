@@ -61,5 +61,14 @@ def check_count(name: str, value: object) -> int:
     return int(value)
 
 
+def check_integer(name: str, value: object, low: int, high: int) -> int:
+    """`value` as an int; raise unless it is a whole number from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise _wrong(name, value, "be an integer")
+    if not low <= int(value) <= high:
+        raise _wrong(name, int(value), f"be between {low} and {high}")
+    return int(value)
+
+
 def _wrong(name: str, value: object, wanted: str, advice: str = "") -> ValueError:
     return ValueError(f"{name} must {wanted}, got {reprlib.repr(value)}{advice}")  # short, however large the value is

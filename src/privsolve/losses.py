@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privsolve.domains import _check_integer
+from privsolve.checks import check_integer
 
 COST_LIMIT = 2**20
 
@@ -20,7 +20,7 @@ class ZeroOneLoss:
 
     def __post_init__(self) -> None:
         for name in ("false_positive", "false_negative"):
-            object.__setattr__(self, name, _check_integer(getattr(self, name), name, 0, COST_LIMIT))
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 0, COST_LIMIT))
         if self.largest == 0:
             raise ValueError("false_positive and false_negative are both 0: at least one mistake must cost something")
 
@@ -51,7 +51,7 @@ class LinearLoss:
     kind: ClassVar[str] = "linear"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "largest", _check_integer(self.largest, "largest", 1, COST_LIMIT))
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))
 
     def to_dict(self) -> dict[str, int | str]:
         """Public description, as written into a release."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from ledger_processes import promise
 from privsolve.cli import budget
 from privsolve.privacy.ledger import Ledger
+from promises import promise
 
 
 def run(*arguments: object) -> Result:

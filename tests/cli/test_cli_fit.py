@@ -19,6 +19,7 @@ from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.models.release import NOT_PRIVATE
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
+from privsolve.privacy.profiles import BoundedRange
 from small_tables import INDICATORS, SCHEMA, patients
 
 
@@ -232,7 +233,7 @@ def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:
     assert refused.exit_code == 2
     assert run("fit", "data.csv", *FIT, "--epsilon", 3, "--seed", 1, "--overwrite").exit_code == 0
     assert load_release("out/release.json").guarantee == Guarantee.from_dict(
-        json.loads(first)["guarantee"] | {"epsilon": 3.0, "zcdp": 9 / 8}
+        json.loads(first)["guarantee"] | {"profile": BoundedRange(3.0).to_dict()}
     )
 
 

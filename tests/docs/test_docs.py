@@ -28,6 +28,7 @@ EXECUTED = (
     "quickstart.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
+    "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
 )
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
@@ -52,7 +53,7 @@ def test_code_prints_what_the_page_shows(
         if kind == "console":
             check_console(code)
             continue
-        exec(compile(code, name, "exec"), scope)
+        exec(compile(code, name, "exec", dont_inherit=True), scope)  # as a reader would run it
         assert trimmed(capsys.readouterr().out) == trimmed(shown)
 
 

@@ -10,16 +10,8 @@ import numpy as np
 import pytest
 
 import privsolve as ps
-from privsolve.combinatorial import (
-    AssignmentOracle,
-    Permutations,
-    SpanningTreeOracle,
-    SpanningTrees,
-    SubsetOracle,
-    Subsets,
-)
-from privsolve.domains import Domain, domain_from_dict
-from privsolve.oracles import EnumerationOracle, Oracle
+from privsolve.domains import Domain, Permutations, SpanningTrees, Subsets, domain_from_dict
+from privsolve.oracles import AssignmentOracle, EnumerationOracle, Oracle, SpanningTreeOracle, SubsetOracle
 
 WHEEL = SpanningTrees(5, [(0, i) for i in range(1, 5)] + [(1, 2), (2, 3), (3, 4), (4, 1)])
 CASES: list[tuple[Domain, Oracle]] = [

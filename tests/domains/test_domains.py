@@ -96,18 +96,21 @@ def test_lift(domain: Domain) -> None:
 
 
 @pytest.mark.parametrize("domain", [d for d in DOMAINS if not isinstance(d, ps.FiniteSet)], ids=repr)
-def test_contains_and_budget_agree_with_the_members(domain: Domain) -> None:
+def test_contains_and_knapsack_agree_with_the_members(domain: Domain) -> None:
     largest = math.isqrt(domain.radius_sq_bound) + 1
     members = set(brute_force(domain))
-    budget = domain.budget()
+    knapsack = domain.knapsack_with_norms()
     for w in itertools.product(range(-largest, largest + 1), repeat=domain.dim):
         inside = w in members
         assert domain.contains(w) == inside
         if inside:
             costs = [
-                int(c[domain.values(j).tolist().index(v)]) for j, (c, v) in enumerate(zip(budget.costs, w, strict=True))
+                int(c[domain.values(j).tolist().index(v)])
+                for j, (c, v) in enumerate(zip(knapsack.costs, w, strict=True))
             ]
-            assert budget.norm_sq[sum(costs)] == sum(v * v for v in w)
+            assert knapsack.norm_sq is not None
+            assert knapsack.allowed[sum(costs)]
+            assert knapsack.norm_sq[sum(costs)] == sum(v * v for v in w)
 
 
 @pytest.mark.parametrize("domain", DOMAINS, ids=repr)
@@ -217,8 +220,8 @@ def test_points_of_a_small_dtype() -> None:
     domain = ps.FiniteSet(np.array([[-128, 127], [0, 0]], dtype=np.int8))
     assert domain.radius_sq_bound == 128**2 + 127**2
     assert domain.separation_sq == 128**2 + 127**2
-    with pytest.raises(ValueError, match="FiniteSet is a list"):
-        domain.budget()
+    with pytest.raises(ValueError, match="FiniteSet is not cut out by additive costs"):
+        domain.knapsack()
 
 
 @pytest.mark.parametrize(

@@ -30,16 +30,16 @@ import privsolve as ps
 from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
 from privsolve.baselines.logistic import perturbation
 from privsolve.cli import app
-from privsolve.combinatorial import Permutations, SpanningTrees, Subsets
 from privsolve.continuous import objectives
 from privsolve.continuous.opsamp import BoxRelease
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema, draft
 from privsolve.data.tables import open_table
-from privsolve.domains import domain_from_dict
+from privsolve.domains import Permutations, SpanningTrees, Subsets, domain_from_dict
 from privsolve.losses import LinearLoss, loss_from_dict
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.privacy.composition import compose
+from privsolve.privacy.profiles import Approximate, Pure
 
 DOCUMENTED = (ValueError, TypeError, ps.PrivsolveError)
 
@@ -546,11 +546,11 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "Accountant delta": lambda v: ps.Accountant(1.0, v).remaining(),
     "Accountant plan": lambda v: ps.Accountant(1.0, plan=v),
     "compose delta": lambda v: compose([GUARANTEE], v),
-    "compose epsilon": lambda v: compose([replace(GUARANTEE, epsilon=v)] * 3, 1e-6),
-    "Guarantee to_pld": lambda v: replace(GUARANTEE, epsilon=v, delta=0.1).to_pld(),
-    "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, epsilon=v)),
-    "Guarantee zcdp": lambda v: replace(GUARANTEE, zcdp=v).to_event(),
-    "Guarantee sentence": lambda v: replace(GUARANTEE, epsilon=v).sentence(),
+    "compose epsilon": lambda v: compose([replace(GUARANTEE, profile=Pure(v))] * 3, 1e-6),
+    "Guarantee to_pld": lambda v: replace(GUARANTEE, profile=Approximate(v, 0.1)).to_pld(),
+    "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, profile=Pure(v))),
+    "Guarantee zcdp": lambda v: replace(GUARANTEE, profile=Pure(1.0, v)).to_event(),
+    "Guarantee sentence": lambda v: replace(GUARANTEE, profile=Pure(v)).sentence(),
     "Categories options": lambda v: Categories("a", [v]),
     "Bins cuts": lambda v: Bins("a", [v]),
     "Number high": lambda v: Number("a", 0, v),
@@ -625,7 +625,7 @@ def test_every_kind_of_number_gives_the_noise_of_a_float(kind: Any) -> None:
     assert ps.separator_noise(BALL, epsilon) == ps.separator_noise(BALL, 3.0)
     assert inverse_temperature(epsilon, "replace", PROBLEM.loss) == inverse_temperature(3.0, "replace", PROBLEM.loss)
     assert perturbation(epsilon, 1.0, kind(100)) == perturbation(3.0, 1.0, 100.0)
-    assert type(replace(GUARANTEE, epsilon=epsilon).epsilon) is float
+    assert type(Pure(epsilon).epsilon) is float
 
 
 def test_integers_beyond_numpy_in_a_table() -> None:
@@ -677,7 +677,7 @@ def ledger_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("ledger") / "good.ledger"
     ledger = ps.Ledger.create(path, 1.0, 1e-6, dataset="survey")
     for _ in range(3):
-        ledger.spend(replace(GUARANTEE, epsilon=0.1), "note")
+        ledger.spend(replace(GUARANTEE, profile=Pure(0.1)), "note")
     return path.read_bytes()
 
 
@@ -703,7 +703,7 @@ def test_damaged_ledgers(tmp_path_factory: pytest.TempPathFactory, ledger_bytes:
         spent = ledger.totals()  # damage that goes unnoticed has changed nothing
         assert spent == ps.Ledger.open(path).totals()
         assert spent.releases == 3
-        ledger.spend(replace(GUARANTEE, epsilon=0.1))
+        ledger.spend(replace(GUARANTEE, profile=Pure(0.1)))
 
 
 # --- files and the command line ----------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ from privsolve.learn.planning import expectations
 from privsolve.learn.publishing import FILES, load_release, output_folder
 from privsolve.models.release import NOT_PRIVATE, Release, Run
 from privsolve.models.scoring import with_predictions
-from privsolve.privacy.guarantee import Guarantee
+from promises import promise
 from schema_data import tables
 from small_tables import INDICATORS, SCHEMA, patients
 
-PROMISE = Guarantee(1.0, 0.0, "replace", "none", "none", True, "0", "none", True)
+PROMISE = promise(1.0, seeded=True)
 
 
 def release_of(schema: Schema, weights: Any, max_points: int = 1000) -> Release:

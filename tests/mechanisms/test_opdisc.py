@@ -15,6 +15,9 @@ import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.noise.draws import Randomness
 from privsolve.privacy import calibration
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Proof
+from privsolve.privacy.profiles import Pure
 from privsolve.problems.perturbation import UNIT
 
 TABLE = ps.PatternTable([[1, 0, 2], [0, 1, 1], [1, 1, 0]], [3, 0, 1], [1, 2, 3])
@@ -114,8 +117,8 @@ def guarantee_of(**arguments: Any) -> ps.Guarantee:
 
 def test_guarantee_of_the_default() -> None:
     assert guarantee_of() == ps.Guarantee(
-        epsilon=0.5, delta=0.0, adjacency="replace", mechanism="OPDisc", noise="l2-gamma noise", proved=True,
-        theory="2.1", oracle="enumeration", seeded=False, zcdp=None,
+        Pure(0.5), Adjacency.REPLACE, "OPDisc", "l2-gamma noise", theory="2.1", oracle="enumeration", proof=Proof.COMPLETE,
+        seeded=False, schema_guessed=False, negligible=2.0**-100,
     )  # fmt: skip
     assert ps.opdisc(PROBLEM, 0.5).release.guarantee.oracle == "tree"
 
@@ -270,7 +273,7 @@ def _broken_inclusions(domain: Domain, adjacency: str, strength: float, penalise
 
 
 @pytest.mark.parametrize("domain", LEMMA_DOMAINS, ids=repr)
-@pytest.mark.parametrize("adjacency", calibration.ADJACENCIES)
+@pytest.mark.parametrize("adjacency", tuple(Adjacency))
 @pytest.mark.parametrize("penalised", [False, True])
 def test_the_perturbation_lemma(domain: Domain, adjacency: str, penalised: bool) -> None:
     for loss in (ps.ZeroOneLoss(), ps.ZeroOneLoss(3, 1)):

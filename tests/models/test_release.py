@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from hypothesis import strategies as st
 import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.models.release import NOT_PRIVATE
+from privsolve.privacy.guarantee import Proof
+from privsolve.privacy.profiles import ZeroConcentrated
+from promises import promise
 
 NAMES = ["age", "größe"]
-GUARANTEE = ps.Guarantee(
-    epsilon=1.0, delta=0.0, adjacency="replace", mechanism="OPDisc", noise="l2-gamma noise", proved=True, theory="2.1",
-    oracle="tree", seeded=False,
-)  # fmt: skip
+GUARANTEE = promise(1.0)
 
 
 def release(domain: Domain, weights: list[int], table: ps.PatternTable | None = None) -> ps.Release:
@@ -187,15 +188,21 @@ def test_other_files_are_refused(text: Any) -> None:
         (("extra",), 3, "missing or unknown fields: extra"),
         (("guarantee",), [], "guarantee must be a dictionary"),
         (("guarantee", "note"), "", "guarantee has missing or unknown fields: note"),
-        (("guarantee", "epsilon"), -1, "guarantee's epsilon must be finite and positive"),
-        (("guarantee", "epsilon"), float("nan"), "guarantee's epsilon must be finite and positive"),
-        (("guarantee", "epsilon"), "1", "guarantee's epsilon must be"),
-        (("guarantee", "delta"), 1.0, "guarantee's delta must be"),
+        (("guarantee", "profile", "epsilon"), -1, "guarantee's epsilon must be finite and positive"),
+        (("guarantee", "profile", "epsilon"), float("nan"), "guarantee's epsilon must be finite and positive"),
+        (("guarantee", "profile", "epsilon"), "1", "guarantee's epsilon must be"),
+        (("guarantee", "profile", "delta"), 1.0, "guarantee's delta must be"),
+        (("guarantee", "profile", "kind"), "secret", "guarantee's profile must be an object whose kind is one of"),
+        (("guarantee", "profile", "kind"), [], "guarantee's profile must be an object whose kind is one of"),
+        (("guarantee", "profile", "kind"), "bounded-range", "profile has missing or unknown fields: concentrated"),
+        (("guarantee", "profile"), "pure", "guarantee's profile must be an object"),
+        (("guarantee", "negligible"), 0.5, "guarantee's negligible must be"),
+        (("guarantee", "schema_guessed"), 1, "guarantee's schema_guessed must be"),
         (("guarantee", "adjacency"), "swap", "guarantee's adjacency must be"),
         (("guarantee", "adjacency"), [], "guarantee's adjacency must be"),
-        (("guarantee", "proved"), 1, "guarantee's proved must be"),
+        (("guarantee", "proof"), True, "guarantee's proof must be"),
         (("guarantee", "noise"), None, "guarantee's noise must be"),
-        (("guarantee", "zcdp"), -0.5, "guarantee's zcdp must be"),
+        (("guarantee", "profile", "concentrated"), -0.5, "guarantee's zcdp must be"),
     ],
 )
 def test_damage_is_named(path: tuple[str, ...], value: Any, message: str) -> None:
@@ -217,9 +224,9 @@ def test_missing_fields_are_named(field: str) -> None:
 
 
 def test_numpy_numbers_become_plain_ones() -> None:
-    numbers = {"epsilon": np.float32(0.5), "delta": np.float64(0.0), "zcdp": np.float32(0.125)}
-    guarantee = ps.Guarantee(**(GUARANTEE.to_dict() | numbers))
-    assert json.loads(json.dumps(guarantee.to_dict()))["zcdp"] == 0.125
+    profile = ZeroConcentrated(np.float32(0.5), np.float64(1e-6), np.float32(0.125))
+    content = json.loads(json.dumps(replace(GUARANTEE, profile=profile).to_dict()))
+    assert content["profile"] == {"kind": "zero-concentrated", "epsilon": 0.5, "delta": 1e-6, "concentrated": 0.125}
 
 
 def test_sentences() -> None:
@@ -228,9 +235,29 @@ def test_sentences() -> None:
     assert "e^1 = 2.719" in sentence  # rounded up: it says "at most"
     assert "except" not in sentence
     assert "NOT PROVED" not in sentence
-    other = ps.Guarantee.from_dict(GUARANTEE.to_dict() | {"delta": 1e-6, "adjacency": "add-remove", "epsilon": 1000.0})
+    other = promise(1000.0, 1e-6, adjacency="add-remove")
     assert "Adding or removing one record" in str(other)
-    assert "infinity, except with probability 1e-06" in str(other)
+    assert (
+        "the probability of any set of published results by a factor of at most e^1000 = infinity, plus 1e-06"
+        in str(other)
+    )
+
+
+def test_every_caveat_is_said() -> None:
+    words = {
+        "PROVED IN REAL ARITHMETIC ONLY": {"proof": Proof.REAL_ARITHMETIC},
+        "NOT PROVED": {"proof": Proof.NONE},
+        "SCHEMA GUESSED FROM THE DATA": {"schema_guessed": True},
+        "Seeded: for testing only": {"seeded": True},
+        "An event of probability below 2^-100 is outside the proof": {"negligible": 2.0**-100},
+    }
+    assert GUARANTEE.without_exception
+    for sentence, fact in words.items():
+        stained = promise(1.0, **fact)
+        assert sentence in str(stained)
+        assert not stained.without_exception
+        assert ps.Guarantee.from_dict(json.loads(json.dumps(stained.to_dict()))) == stained
+        assert [said in str(stained) for said in words].count(True) == 1
 
 
 def diagnostics(**values: Any) -> ps.Diagnostics:

@@ -27,20 +27,10 @@ from privsolve.noise.draws import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised
 from privsolve.privacy.composition import compose, loss_epsilon, zcdp_epsilon, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
-from privsolve.privacy.guarantee import Guarantee, group_privacy
-
-
-def pure(epsilon: float, delta: float = 0.0, **fields: object) -> Guarantee:
-    values: dict[str, object] = {
-        "epsilon": epsilon, "delta": delta, "adjacency": "replace", "mechanism": "OPDisc", "noise": "l2-gamma noise",
-        "proved": True, "theory": "2.1", "oracle": "tree", "seeded": False,
-    }  # fmt: skip
-    return Guarantee(**(values | fields))  # type: ignore[arg-type]
-
-
-def exponential(epsilon: float, **fields: object) -> Guarantee:
-    return pure(epsilon, mechanism="exponential mechanism", zcdp=epsilon**2 / 8, **fields)
-
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import BoundedRange, Pure, group_privacy
+from promises import bounded_range as exponential
+from promises import promise as pure
 
 # --- numbers as they are written ---------------------------------------------------------------------
 
@@ -196,7 +186,7 @@ def test_events_are_accepted_by_dp_accounting() -> None:
 
 
 def test_a_plan_is_one_guarantee() -> None:
-    plan = [exponential(0.1), pure(0.2, seeded=True), pure(0.1, 1e-9, proved=False)]
+    plan = [exponential(0.1), pure(0.2, seeded=True), pure(0.1, 1e-9, proof=Proof.NONE)]
     total = compose(plan, 1e-6)
     one = total.guarantee()
     assert (one.epsilon, one.delta, one.proved, one.seeded, one.zcdp) == (total.epsilon, 1e-6, False, True, None)
@@ -306,7 +296,7 @@ GRID = 0.01
 def two_point_laws(guarantee: Guarantee) -> list[list[tuple[int, float]]]:
     """The most revealing mechanisms: losses in steps of GRID, and their probabilities."""
     e = guarantee.epsilon
-    if not guarantee.bounded_range:
+    if not isinstance(guarantee.profile, BoundedRange):
         return [[(round(e / GRID), 1 / (1 + math.exp(-e))), (-round(e / GRID), 1 / (1 + math.exp(e)))]]
     laws = []
     for t in (0.3 * e, 0.4 * e, 0.5 * e, 0.6 * e, 0.7 * e):  # losses t and t - ε
@@ -388,7 +378,7 @@ def test_what_is_not_proved_or_seeded_is_counted() -> None:
     accountant = Accountant(1.0)
     accountant.spend(pure(0.1))
     assert accountant.totals.caveat() == ""
-    accountant.spend(pure(0.1, proved=False))
+    accountant.spend(pure(0.1, proof=Proof.NONE))
     accountant.spend(pure(0.1, seeded=True))
     assert accountant.totals.caveat() == "1 of 3 releases not proved; 1 of 3 releases seeded: for testing only"
     composition = accountant.composition()
@@ -468,7 +458,7 @@ def test_a_mechanism_is_refused_before_it_draws(name: str) -> None:
     run = mechanism(0.75, random_state=noise, budget=accountant)
     assert noise.drawn > 0
     assert accountant.history == (run.release.guarantee,) == (stated,)  # type: ignore[attr-defined]
-    assert stated.bounded_range == (name == "exponential")
+    assert isinstance(stated.profile, BoundedRange) == (name == "exponential")
     with pytest.raises(TypeError, match="Accountant or a Ledger"):
         mechanism(0.1, budget=1.0)
 
@@ -501,7 +491,8 @@ def test_promised_needs_a_mechanism_that_pays() -> None:
 
 
 def test_rho_of_a_pure_guarantee() -> None:
-    assert pure(0.5).rho == pure(0.5, 1e-9, zcdp=0.01).rho == Fraction(1, 8)
+    assert pure(0.5).rho == pure(0.5, 1e-9).rho == Fraction(1, 8)
+    assert Pure(0.5, 0.01).rho == Fraction(1, 100)
     assert exponential(0.5).rho == Fraction(1, 32)
 
 

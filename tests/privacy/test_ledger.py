@@ -17,10 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
-from ledger_processes import attempts, hold, promise, spend_for_ever
+from ledger_processes import attempts, hold, spend_for_ever
 from privsolve.errors import BudgetExceeded, LedgerError
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.privacy.ledger import APPLICATION_ID, Ledger
+from promises import promise
 
 processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["ledger_processes"])

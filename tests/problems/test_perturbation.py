@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.privacy import calibration
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 
 DOMAINS: list[Domain] = [
@@ -203,7 +204,7 @@ def test_the_largest_problem_is_solved_exactly(oracle: str, sign: int) -> None:
 
 
 @pytest.mark.parametrize("costs", [(1, 1), (3, 1), (1, 4), (0, 2), (5, 0)])
-@pytest.mark.parametrize("adjacency", calibration.ADJACENCIES)
+@pytest.mark.parametrize("adjacency", tuple(Adjacency))
 def test_sensitivity_by_brute_force(costs: tuple[int, int], adjacency: str) -> None:
     """No change of one record moves the difference of two losses by more than Δ, and some change attains it."""
     loss = ps.ZeroOneLoss(*costs)

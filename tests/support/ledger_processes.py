@@ -7,16 +7,8 @@ import sqlite3
 from multiprocessing.synchronize import Event
 
 from privsolve.errors import BudgetExceeded
-from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
-
-
-def promise(epsilon: float, delta: float = 0.0, **fields: object) -> Guarantee:
-    values: dict[str, object] = {
-        "epsilon": epsilon, "delta": delta, "adjacency": "replace", "mechanism": "OPDisc", "noise": "l2-gamma noise",
-        "proved": True, "theory": "2.1", "oracle": "tree", "seeded": False,
-    }  # fmt: skip
-    return Guarantee(**(values | fields))  # type: ignore[arg-type]
+from promises import promise
 
 
 def attempts(path: str, count: int, start: Event, acknowledged: str) -> None:

@@ -12,11 +12,9 @@ import privsolve as ps
 from privsolve.cards.scorecard import Answer, Scorecard
 from privsolve.data.questions import Choice, Option, Quantity, Question
 from privsolve.models.release import Release
+from promises import bounded_range
 
-GUARANTEE = ps.Guarantee(
-    epsilon=1.0, delta=0.0, adjacency="replace", mechanism="exponential mechanism", noise="exact sample", proved=True,
-    theory="4", oracle="supports", seeded=False,
-)  # fmt: skip
+GUARANTEE = bounded_range(1.0)
 
 AWKWARD = (
     "<b>&amp;",

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.combinatorial import Subsets
 from privsolve.data.patterns import Int64Array, PatternTable, checked_names
-from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, TernaryCube
+from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.problems.perturbation import UNIT, Perturbation

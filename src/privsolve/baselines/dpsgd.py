@@ -14,7 +14,9 @@ from privsolve.baselines.linear import Floats, LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.noise.draws import Randomness, as_randomness, standard_normal
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import Approximate
 
 
 @dataclass(frozen=True)
@@ -75,9 +77,9 @@ def dp_sgd(
         if k >= settings.steps - kept:
             total += weights[:, 0]
     guarantee = Guarantee(
-        epsilon=epsilon, delta=delta, adjacency=adjacency, mechanism="DP-SGD logistic regression",
-        noise=f"Gaussian noise, {accountant.upper()} accountant", proved=True, theory="B1", oracle="none",
-        seeded=rng.is_seeded,
+        Approximate(epsilon, delta), Adjacency.of(adjacency), "DP-SGD logistic regression",
+        f"Gaussian noise, {accountant.upper()} accountant", theory="B1", oracle="none",
+        proof=Proof.REAL_ARITHMETIC, seeded=rng.is_seeded,
     )  # fmt: skip
     return LinearFit(total / kept, guarantee, time.perf_counter() - start)
 

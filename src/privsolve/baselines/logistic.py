@@ -13,8 +13,10 @@ from privsolve.checks import check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.errors import OracleNotCertified
 from privsolve.noise.draws import Randomness, as_randomness, l2_gamma
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import Pure
 
 _STEPS = 200
 _SHORTEST = 1e-6  # part of a Newton step below which only rounding is left
@@ -59,9 +61,8 @@ def objective_perturbation(
     rng = as_randomness(random_state)
     weights = minimise(rows, penalty, l2_gamma(rng, rows.dim, scale))
     guarantee = Guarantee(
-        epsilon=epsilon, delta=0.0, adjacency="replace", mechanism="objective perturbation of logistic regression",
-        noise="l2-gamma noise", proved=True, theory="B2", oracle="Newton, trusted to machine precision",
-        seeded=rng.is_seeded,
+        Pure(epsilon), Adjacency.REPLACE, "objective perturbation of logistic regression", "l2-gamma noise",
+        theory="B2", oracle="Newton, trusted to machine precision", proof=Proof.REAL_ARITHMETIC, seeded=rng.is_seeded,
     )  # fmt: skip
     return LinearFit(weights, guarantee, time.perf_counter() - start)
 

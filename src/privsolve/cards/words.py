@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privsolve.cards.scorecard import ChoicePoints, OptionPoints, QuantityPoints, Scorecard
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
 
 DECIMALS = 4
 LISTED_ZEROS = 3
@@ -117,17 +118,7 @@ class PrivacyWords:
 
 def privacy_words(guarantee: Guarantee) -> PrivacyWords:
     """The guarantee with an explanation in plain language."""
-    warnings = []
-    if guarantee.seeded:
-        warnings.append(
-            "Seeded: for testing only. Whoever knows the seed can repeat the random choices, and then nothing is protected. "
-            "Do not publish this."
-        )
-    if not guarantee.proved:
-        warnings.append(
-            "Not proved. The noise is as published, but the published proof has a gap. Do not rely on the statement below."
-        )
-    if guarantee.adjacency == "replace":
+    if guarantee.adjacency is Adjacency.REPLACE:
         neighbours = "one record in the data had held different values"
         fact = "whether a record says one thing or another"
         size: tuple[str, ...] = ("Secrecy about the number of records. It is treated as public.",)
@@ -135,16 +126,11 @@ def privacy_words(guarantee: Guarantee) -> PrivacyWords:
         neighbours = "one record had been added to the data or left out of it"
         fact = "whether a record is in the data at all"
         size = ()
-    slack = (
-        f"There is a slack of δ = {guarantee.delta:.3g}: a probability of that size is outside the factor."
-        if guarantee.delta
-        else "There is no exception (δ = 0)."
-    )
+    aside = " (slack aside)" if guarantee.delta else ""
     promised = (
-        f"The points were chosen from the data with randomness. If {neighbours}, every possible scorecard would have been "
-        f"about as likely, up to a factor of e^ε with ε = {guarantee.epsilon:.12g}. {slack}",
+        f"The points were chosen from the data with randomness. If {neighbours}, {_about_as_likely(guarantee)}",
         f"For example, somebody who knows every other record and thinks it a toss-up {fact} can be at most "
-        f"{_sure(guarantee.epsilon)} sure after seeing the scorecard{' (slack aside)' if guarantee.delta else ''}.",
+        f"{_sure(guarantee.epsilon)} sure after seeing the scorecard{aside}.",
         "This stays true whatever is done with the scorecard afterwards. Using it takes nothing more from the data.",
     )
     not_promised = (
@@ -155,7 +141,43 @@ def privacy_words(guarantee: Guarantee) -> PrivacyWords:
         *size,
         "That the decision is right or fair for a person.",
     )
-    return PrivacyWords(tuple(warnings), guarantee.sentence(), promised, not_promised)
+    return PrivacyWords(privacy_warnings(guarantee), guarantee.sentence(), promised, not_promised)
+
+
+def privacy_warnings(guarantee: Guarantee) -> tuple[str, ...]:
+    """What is wrong with a guarantee, to be read before anything else."""
+    found = []
+    if guarantee.seeded:
+        found.append(
+            "Seeded: for testing only. Whoever knows the seed can repeat the random choices, and then nothing is protected. "
+            "Do not publish this."
+        )
+    if guarantee.schema_guessed:
+        found.append(
+            "Schema guessed from the data. The names of categories and the cut points below were read off the records "
+            "without protection, and the statement below does not cover what they give away."
+        )
+    if guarantee.proof is Proof.NONE:
+        found.append(
+            "Not proved. The noise is as published, but the published proof has a gap. Do not rely on the statement below."
+        )
+    if guarantee.proof is Proof.REAL_ARITHMETIC:
+        found.append("Proved in real arithmetic only. What floating point does to the noise is outside the proof.")
+    return tuple(found)
+
+
+def _about_as_likely(guarantee: Guarantee) -> str:
+    """The factor, and what is beside it: δ is added to the probability of a set of results, it excuses no single one."""
+    factor = f"up to a factor of e^ε with ε = {guarantee.epsilon:.12g}"
+    if guarantee.delta:
+        return (
+            f"every set of scorecards would have been about as likely, {factor}, plus a slack of "
+            f"δ = {guarantee.delta:.3g} on its probability."
+        )
+    exception = " There is no exception (δ = 0)." if guarantee.without_exception else ""
+    if guarantee.negligible:
+        exception = f" An event of probability below {power_of_two(guarantee.negligible)} is outside the proof."
+    return f"every possible scorecard would have been about as likely, {factor}.{exception}"
 
 
 def _sure(epsilon: float) -> str:

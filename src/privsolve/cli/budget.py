@@ -14,7 +14,6 @@ from rich.table import Table
 from privsolve.cli.common import console, one_line_errors
 from privsolve.privacy.accounting import Totals
 from privsolve.privacy.decimals import at_least, at_most
-from privsolve.privacy.guarantee import ADJACENCY_WORDS
 from privsolve.privacy.ledger import Entry, Ledger
 
 app = typer.Typer(help="Privacy budgets on disk: one ledger per data set.", no_args_is_help=True)
@@ -69,7 +68,8 @@ def history(file: File, as_json: AsJson = False) -> None:
         table.add_column(name, justify="right" if name in ("number", "epsilon", "delta") else "left")
     for entry in entries:
         g = entry.guarantee
-        marks = [word for word, holds in (("not proved", not g.proved), ("seeded", g.seeded)) if holds]
+        facts = (("not proved", not g.proved), ("seeded", g.seeded), ("schema guessed", g.schema_guessed))
+        marks = [word for word, holds in facts if holds]
         mechanism = f"{g.mechanism}, {g.noise}" + (f" ({', '.join(marks)})" if marks else "")
         table.add_row(
             str(entry.number), entry.spent_at[:16].replace("T", " "), f"{g.epsilon:.12g}", f"{g.delta:.6g}", escape(mechanism),
@@ -115,6 +115,7 @@ def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
         "spent": {
             "epsilon": at_least(totals.epsilon), "delta": at_least(totals.delta), "rho": at_least(totals.rho),
             "releases": totals.releases, "not_proved": totals.unproved, "seeded": totals.seeded,
+            "schema_guessed": totals.guessed, "negligible": at_least(totals.negligible),
         },
         "remaining": {
             "epsilon": remaining.epsilon, "epsilon_exponential": remaining.exponential, "delta": remaining.delta,
@@ -127,7 +128,7 @@ def _promise(ledger: Ledger, totals: Totals) -> str:
     budget = ledger.budget
     sentence = (
         f"All releases paid from this ledger, past and future, are together ({budget.epsilon:g}, {budget.delta:g})-DP "
-        f"for {ADJACENCY_WORDS[budget.adjacency]}."
+        f"for {budget.adjacency.words}."
     )
     return f"{sentence} Except: {caveat}." if (caveat := totals.caveat()) else sentence
 

@@ -24,7 +24,9 @@ from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.release import NOT_PRIVATE, release_fields
 from privsolve.noise.draws import Randomness, as_randomness, discrete_laplace
 from privsolve.privacy.accounting import Account, charged
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import profile_of
 
 __all__ = [
     "BoxDiagnostics",
@@ -220,9 +222,9 @@ def opsamp(
     prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
     prepared = objective if prepare is None else prepare(objective, the_box)
     guarantee = Guarantee(
-        epsilon=plan.epsilon, delta=plan.delta, adjacency=adjacency, mechanism="OPSamp",
-        noise="discrete Laplace noise on the average of perturbed optima", proved=plan.proved, theory="5",
-        oracle=_oracle_name(oracle), seeded=rng.is_seeded,
+        profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
+        "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(oracle),
+        proof=Proof.COMPLETE if plan.proved else Proof.NONE, seeded=rng.is_seeded,
     )  # fmt: skip
     with charged(budget, guarantee):
         # all objective noise is drawn here, so that the result does not depend on who solves what

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
 from privsolve.checks import check_positive
+from privsolve.compiled import compiled
 from privsolve.continuous.objectives import Box, Objective, PiecewiseLinear
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 
@@ -120,7 +120,7 @@ def _check_ends(objective: PiecewiseLinear, box: Box) -> None:
         raise ValueError("objective is piecewise linear over another box than the given one")
 
 
-@numba.njit(cache=True)
+@compiled
 def _lower_hull(x: Floats, y: Floats) -> NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of points sorted by x (monotone chain)."""
     stack = np.empty(x.size, dtype=np.int64)

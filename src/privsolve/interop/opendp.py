@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from privsolve.data.patterns import PatternTable
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, exact
-from privsolve.privacy.guarantee import Guarantee, group_privacy
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import group_privacy
 
 MEASURES = ("dp", "zcdp")
 
@@ -43,10 +45,10 @@ def as_measurement(
         raise TypeError(f"guarantee must be a Guarantee, got {type(guarantee).__name__}")
     if measure not in MEASURES:
         raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
-    if measure == "zcdp" and (guarantee.zcdp is None or guarantee.delta > 0):
+    if measure == "zcdp" and guarantee.zcdp is None:
         raise ValueError("guarantee has no zcdp bound: use measure='dp', or the exponential mechanism")
     output, privacy_map = _privacy_map(dp, guarantee, measure)
-    metric = dp.change_one_distance() if guarantee.adjacency == "replace" else dp.symmetric_distance()
+    metric = dp.change_one_distance() if guarantee.adjacency is Adjacency.REPLACE else dp.symmetric_distance()
     return dp.m.make_user_measurement(
         dp.user_domain("privsolve.PatternTable", lambda table: isinstance(table, PatternTable)),
         metric,

@@ -28,8 +28,10 @@ from privsolve.models.scoring import unit_weights
 from privsolve.noise.draws import LARGEST_STEPS, Randomness, as_randomness, discrete_laplace
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account, Accountant, charged
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import Pure
 from privsolve.problems.priors import Prior
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
@@ -168,8 +170,8 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)
         guarantee = Guarantee(
-            epsilon=epsilon, delta=0.0, adjacency=self.adjacency, mechanism="noisy count",
-            noise="discrete Laplace noise", proved=True, theory="9", oracle="none", seeded=rng.is_seeded,
+            Pure(epsilon), Adjacency.of(self.adjacency), "noisy count", "discrete Laplace noise",
+            theory="9", oracle="none", seeded=rng.is_seeded,
         )  # fmt: skip
         with charged(budget, guarantee):
             noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)

@@ -28,7 +28,9 @@ from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
 from privsolve.problems.problem import BaseProblem, Problem
@@ -198,9 +200,8 @@ class ExponentialSampler:
         chosen = method if method != "auto" else _best_method(problem)
         columns = columns_of(problem) if isinstance(problem, Problem) and chosen == "supports" else None
         self.guarantee = Guarantee(
-            epsilon=epsilon, delta=0.0, adjacency=adjacency, mechanism="exponential mechanism",
-            noise="exact sample", proved=True, theory="4", oracle="exact sampler", seeded=rng.is_seeded,
-            zcdp=epsilon * epsilon / 8,
+            BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
+            theory="4", oracle="exact sampler", seeded=rng.is_seeded,
         )  # fmt: skip
         self._method = chosen
         self._draws: _Draws

@@ -20,7 +20,9 @@ from privsolve.noise.draws import Randomness
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import profile_of
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
 
@@ -155,8 +157,9 @@ def perturbed_run(
 
     def promise(with_oracle: Oracle) -> Guarantee:
         return Guarantee(
-            epsilon=law.epsilon, delta=law.delta, adjacency=adjacency, mechanism=mechanism, noise=f"{law.law} noise",
-            proved=law.proved, theory=law.theory, oracle=oracle_name(with_oracle), seeded=rng.is_seeded,
+            profile_of(law.epsilon, law.delta), Adjacency.of(adjacency), mechanism, f"{law.law} noise",
+            theory=law.theory, oracle=oracle_name(with_oracle), proof=Proof.COMPLETE if law.proved else Proof.NONE,
+            seeded=rng.is_seeded, negligible=NEGLIGIBLE,
         )  # fmt: skip
 
     def run(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from privsolve.oracles.base import Oracle, Solution, verified
 from privsolve.oracles.catalogue import SOLVERS, SolverUnavailable
+from privsolve.oracles.combinatorial import AssignmentOracle, SpanningTreeOracle, SubsetOracle
 from privsolve.oracles.cpsat import CpsatOracle
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.oracles.gurobi import GurobiOracle
@@ -16,6 +17,9 @@ from privsolve.oracles.tree import TreeOracle
 _BY_NAME: dict[str, Callable[[], Oracle]] = {
     "tree": TreeOracle,
     "enumeration": EnumerationOracle,
+    "assignment": AssignmentOracle,
+    "subset": SubsetOracle,
+    "spanning-tree": SpanningTreeOracle,
     "highs": HighsOracle,
     "cpsat": CpsatOracle,
     "scip": ScipOracle,
@@ -32,6 +36,7 @@ def get(name: str) -> Oracle:
 
 __all__ = [
     "SOLVERS",
+    "AssignmentOracle",
     "CpsatOracle",
     "EnumerationOracle",
     "GurobiOracle",
@@ -40,6 +45,8 @@ __all__ = [
     "ScipOracle",
     "Solution",
     "SolverUnavailable",
+    "SpanningTreeOracle",
+    "SubsetOracle",
     "TreeOracle",
     "get",
     "verified",

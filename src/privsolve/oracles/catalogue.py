@@ -9,10 +9,8 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
-from privsolve.domains import DOMAINS
+from privsolve.domains import Domain, FiniteSet, KnapsackDomain, Permutations, SpanningTrees, Subsets, domain_kinds
 from privsolve.errors import PrivsolveError
-
-ALL_DOMAINS = tuple(DOMAINS)
 
 
 class SolverUnavailable(PrivsolveError, ImportError):
@@ -29,7 +27,12 @@ class Solver:
     note: str
     module: str | None = None
     distribution: str | None = None
-    domains: tuple[str, ...] = ALL_DOMAINS
+    takes: tuple[type[Domain], ...] = (KnapsackDomain, FiniteSet)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The kinds of domain that it solves, users' own included."""
+        return domain_kinds(self.takes)
 
     @property
     def extra(self) -> str | None:
@@ -68,7 +71,10 @@ GUROBI_NOTE = "its built-in licence allows 2,000 columns and 2,000 rows"
 
 SOLVERS = (
     Solver("tree", "MIT", EXACT, "the default: certified by privsolve itself"),
-    Solver("enumeration", "MIT", EXACT, "domains of at most 5,000,000 members"),
+    Solver("enumeration", "MIT", EXACT, "domains of at most 5,000,000 members", takes=(Domain,)),
+    Solver("assignment", "MIT", EXACT, "permutations with linear costs", takes=(Permutations,)),
+    Solver("subset", "MIT", EXACT, "subsets with linear costs", takes=(Subsets,)),
+    Solver("spanning-tree", "MIT", EXACT, "spanning trees with linear costs", takes=(SpanningTrees,)),
     Solver("highs", "MIT", TRUSTED, "the default for integer programs", "highspy", "highspy"),
     Solver("cpsat", "Apache-2.0", TRUSTED_INTEGERS, "tolerance 0", "ortools.sat.python.cp_model", "ortools"),
     Solver("scip", "Apache-2.0", TRUSTED, "one thread", "pyscipopt", "PySCIPOpt"),

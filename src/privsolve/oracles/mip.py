@@ -1,7 +1,7 @@
 """The integer program of a problem in exact integers (theory, section 8), and what its solvers have in common.
 
 Columns: the weights `w_j`; one binary per value of each weight (one-hot), or per point of a list; one binary per total
-of the budget where ψ or the domain needs a table; one binary per distinct pattern, which says whether its score is
+cost where ψ or the domain needs a table; one binary per distinct pattern, which says whether its score is
 positive. Solvers that work in floating point read the rows of `Model.big_m`, integer solvers the implications.
 """
 
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
 from privsolve.data.patterns import Int64Array
-from privsolve.domains import Budget, Domain, FiniteSet
+from privsolve.domains import Domain, FiniteSet, Knapsack
+from privsolve.domains.knapsack import NOWHERE
 from privsolve.engines.coordinates.instance import lay_out
 from privsolve.engines.coordinates.local import improve
 from privsolve.engines.coordinates.minimise import POLL_SECONDS, Progress, ProgressCallback
@@ -35,9 +36,7 @@ LARGEST_SUMSET = 200_000
 """Above this many different sums the scores nearest to zero are not looked for: the unit itself is the margin."""
 
 LARGEST_REACH = 2_000_000_000
-"""Above this much work the range of a score ignores the budget."""
-
-NOWHERE = 2**62
+"""Above this much work the range of a score ignores the costs."""
 
 SMALLEST_TOLERANCE = 1e-4
 """Floating-point solvers work to about 1e-6: what they are asked to prove must be well above that.
@@ -401,34 +400,34 @@ class _Entries:
 
 
 def _of_product(domain: Domain, perturbation: Perturbation) -> Choices:
-    """One binary per value of each coordinate, and one per total of the budget if a table of totals is needed."""
-    budget, total_table = _totals(domain, perturbation)
+    """One binary per value of each coordinate, and one per total cost if a table of totals is needed."""
+    knapsack, total_table = perturbation.by_total()
     dim = domain.dim
     entries, constant = _Entries(), 0
     cost: list[int] = []
     kept, starts = [], []
     spending: tuple[list[int], list[int]] = ([], [])
     for j in range(dim):
-        inside = np.flatnonzero(budget.costs[j] <= budget.limit)
+        inside = np.flatnonzero(knapsack.costs[j] <= knapsack.limit)
         table = perturbation.coordinate[j][inside]
         start = dim + len(cost)
         columns = list(range(start, start + len(inside)))
         entries.add(columns, [1] * len(columns), 1, 1)
         entries.add([j, *columns], [1, *(-domain.values(j)[inside]).tolist()], 0, 0)
         spending[0].extend(columns)
-        spending[1].extend(budget.costs[j][inside].tolist())
+        spending[1].extend(knapsack.costs[j][inside].tolist())
         cost += (table - table.min()).tolist()
         constant += int(table.min())
         kept.append(domain.values(j)[inside])
         starts.append(start - dim)
 
-    reachable = _reachable(budget)
-    allowed = np.flatnonzero((budget.norm_sq >= 0) & reachable)
+    reached = knapsack.reached
+    allowed = np.flatnonzero(knapsack.allowed & reached)
     if len(allowed) == 0:
-        raise ValueError("the domain is empty: no vector meets its budget")
+        raise ValueError("the domain is empty: no vector has an allowed total")
     psi = total_table[allowed]
     constant += int(psi.min())
-    without_gaps = reachable[allowed[0] : allowed[-1] + 1].sum() == len(allowed)
+    without_gaps = reached[allowed[0] : allowed[-1] + 1].sum() == len(allowed)
     first_total = len(cost)
     one_hot = bool((psi != psi[0]).any()) or not without_gaps
     if one_hot:
@@ -437,7 +436,7 @@ def _of_product(domain: Domain, perturbation: Perturbation) -> Choices:
         entries.add([*spending[0], *columns], [*spending[1], *(-allowed).tolist()], 0, 0)
         cost += (psi - psi.min()).tolist()
     else:
-        least, most = (sum(int(f(c[c <= budget.limit])) for c in budget.costs) for f in (np.min, np.max))
+        least, most = (sum(int(f(c[c <= knapsack.limit])) for c in knapsack.costs) for f in (np.min, np.max))
         if least < allowed[0] or most > allowed[-1]:
             entries.add(*spending, int(allowed[0]), int(allowed[-1]))
 
@@ -446,7 +445,7 @@ def _of_product(domain: Domain, perturbation: Perturbation) -> Choices:
         total = 0
         for j, (start, values) in enumerate(zip(starts, kept, strict=True)):
             chosen[start + np.searchsorted(values, weights[j])] = 1
-            total += int(budget.costs[j][np.searchsorted(domain.values(j), weights[j])])
+            total += int(knapsack.costs[j][np.searchsorted(domain.values(j), weights[j])])
         if one_hot:
             chosen[first_total + np.searchsorted(allowed, total)] = 1
         return chosen
@@ -455,49 +454,11 @@ def _of_product(domain: Domain, perturbation: Perturbation) -> Choices:
     return Choices(entries.matrix(dim + len(cost)), low, high, np.array(cost, dtype=np.int64), constant, encode)
 
 
-def _totals(domain: Domain, perturbation: Perturbation) -> tuple[Budget, Int64Array]:
-    """The budget and ψ of every total, 0 where the total is not allowed."""
-    budget = domain.budget(track_norm=perturbation.norm is not None)
-    allowed = budget.norm_sq >= 0
-    table = np.zeros(budget.limit + 1, dtype=np.int64)
-    if perturbation.norm is not None:
-        table[allowed] = perturbation.of_norms(budget.norm_sq[allowed])
-    return budget, table
-
-
-def _reachable(budget: Budget) -> NDArray[np.bool_]:
-    """Totals that some combination of values has."""
-    reached = np.zeros(budget.limit + 1, dtype=bool)
-    reached[0] = True
-    for costs in budget.costs:
-        before, reached = reached, np.zeros_like(reached)
-        for cost in np.unique(costs[costs <= budget.limit]).tolist():
-            reached[cost:] |= before[: len(before) - cost]
-    return reached
-
-
 def _cheapest(domain: Domain, perturbation: Perturbation) -> Int64Array:
-    """The member with the smallest perturbation, by dynamic programming over the budget's total."""
-    budget, table = _totals(domain, perturbation)
-    after = [np.where(budget.norm_sq >= 0, table, NOWHERE)]
-    for costs, entries in zip(budget.costs[::-1], perturbation.coordinate[::-1], strict=True):
-        here = np.full_like(table, NOWHERE)
-        for cost, entry in zip(costs.tolist(), entries.tolist(), strict=True):
-            if cost <= budget.limit:
-                left = after[0][cost:]
-                end = len(here) - cost
-                here[:end] = np.minimum(here[:end], np.where(left < NOWHERE, left + entry, NOWHERE))
-        after.insert(0, here)
-    if after[0][0] >= NOWHERE:
-        raise ValueError("the domain is empty: no vector meets its budget")
-    weights, spent = np.empty(domain.dim, dtype=np.int64), 0
-    for j, (costs, entries) in enumerate(zip(budget.costs, perturbation.coordinate, strict=True)):
-        for x, cost in enumerate(costs.tolist()):
-            rest = int(after[j + 1][spent + cost]) if spent + cost <= budget.limit else NOWHERE
-            if rest < NOWHERE and rest + int(entries[x]) == after[j][spent]:
-                weights[j], spent = domain.values(j)[x], spent + cost
-                break
-    return weights
+    """The member with the smallest perturbation."""
+    knapsack, by_total = perturbation.by_total()
+    chosen = knapsack.cheapest(lambda j: perturbation.coordinate[j], by_total)
+    return np.array([domain.values(j)[x] for j, x in enumerate(chosen)])
 
 
 # --- the signs of the scores ------------------------------------------------------------------------------------------
@@ -525,32 +486,19 @@ def _patterns(problem: Problem) -> Patterns:
 def _score_ranges(domain: Domain, rows: Int64Array) -> tuple[Int64Array, Int64Array]:
     """The smallest and largest score of every row over the domain."""
     if isinstance(domain, FiniteSet):
-        scores = [rows @ point for point in domain.points]
-        return np.minimum.reduce(scores), np.maximum.reduce(scores)
-    budget = domain.budget(track_norm=False)
-    choices = sum(len(c) for c in budget.costs)
-    if len(rows) * choices * (budget.limit + 1) > LARGEST_REACH:
+        listed = [rows @ point for point in domain.points]
+        return np.minimum.reduce(listed), np.maximum.reduce(listed)
+    knapsack = domain.knapsack()
+    choices = sum(len(c) for c in knapsack.costs)
+    if len(rows) * choices * (knapsack.limit + 1) > LARGEST_REACH:
         ends = [[f(domain.values(j)) for j in range(domain.dim)] for f in (np.min, np.max)]
         steps = np.stack([rows * np.array(end, dtype=np.int64) for end in ends])
         return steps.min(axis=0).sum(axis=1), steps.max(axis=0).sum(axis=1)
-    return -_highest(domain, budget, -rows), _highest(domain, budget, rows)
 
+    def scores(j: int) -> Int64Array:
+        return np.outer(domain.values(j), rows[:, j])
 
-def _highest(domain: Domain, budget: Budget, rows: Int64Array) -> Int64Array:
-    """The largest score of every row within the budget, by dynamic programming over the total."""
-    best = np.full((budget.limit + 1, len(rows)), -NOWHERE, dtype=np.int64)
-    best[0] = 0
-    reached = np.arange(budget.limit + 1) == 0
-    for j, costs in enumerate(budget.costs):
-        before, was_reached = best, reached
-        best, reached = np.full_like(before, -NOWHERE), np.zeros_like(reached)
-        for cost, value in zip(costs.tolist(), domain.values(j).tolist(), strict=True):
-            if cost <= budget.limit:
-                end = len(before) - cost
-                np.maximum(best[cost:], before[:end] + rows[:, j] * value, out=best[cost:])
-                reached[cost:] |= was_reached[:end]
-        best[~reached] = -NOWHERE
-    return np.asarray(best[budget.norm_sq >= 0].max(axis=0))
+    return knapsack.least(scores), knapsack.largest(scores)
 
 
 def _scores_around_zero(domain: Domain, rows: Int64Array) -> Int64Array:
@@ -563,10 +511,10 @@ def _scores_around_zero(domain: Domain, rows: Int64Array) -> Int64Array:
         scores = rows @ domain.points.T
         nonpositive = np.where(scores <= 0, scores, -NOWHERE).max(axis=1)
         return np.stack([nonpositive, np.where(scores > 0, scores, NOWHERE).min(axis=1)])
-    budget = domain.budget(track_norm=False)
+    knapsack = domain.knapsack()
     kinds: dict[bytes, int] = {}
-    kind = [kinds.setdefault(domain.values(j).tobytes() + c.tobytes(), j) for j, c in enumerate(budget.costs)]
-    sums = _Sums([domain.values(j) for j in range(domain.dim)], budget)
+    kind = [kinds.setdefault(domain.values(j).tobytes() + c.tobytes(), j) for j, c in enumerate(knapsack.costs)]
+    sums = _Sums([domain.values(j) for j in range(domain.dim)], knapsack)
     known: dict[_Terms, tuple[int, int]] = {}
     around = np.empty((2, len(rows)), dtype=np.int64)
     for i, row in enumerate(rows):
@@ -583,13 +531,13 @@ _Terms = tuple[tuple[int, int], ...]  # pairs of a coefficient and a coordinate 
 class _Sums:
     """All sums of one multiple per term, each with the least that it spends; shared by rows that begin alike."""
 
-    def __init__(self, values: list[Int64Array], budget: Budget) -> None:
-        self.values, self.costs, self.limit = values, budget.costs, budget.limit
+    def __init__(self, values: list[Int64Array], knapsack: Knapsack) -> None:
+        self.values, self.costs, self.limit = values, knapsack.costs, knapsack.limit
         nothing = np.zeros(1, dtype=np.int64)
         self.known: dict[_Terms, tuple[Int64Array, Int64Array] | None] = {(): (nothing, nothing)}
 
     def around_zero(self, terms: _Terms) -> tuple[int, int]:
-        """The largest non-positive and the smallest positive sum within the budget."""
+        """The largest non-positive and the smallest positive sum within the limit."""
         divisor = math.gcd(*(c for c, _ in terms))
         listed = self._extended(terms)
         if listed is None:

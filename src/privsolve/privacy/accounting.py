@@ -18,7 +18,8 @@ from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
 from privsolve.errors import BudgetExceeded
-from privsolve.privacy.calibration import check_epsilon, range_sensitivity
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.composition import Composition, check_delta, compose, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
@@ -34,6 +35,8 @@ class Totals:
     releases: int = 0
     unproved: int = 0
     seeded: int = 0
+    guessed: int = 0
+    negligible: Fraction = Fraction()
 
     @classmethod
     def of(cls, guarantees: Iterable[Guarantee]) -> Totals:
@@ -52,12 +55,21 @@ class Totals:
             self.releases + 1,
             self.unproved + (not guarantee.proved),
             self.seeded + guarantee.seeded,
+            self.guessed + guarantee.schema_guessed,
+            self.negligible + Fraction(guarantee.negligible),
         )
 
     def caveat(self) -> str:
         """What the sums rest on beyond proofs; empty if on nothing."""
-        parts = [(self.unproved, "not proved"), (self.seeded, "seeded: for testing only")]
-        return "; ".join(f"{count} of {self.releases} releases {words}" for count, words in parts if count)
+        parts = [
+            (self.unproved, "not proved"),
+            (self.seeded, "seeded: for testing only"),
+            (self.guessed, "with a schema guessed from the data"),
+        ]
+        found = [f"{count} of {self.releases} releases {words}" for count, words in parts if count]
+        if self.negligible:
+            found.append(f"events of probability {at_least(self.negligible):.1g} in all are outside the proofs")
+        return "; ".join(found)
 
 
 @dataclass(frozen=True)
@@ -94,12 +106,12 @@ class Budget:
 
     epsilon: float
     delta: float = 0.0
-    adjacency: str = "replace"
+    adjacency: Adjacency = Adjacency.REPLACE
     composition_delta: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
-        range_sensitivity(self.adjacency)  # refuses an unknown adjacency
+        object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
         object.__setattr__(self, "delta", check_delta(self.delta))
         part = at_most(exact(self.delta) / 2) if self.composition_delta is None else self.composition_delta
         if not 0 <= part <= self.delta:
@@ -151,14 +163,14 @@ class Budget:
         )
 
 
-def check_adjacency(guarantee: Guarantee, adjacency: str) -> None:
+def check_adjacency(guarantee: Guarantee, adjacency: Adjacency) -> None:
     """Refuse a release under another adjacency: nothing is converted silently."""
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"guarantee must be a Guarantee, got {type(guarantee).__name__}")
     if guarantee.adjacency != adjacency:
         way = (
             "spend guarantee.under('replace'), at twice the epsilon"
-            if adjacency == "replace"
+            if adjacency is Adjacency.REPLACE
             else "run it with adjacency='add-remove'"
         )
         raise ValueError(f"the budget is under {adjacency} and the release under {guarantee.adjacency}: {way}")
@@ -190,12 +202,12 @@ class Accountant:
         self,
         epsilon: float,
         delta: float = 0.0,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = Adjacency.REPLACE,
         *,
         composition_delta: float | None = None,
         plan: Sequence[Guarantee] | None = None,
     ) -> None:
-        self.budget = Budget(epsilon, delta, adjacency, composition_delta)
+        self.budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
         self.plan = None if plan is None else _checked_plan(self.budget, plan)
         self.history: tuple[Guarantee, ...] = ()
         self._lock = threading.Lock()
@@ -233,7 +245,8 @@ class Accountant:
         if len(self.history) == len(self.plan):
             return Remaining(0.0, 0.0, 0.0)
         following = self.plan[len(self.history)]
-        return Remaining(0.0 if following.bounded_range else following.epsilon, following.epsilon, following.delta)
+        spread = following.profile.spread_losses
+        return Remaining(0.0 if spread else following.epsilon, following.epsilon, following.delta)
 
     def composition(self) -> Composition:
         """The tightest bound for the releases so far, *if* their parameters and number did not depend on outputs.
@@ -261,13 +274,7 @@ def _check_planned(plan: tuple[Guarantee, ...], done: int, guarantee: Guarantee)
         raise BudgetExceeded(f"refused before any noise was drawn: all {done} planned releases have been made")
     planned = plan[done]
     check_adjacency(guarantee, planned.adjacency)
-    fits = (
-        guarantee.epsilon <= planned.epsilon
-        and guarantee.delta <= planned.delta
-        and guarantee.rho <= planned.rho
-        and (guarantee.bounded_range or not planned.bounded_range)
-    )
-    if not fits:
+    if not planned.profile.covers(guarantee.profile):
         raise BudgetExceeded(
             f"refused before any noise was drawn: release {done + 1} was planned as {planned.mechanism} with "
             f"epsilon={planned.epsilon:g}, delta={planned.delta:g}; ask for at most that, with the same mechanism"

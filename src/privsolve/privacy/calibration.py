@@ -17,9 +17,9 @@ import numpy.typing as npt
 from scipy.special import gammainccinv, log_ndtr
 
 from privsolve.checks import check_error, check_finite, check_positive, check_share
+from privsolve.privacy.adjacency import Adjacency
 
 __all__ = [
-    "ADJACENCIES",
     "check_beta",
     "check_delta",
     "check_epsilon",
@@ -46,8 +46,6 @@ __all__ = [
     "separator_sigma_published",
     "sphere_shift",
 ]
-
-ADJACENCIES = ("replace", "add-remove")
 
 # Section 6: table entries are multiples of 2^-20, so rounding moves each of them by at most 2^-21.
 _ENTRY_ERROR = 2.0**-21
@@ -95,11 +93,9 @@ def _check_count(**arguments: int) -> None:
 # --- sensitivity and rounding (sections 0, 1, 6) --------------------------------------------------
 
 
-def range_sensitivity(adjacency: str) -> int:
+def range_sensitivity(adjacency: Adjacency | str) -> int:
     """Δ for losses in [0, 1] (section 0): 2 if one record is replaced, 1 if one is added or removed."""
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(map(repr, ADJACENCIES))}, got {adjacency!r}")
-    return 2 if adjacency == "replace" else 1
+    return Adjacency.of(adjacency).range_factor
 
 
 def rounding_error(dim: int) -> float:

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, at_most, exact
-from privsolve.privacy.guarantee import LARGEST_LOSS, Guarantee
+from privsolve.privacy.guarantee import LARGEST_LOSS, Guarantee, Proof
+from privsolve.privacy.profiles import Profile, Pure, profile_of
 
 METHODS = {
     "basic": "sum of the epsilons",
@@ -37,8 +38,6 @@ LARGEST_RHO = 1e9
 ROUNDING = 1e-9
 """Relative allowance for floating point: sums of positive terms, a few units in the last place per release."""
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Composition:
@@ -50,7 +49,7 @@ class Composition:
 
     epsilon: float
     delta: float
-    adjacency: str
+    adjacency: Adjacency
     method: str
     answers: dict[str, float]
     plan: tuple[Guarantee, ...]
@@ -65,15 +64,27 @@ class Composition:
         """How many of the releases are seeded."""
         return sum(g.seeded for g in self.plan)
 
+    @property
+    def profile(self) -> Profile:
+        """What the plan loses as a whole."""
+        if self.delta:
+            return profile_of(self.epsilon, self.delta)
+        return Pure(self.epsilon, at_least(sum((g.rho for g in self.plan), Fraction())))
+
     def guarantee(self) -> Guarantee:
         """The plan as one release, to be spent from a budget at once."""
         return Guarantee(
-            epsilon=self.epsilon, delta=self.delta, adjacency=self.adjacency,
-            mechanism=f"composition of {len(self.plan)} releases fixed in advance", noise=METHODS[self.method],
-            proved=not self.unproved, theory=_list(g.theory for g in self.plan),
-            oracle=_list(g.oracle for g in self.plan), seeded=self.seeded > 0,
-            zcdp=at_least(sum((g.rho for g in self.plan), Fraction())) if self.delta == 0 else None,
-        )  # fmt: skip
+            profile=self.profile,
+            adjacency=self.adjacency,
+            mechanism=f"composition of {len(self.plan)} releases fixed in advance",
+            noise=METHODS[self.method],
+            theory=_list(g.theory for g in self.plan),
+            oracle=_list(g.oracle for g in self.plan),
+            proof=max((g.proof for g in self.plan), key=list(Proof).index),  # the weakest of them
+            seeded=self.seeded > 0,
+            schema_guessed=any(g.schema_guessed for g in self.plan),
+            negligible=at_least(sum((Fraction(g.negligible) for g in self.plan), Fraction())),
+        )
 
 
 def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
@@ -154,17 +165,18 @@ def _minimum(value: Callable[[float], float], rho: float, delta: float) -> float
 def loss_epsilon(plan: Sequence[Guarantee], delta: float) -> float:
     """The smallest epsilon at `delta` for the most revealing mechanisms that have these guarantees.
 
-    A pure guarantee is at worst randomised response; a delta is at worst a full disclosure with that probability; a
-    bounded range is at worst the law of `_bounded_range_losses`.
+    A delta is at worst a full disclosure with that probability; the rest of a release is at worst the pair of laws that
+    its profile states (`Profile.losses`).
     """
     epsilons = [exact(g.epsilon) for g in plan]
     if sum(epsilons) > LARGEST_LOSS:  # exponentials would overflow; the other bounds remain
         return math.inf
-    step = _grid_step(epsilons, [e for e, g in zip(epsilons, plan, strict=True) if g.bounded_range])
+    step = _grid_step(epsilons, [e for e, g in zip(epsilons, plan, strict=True) if g.profile.spread_losses])
     pmf = np.ones(1)
-    for e, g in zip(epsilons, plan, strict=True):
-        law = _bounded_range_losses if g.bounded_range else _randomised_response_losses
-        pmf = np.convolve(pmf, law(e, step))  # direct, not by Fourier: small probabilities keep their precision
+    for g in plan:
+        pmf = np.convolve(
+            pmf, g.profile.losses(step)
+        )  # direct, not by Fourier: small probabilities keep their precision
     disclosed = -math.expm1(math.fsum(math.log1p(-g.delta) for g in plan))
     losses = (np.arange(len(pmf)) - len(pmf) // 2) * float(step)
 
@@ -190,37 +202,6 @@ def _grid_step(epsilons: list[Fraction], continuous: list[Fraction]) -> Fraction
         return total / CELLS
     finer = math.ceil(STEPS * step / min(continuous)) if continuous else 1
     return step / max(1, min(finer, int(CELLS * step / total)))
-
-
-def _randomised_response_losses(epsilon: Fraction, step: Fraction) -> Floats:
-    """Probabilities of the losses `-n·step, ..., n·step` for randomised response.
-
-    A loss between two grid points is split between them so that its probability is kept under both data sets: the result
-    is at least as revealing ("connecting the dots", Doroshenko et al. 2022).
-    """
-    n = math.ceil(epsilon / step)
-    pmf = np.zeros(2 * n + 1)
-    h, below_top = float(step), float(epsilon - (n - 1) * step)  # the loss lies this far above the last but one point
-    for sign, probability in ((1, 1 / (1 + math.exp(-epsilon))), (-1, 1 / (1 + math.exp(epsilon)))):
-        inside = below_top if sign > 0 else h - below_top  # how far above the lower of the two points
-        upper = math.expm1(inside) / math.expm1(h)
-        lower_index = 2 * n - 1 if sign > 0 else 0
-        pmf[lower_index] += probability * (1 - upper) * math.exp(-inside)
-        pmf[lower_index + 1] += probability * upper * math.exp(h - inside)
-    return pmf
-
-
-def _bounded_range_losses(epsilon: Fraction, step: Fraction) -> Floats:
-    """Probabilities of the losses `-n·step, ..., n·step` for the worst mechanism of bounded range `n·step >= epsilon`.
-
-    Its loss has the density `e^((ε+x)/2) / (2(e^ε - 1))` on `[-ε, ε]`; on the grid it is the trapezoid rule, which
-    connects the dots exactly.
-    """
-    n = math.ceil(epsilon / step)
-    h = float(step)
-    pmf = 2 * math.tanh(h / 4) / math.expm1(n * h) * np.exp((np.arange(2 * n + 1)) * h / 2)
-    pmf[[0, -1]] /= 2
-    return np.asarray(pmf)
 
 
 def _list(names: Iterable[str]) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import reprlib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privsolve.checks import check_finite
-from privsolve.privacy.decimals import at_least, exact
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.decimals import at_least
+from privsolve.privacy.profiles import BoundedRange, Profile, Pure, profile_from_dict, profile_of
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -19,88 +22,138 @@ if TYPE_CHECKING:
 LARGEST_LOSS = 500.0
 """Beyond this privacy loss exponentials overflow."""
 
-ADJACENCY_WORDS = {
-    "replace": "changing one record",
-    "add-remove": "adding or removing one record",
-}
+
+class Proof(StrEnum):
+    """How far the proof of a guarantee reaches."""
+
+    COMPLETE = "complete"
+    """Proved for what the program does, rounding and noise in floating point included."""
+
+    REAL_ARITHMETIC = "real arithmetic"
+    """Proved for real numbers; what floating point does to the noise is outside the proof."""
+
+    NONE = "none"
+    """Not proved: the noise is as published, and the published proof has a gap."""
+
+    @property
+    def caveat(self) -> str:
+        """What a reader must know about the proof; empty if it is complete."""
+        if self is Proof.REAL_ARITHMETIC:
+            return "PROVED IN REAL ARITHMETIC ONLY: what floating point does to the noise is outside the proof."
+        if self is Proof.NONE:
+            return "NOT PROVED: the noise scale is the published one, which has no valid proof."
+        return ""
 
 
 @dataclass(frozen=True)
 class Guarantee:
-    """`(epsilon, delta)`-differential privacy of one release, and on what it rests.
+    """Differential privacy of one release, and on what it rests.
 
-    `proved` says whether the noise scale is proved, and `theory` by which section of the theory pages. `zcdp` is the
-    zero-concentrated bound ρ where a better one than `epsilon²/2` is known. `oracle` names the solver whose answer the
-    proof relies on. A `seeded` run is reproducible by anybody who knows the seed: for testing only.
+    `profile` is what is promised, and all that is ever accounted; `mechanism`, `noise`, `theory` (the section that proves
+    it) and `oracle` (the solver whose answer the proof relies on) are words for people. `proof` says how far the proof
+    reaches. A `seeded` run can be repeated by anybody who knows the seed: for testing only. `schema_guessed` says that
+    the schema, or part of it, was inferred from the data: what it gives away is not covered. `negligible` is the
+    probability of an event that the proof leaves out, such as noise beyond the exact range: far below any δ, stated but
+    not accounted.
     """
 
-    epsilon: float
-    delta: float
-    adjacency: str
+    profile: Profile
+    adjacency: Adjacency
     mechanism: str
     noise: str
-    proved: bool
     theory: str
     oracle: str
-    seeded: bool
-    zcdp: float | None = None
+    proof: Proof = Proof.COMPLETE
+    seeded: bool = False
+    schema_guessed: bool = False
+    negligible: float = 0.0
 
     def __post_init__(self) -> None:
-        wanted = {"epsilon": "finite and positive", "delta": "at least 0 and below 1", "zcdp": "finite and positive"}
-        for name in wanted if self.zcdp is not None else ("epsilon", "delta"):
-            value = check_finite(f"guarantee's {name}", getattr(self, name), f"be {wanted[name]}")
-            _check(name, value, 0 <= value < 1 if name == "delta" else value > 0, wanted[name])
-            object.__setattr__(self, name, value)
-        _check("adjacency", self.adjacency, self.adjacency in tuple(ADJACENCY_WORDS), "replace or add-remove")
+        if not isinstance(self.profile, Profile):
+            raise ValueError(f"guarantee's profile must be a Profile, got {reprlib.repr(self.profile)}")
+        _check("adjacency", self.adjacency, self.adjacency in tuple(Adjacency), "replace or add-remove")
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        _check("proof", self.proof, self.proof in tuple(Proof), f"one of {', '.join(Proof)}")
+        object.__setattr__(self, "proof", Proof(self.proof))
         for name in ("mechanism", "noise", "theory", "oracle"):
             _check(name, getattr(self, name), isinstance(getattr(self, name), str), "a text")
-        for name in ("proved", "seeded"):
+        for name in ("seeded", "schema_guessed"):
             _check(name, getattr(self, name), isinstance(getattr(self, name), bool), "true or false")
+        negligible = check_finite("guarantee's negligible", self.negligible, "be at least 0 and at most 2^-50")
+        _check("negligible", negligible, 0 <= negligible <= 2.0**-50, "at least 0 and at most 2^-50")
+        object.__setattr__(self, "negligible", negligible)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε."""
+        return self.profile.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ; 0 for pure privacy."""
+        return self.profile.delta
+
+    @property
+    def rho(self) -> Fraction:
+        """The ρ of zero-concentrated privacy, but for an event of probability `delta`."""
+        return self.profile.rho
+
+    @property
+    def zcdp(self) -> float | None:
+        """The ρ as a float, where it holds without exception."""
+        return self.profile.zcdp
+
+    @property
+    def proved(self) -> bool:
+        """Whether the proof is complete."""
+        return self.proof is Proof.COMPLETE
+
+    @property
+    def without_exception(self) -> bool:
+        """Whether nothing at all is left out of the promise: no δ, no event beside the proof, no guessed schema, no seed."""
+        return self.proved and not (self.delta or self.negligible or self.schema_guessed or self.seeded)
 
     def __str__(self) -> str:
         return self.sentence()
 
     def sentence(self) -> str:
         """The guarantee in words."""
-        neighbours = ADJACENCY_WORDS[self.adjacency]
+        neighbours = self.adjacency.words
+        factor = f"a factor of at most e^{self.epsilon:.12g} = {_factor(self.epsilon)}"
+        changed = (
+            f"the probability of any set of published results by {factor}, plus {self.delta:.3g}"
+            if self.delta
+            else f"the probability of any published result by {factor}"
+        )
         parts = [
-            f"{neighbours[0].upper()}{neighbours[1:]} of the data changes the probability of any published result by a "
-            f"factor of at most e^{self.epsilon:.12g} = {_factor(self.epsilon)}"
-            + (f", except with probability {self.delta:.3g}" if self.delta else "")
-            + f" ({self.mechanism}, {self.noise}, theory section {self.theory})."
+            f"{neighbours[0].upper()}{neighbours[1:]} of the data changes {changed} "
+            f"({self.mechanism}, {self.noise}, theory section {self.theory})."
         ]
-        if not self.proved:
-            parts.append("NOT PROVED: the noise scale is the published one, which has no valid proof.")
+        if self.negligible:
+            parts.append(f"An event of probability below {power_of_two(self.negligible)} is outside the proof.")
+        return " ".join([*parts, *self.caveats()])
+
+    def caveats(self) -> list[str]:
+        """What is wrong with the promise, a sentence each."""
+        found = [self.proof.caveat]
+        if self.schema_guessed:
+            found.append("SCHEMA GUESSED FROM THE DATA: what its values give away is not covered.")
         if self.seeded:
-            parts.append("Seeded: for testing only.")
-        return " ".join(parts)
+            found.append("Seeded: for testing only.")
+        return [text for text in found if text]
 
-    @property
-    def bounded_range(self) -> bool:
-        """Whether log-ratios of probabilities span at most `epsilon` from the smallest to the largest output."""
-        return self.mechanism == "exponential mechanism" and self.delta == 0 and self.zcdp is not None
-
-    def under(self, adjacency: str) -> Guarantee:
+    def under(self, adjacency: Adjacency | str) -> Guarantee:
         """The same release under another adjacency, where that follows.
 
         A replaced record is one removed and one added, so `"add-remove"` gives `"replace"` at twice epsilon. Nothing
         follows in the other direction.
         """
-        _check("adjacency", adjacency, adjacency in tuple(ADJACENCY_WORDS), "replace or add-remove")
-        if adjacency == self.adjacency:
+        wanted = Adjacency.of(adjacency)
+        if wanted == self.adjacency:
             return self
-        if self.adjacency == "replace":
+        if self.adjacency is Adjacency.REPLACE:
             raise ValueError("a guarantee under replace says nothing under add-remove: run with adjacency='add-remove'")
-        epsilon, delta = group_privacy(self.epsilon, self.delta, 2)
-        zcdp = None if self.zcdp is None else at_least(4 * exact(self.zcdp))
-        return replace(self, epsilon=epsilon, delta=delta, zcdp=zcdp, adjacency=adjacency)
-
-    @property
-    def rho(self) -> Fraction:
-        """The ρ of zero-concentrated privacy, but for an event of probability `delta`: `zcdp`, or ε²/2 where that is all."""
-        if self.zcdp is None or self.delta > 0:  # with a delta, what is left beside the event is only known to be ε-DP
-            return exact(self.epsilon) ** 2 / 2
-        return exact(self.zcdp)
+        return replace(self, profile=self.profile.group(2), adjacency=wanted)
 
     def to_event(self) -> DpEvent:
         """A dp-accounting event for its `RdpAccountant`: zero-concentrated privacy, under this adjacency.
@@ -110,7 +163,7 @@ class Guarantee:
         """
         from dp_accounting import dp_event
 
-        if self.delta > 0:
+        if self.zcdp is None:
             raise ValueError("dp-accounting has no event for a delta: compose with to_pld(), or privsolve.compose")
         return dp_event.ZCDpEvent(at_least(self.rho))
 
@@ -131,35 +184,59 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return asdict(self)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {"profile": self.profile.to_dict(), "adjacency": str(self.adjacency), "proof": str(self.proof)}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Guarantee:
-        """The inverse of `to_dict`."""
+        """The inverse of `to_dict`; also reads what version 0.1.0 wrote."""
         if not isinstance(values, dict):
             raise ValueError(f"guarantee must be a dictionary of its fields, got {type(values).__name__}")
-        names = {f.name for f in fields(cls)}
-        if set(values) != names:
-            wrong = ", ".join(sorted(set(values) ^ names))
-            raise ValueError(f"guarantee has missing or unknown fields: {wrong}")
-        return cls(**values)
+        if "profile" not in values and "epsilon" in values:
+            return _from_format_1(values)
+        _check_names(set(values), {f.name for f in fields(cls)})
+        return cls(**values | {"profile": profile_from_dict(values["profile"])})
 
 
-def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float]:
-    """The epsilon and delta that hold for `size` records at once: `kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`, rounded up."""
-    total = at_least(size * exact(epsilon))
-    if delta == 0 or size == 0:
-        return total, 0.0
-    try:
-        share = math.expm1(total) / math.expm1(epsilon) * (1 + 1e-12)
-    except OverflowError:
-        share = math.inf
-    return total, min(1.0, delta * max(share, float(size)))
+FORMAT_1 = frozenset(
+    {"epsilon", "delta", "adjacency", "mechanism", "noise", "proved", "theory", "oracle", "seeded", "zcdp"}
+)
+
+
+def _from_format_1(values: dict[str, Any]) -> Guarantee:
+    """A guarantee of version 0.1.0, where the exponential mechanism was the only one with a zero-concentrated bound.
+
+    Its files do not say whether a schema was guessed, and nothing can be added to them now.
+    """
+    _check_names(set(values), FORMAT_1)
+    _check("proved", values["proved"], isinstance(values["proved"], bool), "true or false")
+    epsilon, delta, zcdp = values["epsilon"], values["delta"], values["zcdp"]
+    profile: Profile
+    if zcdp is None:
+        profile = profile_of(epsilon, check_finite("guarantee's delta", delta))
+    else:
+        profile = Pure(epsilon, zcdp)
+        if values["mechanism"] == "exponential mechanism":  # the word of that format for a bounded range
+            profile = BoundedRange(epsilon)
+            _check("zcdp", zcdp, math.isclose(zcdp, epsilon**2 / 8, rel_tol=1e-9), "epsilon²/8")
+        _check("delta", delta, delta == 0, "0 where there is a zcdp")
+    words = {name: values[name] for name in ("adjacency", "mechanism", "noise", "theory", "oracle", "seeded")}
+    return Guarantee(profile, **words, proof=Proof.COMPLETE if values["proved"] else Proof.NONE)
+
+
+def _check_names(found: set[str], wanted: set[str] | frozenset[str]) -> None:
+    if wrong := found ^ wanted:
+        raise ValueError(f"guarantee has missing or unknown fields: {', '.join(sorted(wrong))}")
 
 
 def _check(name: str, value: object, holds: bool, wanted: str) -> None:
     if not holds:
         raise ValueError(f"guarantee's {name} must be {wanted}, got {reprlib.repr(value)}")
+
+
+def power_of_two(probability: float) -> str:
+    """A small probability as the power of two above it."""
+    return f"2^{math.ceil(math.log2(probability))}"
 
 
 def _factor(epsilon: float) -> str:

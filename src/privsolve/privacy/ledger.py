@@ -21,6 +21,7 @@ from pathlib import Path
 
 from privsolve.errors import LedgerError, OracleNotCertified
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 
 APPLICATION_ID = 0x7073_6C67
@@ -106,7 +107,7 @@ class Ledger:
         composition_delta: float | None = None,
     ) -> Ledger:
         """A new ledger with nothing spent; never replaces a file. `dataset` says in words what it is for."""
-        budget = Budget(epsilon, delta, adjacency, composition_delta)
+        budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
         terms = {
             "epsilon": budget.epsilon, "delta": budget.delta, "adjacency": budget.adjacency,
             "composition_delta": budget.composition_delta, "dataset": _text("dataset", dataset), "created": _now(),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain, check_domain
+from privsolve.domains import Domain, Knapsack, check_domain
 from privsolve.errors import IntegerRangeError
 
 UNIT_BITS = 20
@@ -93,6 +93,14 @@ class Perturbation:
         if self.norm is None:
             return np.zeros(np.shape(norms_sq), dtype=np.int64)
         return self.norm[np.searchsorted(self.domain.norms_sq, norms_sq)]
+
+    def by_total(self) -> tuple[Knapsack, Int64Array]:
+        """The domain's knapsack, and `ψ` in units at every total of it (0 where the total is not allowed)."""
+        knapsack = self.domain.knapsack() if self.norm is None else self.domain.knapsack_with_norms()
+        table = np.zeros(knapsack.limit + 1, dtype=np.int64)
+        if self.norm is not None and knapsack.norm_sq is not None:
+            table[knapsack.allowed] = self.of_norms(knapsack.norm_sq[knapsack.allowed])
+        return knapsack, table
 
     def __add__(self, other: Perturbation) -> Perturbation:
         """The sum, for instance of noise and a public penalty."""

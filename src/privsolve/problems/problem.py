@@ -156,7 +156,7 @@ class LinearProblem(BaseProblem):
         loss = LinearLoss(largest)
         if max(abs(int(array.min())), abs(int(array.max()))) * array.size >= SCORE_LIMIT:
             raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
-        spread = _largest_linear(array, domain) + _largest_linear(-array.astype(np.int64), domain)
+        spread = domain.largest_linear(array) + domain.largest_linear(-array.astype(np.int64))
         if int(spread.max()) > loss.largest:
             raise ValueError(
                 f"costs[{int(spread.argmax())}] can make a difference of {int(spread.max())}, more than "
@@ -168,7 +168,7 @@ class LinearProblem(BaseProblem):
         set_field(self, "loss", loss)
         set_field(self, "records", len(array))
         set_field(self, "labels", checked_names(names, domain.dim))
-        reach = max(abs(int(_largest_linear(sign * self.total[None, :], domain)[0])) for sign in (1, -1))
+        reach = max(abs(int(domain.largest_linear(sign * self.total[None, :])[0])) for sign in (1, -1))
         if max(reach, self.n * loss.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
 
@@ -199,12 +199,3 @@ class LinearProblem(BaseProblem):
         """Total cost and cost per record."""
         cost = self.total_loss(weights)
         return {"total_cost": cost, "cost_per_record": cost / self.n}
-
-
-def _largest_linear(costs: Int64Array, domain: Domain) -> Int64Array:
-    """The most `<c, w>` can be for each row: the domain's own bound if it has one, else the sum of the largest terms."""
-    own = getattr(domain, "largest_linear", None)
-    if own is not None:
-        return np.asarray(own(costs))
-    terms = [np.outer(costs[:, j], domain.values(j)).max(axis=1) for j in range(domain.dim)]
-    return np.asarray(np.sum(terms, axis=0))

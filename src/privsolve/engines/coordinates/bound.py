@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.instance import Instance
 
@@ -65,7 +65,7 @@ def new_workspace(inst: Instance) -> Workspace:
     return ws
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def descend(inst, ws, k, x, left):
     """Fix column `k` to its value number `x`, which leaves budget `left`: make the state of level `k + 1`."""
     if k < inst.row_levels:
@@ -77,7 +77,7 @@ def descend(inst, ws, k, x, left):
         _fold(inst, ws, k - inst.row_levels, inst.values[k, x], left)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _descend_rows(inst, ws, k, value):
     n = ws.n_active[k]
     active, deeper = ws.active[k], ws.active[k + 1]
@@ -90,7 +90,7 @@ def _descend_rows(inst, ws, k, value):
     ws.decided[k + 1] = ws.decided[k]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tabulate_rows(inst, ws):
     """Turn the undecided rows into the tables of the first table level: one step function each, added up by group."""
     width, n, k = inst.width, inst.n_groups[0], inst.row_levels
@@ -107,7 +107,7 @@ def tabulate_rows(inst, ws):
         cells[t] += cells[t - n]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fold(inst, ws, level, value, left):
     """Shift the tables of the groups that have the column by its contribution and add up groups that became equal.
 
@@ -128,7 +128,7 @@ def _fold(inst, ws, level, value, left):
                 cells[into + merged[g]] += cells[table + g]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def charge(inst, ws, k, left):
     """Fill `gain[k:]` for the node at level `k` with budget `left`; returns the loss that is already decided."""
     ws.gain[k:] = 0
@@ -137,7 +137,7 @@ def charge(inst, ws, k, left):
     return _charge_groups(inst, ws, k, left)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _charge_rows(inst, ws, k, left):
     kept = 0
     decided = ws.decided[k]
@@ -165,7 +165,7 @@ def _charge_rows(inst, ws, k, left):
     return decided
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _charge_rows_to(
     active, score, first, j, rows, low, high, cost_pos, cost_neg, n_values, values, costs, left, gain
 ):  # fmt: skip
@@ -179,7 +179,7 @@ def _charge_rows_to(
                     gain[x] += _least_cost(moved + low[i, after], moved + high[i, after], cost_pos[i], cost_neg[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _charge_rows_to_tables(
     active, score, first, row_levels, rows, rest, grid, low, high,
     cost_pos, cost_neg, n_values, values, costs, left, gain
@@ -196,7 +196,7 @@ def _charge_rows_to_tables(
                     gain[j, x] += _least_cost(least, most, cost_pos[i], cost_neg[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _least_cost(low, high, cost_pos, cost_neg):
     """The least a row can cost when its score will be between `low` and `high`."""
     if low > 0:
@@ -204,7 +204,7 @@ def _least_cost(low, high, cost_pos, cost_neg):
     return cost_neg if high <= 0 else min(cost_pos, cost_neg)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _charge_groups(inst, ws, k, left):
     level = k - inst.row_levels
     decided = ws.decided[k]
@@ -226,7 +226,7 @@ def _charge_groups(inst, ws, k, left):
     return decided
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_of_minima(cells, low, high, n, first, last, smallest):
     """Sum over a run of groups of each group's smallest entry between `first` and `last`."""
     count = high - low

@@ -16,11 +16,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array, PatternTable
-from privsolve.domains import Budget, Domain
+from privsolve.domains import Domain, Knapsack
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
@@ -88,30 +88,29 @@ class Instance(NamedTuple):
 def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
     domain = problem.domain
-    budget = domain.budget(track_norm=perturbation.norm is not None)
+    knapsack, by_total = perturbation.by_total()
     scores = np.where(_movable(domain), problem.table.score_features, 0)
     records = problem.cost_if_positive + problem.cost_if_negative
     values = [domain.values(j) for j in range(domain.dim)]
-    table_columns = _grid_columns(problem.table, scores, values, budget)
+    table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, records, table_columns)
     row_levels = domain.dim - len(table_columns)
 
     ordered_scores = np.ascontiguousarray(scores[:, order])
     n_values = np.array([len(values[j]) for j in order])
     padded_values = _padded([values[j] for j in order], 0)
-    padded_costs = _padded([budget.costs[j] for j in order], budget.limit + 1)
+    knapsack = knapsack.ordered(order)
+    padded_costs = _padded(list(knapsack.costs), knapsack.limit + 1)
     padded_tables = _padded([perturbation.coordinate[j] for j in order], INFEASIBLE)
-    allowed = budget.norm_sq >= 0
-    total_table = np.where(allowed, 0, INFEASIBLE)
-    if perturbation.norm is not None:
-        total_table[allowed] = perturbation.of_norms(budget.norm_sq[allowed])
+    if not knapsack.completable[0, 0]:
+        raise ValueError("the domain is empty: no vector has an allowed total")
 
     grid = _grid_step(ordered_scores[:, row_levels:])
     groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
-    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), budget.limit)
+    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), knapsack.limit)
     low, high = _group_reach(
         groups.n_groups, groups.feature, groups.merged, n_values[row_levels:], padded_values[row_levels:],
-        padded_costs[row_levels:], budget.limit,
+        padded_costs[row_levels:], knapsack.limit,
     )  # fmt: skip
     row_low, row_high = _row_reach(
         ordered_scores, row_levels, n_values, padded_values, padded_costs,
@@ -122,8 +121,8 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     runs = _sort_into_runs(groups, _classes(low, high))
     return Instance(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
-        total_table=total_table,
-        completable=_completable(padded_costs, n_values, allowed), rows=ordered_scores, cost_pos=problem.cost_if_positive,
+        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
+        rows=ordered_scores, cost_pos=problem.cost_if_positive,
         cost_neg=problem.cost_if_negative, row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
@@ -147,7 +146,7 @@ def _movable(domain: Domain) -> NDArray[np.bool_]:
     return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
 
 
-def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Array], budget: Budget) -> list[int]:
+def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> list[int]:
     """Columns that fit on one coarse grid together.
 
     Where the table declares its ranges, how wide a grid would be is known without looking at the records; only the number
@@ -156,9 +155,9 @@ def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Arr
     if table.ranges is not None:
         factors = [table.unit // scale for scale in table.scales]
         ends = [(low * f, high * f) for (low, high), f in zip(table.ranges, factors, strict=True)]
-        widths: _Declared | _Observed = _Declared(ends, factors, values, budget)
+        widths: _Declared | _Observed = _Declared(ends, factors, values, knapsack)
     else:
-        widths = _Observed(scores, values, budget)
+        widths = _Observed(scores, values, knapsack)
     chosen: list[int] = []
     kinds = np.zeros(len(scores), dtype=np.int64)
     for j in widths.order:
@@ -173,9 +172,11 @@ def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Arr
 class _Declared:
     """Widths of grids from declared ranges: what the columns can add to a score within the budget, in public steps."""
 
-    def __init__(self, ends: list[tuple[int, int]], steps: list[int], values: list[Int64Array], budget: Budget) -> None:
-        self._ends, self._steps, self._values, self._budget = ends, steps, values, budget
-        self._low = np.zeros(budget.limit + 1, dtype=np.int64)
+    def __init__(
+        self, ends: list[tuple[int, int]], steps: list[int], values: list[Int64Array], knapsack: Knapsack
+    ) -> None:
+        self._ends, self._steps, self._values, self._knapsack = ends, steps, values, knapsack
+        self._low = np.zeros(knapsack.limit + 1, dtype=np.int64)
         self._high, self._step = self._low, 0
         size = [(high - low) // step for (low, high), step in zip(ends, steps, strict=True)]
         self.order = sorted(range(len(ends)), key=lambda j: (size[j], j))
@@ -192,9 +193,9 @@ class _Declared:
     def _extended(self, j: int) -> tuple[Int64Array, Int64Array]:
         """The least and most that the columns so far and column j can add, by what of the budget they may use."""
         least, most = self._low.copy(), self._high.copy()
-        for value, cost in zip(self._values[j].tolist(), self._budget.costs[j].tolist(), strict=True):
+        for value, cost in zip(self._values[j].tolist(), self._knapsack.costs[j].tolist(), strict=True):
             added = [value * end for end in self._ends[j]]
-            if cost <= self._budget.limit:
+            if cost <= self._knapsack.limit:
                 rest = len(least) - cost
                 least[cost:] = np.minimum(least[cost:], self._low[:rest] + min(added))
                 most[cost:] = np.maximum(most[cost:], self._high[:rest] + max(added))
@@ -204,10 +205,10 @@ class _Declared:
 class _Observed:
     """Widths of grids where nothing is declared, from the scores themselves: the layout then depends on the records."""
 
-    def __init__(self, scores: Int64Array, values: list[Int64Array], budget: Budget) -> None:
+    def __init__(self, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> None:
         self._scores = scores
         self._largest = [
-            _largest_step(scores[:, j], values[j], budget.costs[j], budget.limit) for j in range(len(values))
+            _largest_step(scores[:, j], values[j], knapsack.costs[j], knapsack.limit) for j in range(len(values))
         ]
         self._chosen: list[int] = []
         self._at_once = np.zeros(len(scores), dtype=np.int64)
@@ -268,15 +269,6 @@ def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns:
         if np.sqrt(count[chosen]).sum() > np.sqrt(count[best]).sum():
             best = chosen
     return best
-
-
-def _completable(costs: Int64Array, n_values: Int64Array, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    result = np.zeros((len(costs) + 1, len(allowed)), dtype=bool)
-    result[-1] = allowed
-    for k in range(len(costs) - 1, -1, -1):
-        for cost in set(costs[k, : n_values[k]].tolist()):
-            result[k, : max(0, len(allowed) - cost)] |= result[k + 1, cost:]
-    return result
 
 
 def _padded(arrays: list[Int64Array], filler: int) -> Int64Array:
@@ -399,12 +391,12 @@ def _sort_into_runs(groups: _Groups, classes: _Classes) -> _Runs:
 def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> None:
     if ((row_levels + 1) * rows + groups) * (limit + 1) > LARGEST_REACH:
         raise WorkLimitReached(
-            f"{rows:,} distinct rows with {row_levels} numeric columns and a budget of {limit} are too large for the "
+            f"{rows:,} distinct rows with {row_levels} numeric columns and total costs of up to {limit} are too large for the "
             "tree: bin the numeric columns or use a domain with a smaller radius"
         )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
     """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
     low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
@@ -424,7 +416,7 @@ def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # 
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
     """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
     low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
@@ -441,7 +433,7 @@ def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high,
     return low, high
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_column(low, high, step, n_values, values, costs):  # type: ignore[no-untyped-def]
     """Extend reach tables over budgets by one column, in place; an empty range is (1, 0)."""
     for b in range(len(low) - 1, -1, -1):

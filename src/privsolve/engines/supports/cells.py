@@ -17,8 +17,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.instance import Instance
 
@@ -51,7 +51,7 @@ def list_supports(inst: Instance) -> Listing:
     return listing
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _number(m, child_start, last):
     """Fill `child_start` and `last` level by level: extensions are numbered in the order of what they extend."""
     if len(child_start) == 0:
@@ -66,7 +66,7 @@ def _number(m, child_start, last):
             first += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scatter(rows, excess, most, child_start, moment):
     """Add each row's excess to every subset of at most `most` of its ones."""
     ones = np.empty(rows.shape[1], np.int64)
@@ -98,7 +98,7 @@ def _scatter(rows, excess, most, child_start, moment):
                 number[size], following[size] = child, at + 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _walk(m, most, base, listing):
     """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
 
@@ -140,7 +140,7 @@ def _walk(m, most, base, listing):
         entering = True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _split_bayes(cell, having, n_cells):
     """`Σ min(D, 0)` over the cells split by one more column."""
     total = 0
@@ -149,7 +149,7 @@ def _split_bayes(cell, having, n_cells):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
     """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
     n_cells, at = len(cell), 0
@@ -167,7 +167,7 @@ def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
             at += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _pair_bayes(moment, start, at, cell, one, other, both, n_cells):
     """`Σ min(D, 0)` over the cells split by two more columns."""
     for c in range(n_cells):
@@ -182,7 +182,7 @@ def _pair_bayes(moment, start, at, cell, one, other, both, n_cells):
     return total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _invert(moments, n_cells):
     """Moments of supersets to exact cells in place, one column at a time."""
     half = 1
@@ -193,7 +193,7 @@ def _invert(moments, n_cells):
         half *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _extend(child_start, moment, number, cell, part, scratch, depth, j, m):
     """Cells and parts of the path extended by column j, at depth + 1."""
     n_cells = 1 << depth
@@ -213,7 +213,7 @@ def _extend(child_start, moment, number, cell, part, scratch, depth, j, m):
             part[depth + 1, k, c] = part[depth, k, c] - both[c]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def columns_of(listing, number, columns):
     """Decode a support: its columns in ascending order go to `columns`; returns how many."""
     m, size, rank = len(listing.binomial) - 1, 0, number
@@ -230,7 +230,7 @@ def columns_of(listing, number, columns):
     return size
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def cells_of(listing, columns, size, number, cells):
     """`D_c` of every cell of a support by inclusion-exclusion; bit i of c is `columns[i]`. `number` is scratch."""
     number[0] = 0
@@ -249,7 +249,7 @@ def sum_over_supports(inst: Instance, listing: Listing, addend: np.ndarray) -> n
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_over_supports(child_start, last, addend, total):
     for number in range(len(child_start)):
         first, start = last[number] + 1, child_start[number]

@@ -23,8 +23,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.fold import Weights, evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
@@ -71,7 +71,7 @@ def new_current(inst: Instance) -> Current:
     return Current(np.zeros(most, dtype=np.int64), cells, cells.copy(), np.zeros(most + 1, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def next_bound(law, grid, fold, now, size, step, needed):
     """The step after `step` (which is before EXACT) and the logarithm of its bound; `load` is due before FOLDED."""
     if step == LISTED:
@@ -87,7 +87,7 @@ def next_bound(law, grid, fold, now, size, step, needed):
     return EXACT, math.log(value + LIGHT)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def attempt(law, grid, fold, now, size, step, stream, log_bound):
     """One attempt at the support in `now`: down its chain from `step` on, then the draw.
 
@@ -119,7 +119,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
     return KEPT if kept else LOST, step, log_bound
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def draw_points(grid, fold, now, size, needed, stream):
     """The fold run backwards: a point for each folded column, the intercept, then the columns of the closed form."""
     for depth in range(needed + 1):
@@ -137,7 +137,7 @@ def draw_points(grid, fold, now, size, needed, stream):
         now.chosen[fold.order[size - 1 - i]] = choose(stream, fold.terms, grid.n_points)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_prior(law, now, size, stream):
     """Points and intercept from the prior of the support."""
     for i in range(size):
@@ -145,7 +145,7 @@ def draw_prior(law, now, size, stream):
     now.chosen[size] = choose(stream, law.prior_intercept, len(law.prior_intercept))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def excess_loss(grid, now, size):
     """`loss - Bayes(S)` of the chosen points, exactly."""
     total = 0

@@ -26,10 +26,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.instance import Instance
 
@@ -168,7 +168,7 @@ def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
     return np.ascontiguousarray(np.pad(weight, ((0, 0), (0, short)), constant_values=weight.dtype.type(zero)))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def folding_order(cells, size, order):
     """Order the columns of a support for folding; returns how many folds make the bound exact.
 
@@ -202,27 +202,27 @@ def folding_order(cells, size, order):
     return size - most
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill(into, value):
     """`into[:] = value`; a plain loop compiles many times faster than a slice assignment."""
     for x in range(len(into)):
         into[x] = value
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy(into, source):
     """`into[:] = source[: len(into)]`."""
     for x in range(len(into)):
         into[x] = source[x]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def row(size, depth):
     """First row of a depth in `live`; `wide` starts at depth 1."""
     return (2 << size) - (2 << (size - depth))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def ones(c):
     """Number of columns in cell c."""
     count = 0
@@ -232,7 +232,7 @@ def ones(c):
     return count
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def load(ring, grid, fold, size, cells, scale, columns, column_weight):
     """Lay out the cells of a support in folding order: the column folded first is the highest bit."""
     below = min(max(1 - (grid.least_intercept + grid.most * grid.low), 0), fold.base.shape[1])  # scores <= 0
@@ -253,7 +253,7 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
             fold.live[there + c] = fold.live[here + c] or fold.live[here + half + c]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
     """The bound with no fold from the cells alone: a best over scores of a step is a step, so charges are integers.
 
@@ -292,7 +292,7 @@ def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
     return add_up(ring, total[: grid.n_intercepts])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def used(grid, c):
     """The range of scores that cell c can take, as positions on the grid."""
     count = ones(c)
@@ -300,14 +300,14 @@ def used(grid, c):
     return start, start + grid.n_intercepts + count * (grid.high - grid.low)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def multiply(ring, into, a, b):
     """`into = a ⊗ b`, entry by entry."""
     for x in range(len(into)):
         into[x] = times(ring, a[x], b[x])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fix_column(ring, grid, fold, size, depth, v):
     """Fix the next column to `v` in `base`: from `depth` to `depth + 1`."""
     half = 1 << (size - depth - 1)
@@ -317,7 +317,7 @@ def fix_column(ring, grid, fold, size, depth, v):
         multiply(ring, without, without, having)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _open_lanes(ring, grid, live, source, lanes, target):
     """Fold the next column by each of its points: each of the `lanes` of `source` becomes a lane per point."""
     for c in range(len(live)):
@@ -334,7 +334,7 @@ def _open_lanes(ring, grid, live, source, lanes, target):
             fill(target[c], ring.unit)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _fold_lanes(ring, grid, live, source, lanes, v, target):
     """Fix the next column to `v` in all lanes. Cells that are not live hold the unit already."""
     for c in range(len(live)):
@@ -344,7 +344,7 @@ def _fold_lanes(ring, grid, live, source, lanes, v, target):
             multiply(ring, into, without, source[len(live) + c, (start + v) * lanes : (stop + v) * lanes])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _bound(ring, grid, fold, size, live, value, lanes, intercept, total):
     """The bound of the module's head by intercept and lane, written into `total`.
 
@@ -370,7 +370,7 @@ def _bound(ring, grid, fold, size, live, value, lanes, intercept, total):
         _sum_points(ring, grid, fold.gain[i], fold.weight[size - 1 - i], lanes, fold.window[0], total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_in_window(ring, fold, source, n, width, lanes):
     """The best of every `width` neighbouring scores of `source`, for `n` entries, by doubling."""
     done, spare, length = 1, 0, n + (width - 1) * lanes
@@ -387,7 +387,7 @@ def _best_in_window(ring, fold, source, n, width, lanes):
     return old
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sum_points(ring, grid, gain, weight, lanes, scratch, total):
     """`total[t] ⊗= ⊕_v h(v) ⊗ G[t + v]`, a block of points in one pass."""
     acc = scratch[: len(total)]
@@ -404,7 +404,7 @@ def _sum_points(ring, grid, gain, weight, lanes, scratch, total):
     multiply(ring, total, total, acc)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def evaluate(ring, grid, fold, size, start, folds):
     """The value of `base`, which is at depth `start`, bounded after `folds` folds in all: exact if no more are needed.
 
@@ -463,7 +463,7 @@ def evaluate(ring, grid, fold, size, start, folds):
     return add_up(ring, terms[:n_points])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_up(ring, terms):
     """⊕ of all terms."""
     value = ring.zero

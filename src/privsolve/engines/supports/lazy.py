@@ -46,9 +46,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.instance import Instance
@@ -118,7 +118,7 @@ def sort_rows(inst: Instance) -> SortedRows:
     return SortedRows(columns, inst.excess[at], differs, np.nonzero(rows)[1].astype(np.int64), start)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _cell_numbers(table, columns, size):
     """The cell of every row; bit i is `columns[i]`."""
     cell = np.zeros(len(table.excess), np.int64)
@@ -129,7 +129,7 @@ def _cell_numbers(table, columns, size):
     return cell
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def count_cells(table, columns, size, cells):
     """`D_c` of every cell of a support, straight from the rows."""
     cell = _cell_numbers(table, columns, size)
@@ -139,7 +139,7 @@ def count_cells(table, columns, size, cells):
         cells[cell[r]] += table.excess[r]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gain_caps(table, columns, size, k, cells, gain):
     """`γ_l` of the later columns into `gain`; returns `Σ_c min(D_c, 0)` for T and for T with all later columns."""
     m, n_cells, n = len(table.columns), 1 << size, len(table.excess)
@@ -184,7 +184,7 @@ def gain_caps(table, columns, size, k, cells, gain):
     return here, least
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share):
     """`log share_l` of the later columns, without the prior mass of T, by one backward pass in logarithms."""
     with_gain, plain = np.full(k, -np.inf), np.full(k, -np.inf)  # log e_r of the columns after l
@@ -198,7 +198,7 @@ def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share)
             plain[r] = _log_add(plain[r], log_mass[j] + plain[r - 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log_share):
     """`log share_l` exactly where two columns may still be added: the sum over l alone and l with each later column.
 
@@ -239,13 +239,13 @@ def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log
         log_share[j] = log_mass[j] + highest + np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _log_add(a, b):
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + np.log1p(np.exp(low - high))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _log_sum(values):
     total = -np.inf
     for x in values:

@@ -18,9 +18,9 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
@@ -67,7 +67,7 @@ class Minimum:
     work: MinimiserWork
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _sketch_all(grid, listing, fold, now, weight, supports, lower):
     """Tighten `lower` of each listed support to the bound without folds, which is relative to `Bayes(S)`."""
     for k in range(len(supports)):

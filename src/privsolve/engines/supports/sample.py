@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.limits import check_limit
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
@@ -79,7 +79,7 @@ class SamplerStats:
     seconds: float = 0.0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _attempt_until_kept(law, grid, listing, frontier, tree, stream, fold, now, counts, attempts, reserve):
     """Attempts until one is not lost, or uniforms run low: returns the last outcome, the support and its size."""
     for _ in range(attempts):
@@ -101,7 +101,7 @@ def _attempt_until_kept(law, grid, listing, frontier, tree, stream, fold, now, c
     return LOST, 0, 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)

@@ -1,0 +1,111 @@
+"""Spanning trees of a public graph."""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from privsolve.checks import check_integer
+from privsolve.data.patterns import Int64Array
+from privsolve.domains.zero_one import ZeroOneDomain
+
+
+@dataclass(frozen=True)
+class SpanningTrees(ZeroOneDomain):
+    """Indicators of the edge sets that are spanning trees of a connected public graph."""
+
+    nodes: int
+    edges: tuple[tuple[int, int], ...]
+    kind: ClassVar[str] = "spanning-trees"
+
+    def __init__(self, nodes: int, edges: Sequence[Sequence[int]]) -> None:
+        count = check_integer("nodes", nodes, 2, 10_000)
+        try:
+            pairs = tuple((operator.index(a), operator.index(b)) for a, b in edges)
+        except (TypeError, ValueError):
+            raise ValueError("edges must be pairs of node numbers") from None
+        if any(a == b or not (0 <= a < count and 0 <= b < count) for a, b in pairs) or len(set(pairs)) < len(pairs):
+            raise ValueError(f"edges must be different pairs of two different nodes in 0..{count - 1}")
+        object.__setattr__(self, "nodes", count)
+        object.__setattr__(self, "edges", pairs)
+        if len(self.joining(range(len(pairs)))) < count - 1:
+            raise ValueError("the graph is not connected: it has no spanning tree")
+
+    @property
+    def dim(self) -> int:  # type: ignore[override]
+        """Number of edges."""
+        return len(self.edges)
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """A tree has one edge less than there are nodes."""
+        return self.nodes - 1
+
+    @property
+    def separation_sq(self) -> int:
+        """Exchanging one edge changes two entries."""
+        return 2
+
+    @property
+    def size(self) -> int:
+        """Number of spanning trees: a determinant (Kirchhoff), in exact fractions."""
+        laplacian = [[Fraction(0)] * self.nodes for _ in range(self.nodes)]
+        for a, b in self.edges:
+            laplacian[a][a] += 1
+            laplacian[b][b] += 1
+            laplacian[a][b] -= 1
+            laplacian[b][a] -= 1
+        return int(_determinant([row[1:] for row in laplacian[1:]]))
+
+    def has(self, vector: Int64Array) -> bool:
+        """Whether the chosen edges connect all nodes without a cycle."""
+        chosen = np.flatnonzero(vector).tolist()
+        zero_one = bool(np.isin(vector, (0, 1)).all())
+        return zero_one and len(chosen) == self.nodes - 1 == len(self.joining(chosen))
+
+    def sets(self) -> Iterable[tuple[int, ...]]:
+        """The edges of every spanning tree."""
+        for chosen in itertools.combinations(range(self.dim), self.nodes - 1):
+            if len(self.joining(chosen)) == self.nodes - 1:
+                yield chosen
+
+    def largest_linear(self, costs: Int64Array) -> Int64Array:
+        """An upper bound on `<c, w>`: the sum of the largest `nodes - 1` costs."""
+        return np.asarray(np.sort(costs, axis=1)[:, -(self.nodes - 1) :].sum(axis=1))
+
+    def joining(self, order: Iterable[int]) -> list[int]:
+        """Kruskal: those edges, taken in `order`, that join two components."""
+        root = list(range(self.nodes))
+        kept = []
+        for edge in order:
+            a, b = (_find(root, end) for end in self.edges[edge])
+            if a != b:
+                root[a] = b
+                kept.append(edge)
+        return kept
+
+
+def _find(root: list[int], node: int) -> int:
+    """The representative of the node's component; halves the way for the next time."""
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node
+
+
+def _determinant(matrix: list[list[Fraction]]) -> Fraction:
+    """Gaussian elimination in fractions; the matrix is positive definite, so no pivoting is needed."""
+    result = Fraction(1)
+    for i, pivot_row in enumerate(matrix):
+        result *= pivot_row[i]
+        for row in matrix[i + 1 :]:
+            factor = row[i] / pivot_row[i]
+            for j in range(i, len(matrix)):
+                row[j] -= factor * pivot_row[j]
+    return result

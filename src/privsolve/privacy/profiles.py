@@ -1,0 +1,241 @@
+"""Privacy profiles: what kind of guarantee a mechanism has, as a value that can be composed.
+
+A mechanism states its profile. Everything that is accounted (sums, zero-concentrated bounds, privacy losses) is computed
+from it and from nothing else. Proofs are in docs/budgets.md.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.checks import check_finite
+from privsolve.privacy.decimals import at_least, exact
+
+Floats = NDArray[np.float64]
+
+
+class Profile(ABC):
+    """What one release loses at most. Subclasses register themselves under their `kind`, the word in files."""
+
+    epsilon: float
+    delta: float
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[Profile]]] = {}
+    spread_losses: ClassVar[bool] = False
+    """Whether `losses` is a law with a density, which wants a fine grid."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.kinds.setdefault(cls.kind, cls).__qualname__ != cls.__qualname__:
+            raise TypeError(f"the kind {cls.kind!r} is taken by {cls.kinds[cls.kind].__name__}: choose another")
+
+    def __post_init__(self) -> None:
+        _set_positive(self, "epsilon")
+
+    @property
+    @abstractmethod
+    def rho(self) -> Fraction:
+        """The ρ of zero-concentrated privacy, but for an event of probability `delta`."""
+
+    @property
+    def zcdp(self) -> float | None:
+        """The ρ as a float, where it holds without exception."""
+        return at_least(self.rho)
+
+    @abstractmethod
+    def group(self, size: int) -> Profile:
+        """What holds when `size` records change at once."""
+
+    def losses(self, step: Fraction) -> Floats:
+        """Probabilities of the privacy losses `-n·step, ..., n·step` of a pair of laws that dominates this release.
+
+        Of what is left beside the event of probability `delta`; randomised response unless more is known.
+        """
+        return randomised_response_losses(exact(self.epsilon), step)
+
+    def covers(self, other: Profile) -> bool:
+        """Whether a release with the `other` profile reveals at most what one with this profile may."""
+        return other.epsilon <= self.epsilon and other.delta <= self.delta and other.rho <= self.rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"kind": self.kind, **{field.name: getattr(self, field.name) for field in fields(cast(Any, self))}}
+
+
+@dataclass(frozen=True)
+class Pure(Profile):
+    """`epsilon`-DP. `concentrated` is a ρ below `ε²/2` where one is known."""
+
+    epsilon: float
+    delta: float = field(default=0.0, init=False)
+    concentrated: float | None = None
+    kind: ClassVar[str] = "pure"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.concentrated is not None:
+            _set_positive(self, "concentrated")
+
+    @property
+    def rho(self) -> Fraction:
+        """`ε²/2`, or the better one."""
+        return exact(self.epsilon) ** 2 / 2 if self.concentrated is None else exact(self.concentrated)
+
+    def group(self, size: int) -> Pure:
+        """`kε` and `k²ρ`."""
+        concentrated = None if self.concentrated is None else at_least(size**2 * self.rho)
+        return Pure(at_least(size * exact(self.epsilon)), concentrated)
+
+
+@dataclass(frozen=True)
+class BoundedRange(Profile):
+    """`epsilon`-DP whose log-ratios span at most `epsilon` from the smallest to the largest output: `ε²/8`-zCDP."""
+
+    epsilon: float
+    delta: float = field(default=0.0, init=False)
+    kind: ClassVar[str] = "bounded-range"
+    spread_losses: ClassVar[bool] = True
+
+    @property
+    def rho(self) -> Fraction:
+        """`ε²/8` (theory, section 4)."""
+        return exact(self.epsilon) ** 2 / 8
+
+    def group(self, size: int) -> BoundedRange:
+        """A range of `kε`: ranges add up along a path of neighbours."""
+        return BoundedRange(at_least(size * exact(self.epsilon)))
+
+    def losses(self, step: Fraction) -> Floats:
+        """The density `e^((ε+x)/2) / (2(e^ε - 1))` on `[-ε, ε]`, by the trapezoid rule, which connects the dots exactly."""
+        n = math.ceil(exact(self.epsilon) / step)
+        h = float(step)
+        pmf = 2 * math.tanh(h / 4) / math.expm1(n * h) * np.exp((np.arange(2 * n + 1)) * h / 2)
+        pmf[[0, -1]] /= 2
+        return np.asarray(pmf)
+
+    def covers(self, other: Profile) -> bool:
+        """Only another release of bounded range is known to have losses like these."""
+        return isinstance(other, BoundedRange) and super().covers(other)
+
+
+@dataclass(frozen=True)
+class Approximate(Profile):
+    """`(epsilon, delta)`-DP."""
+
+    epsilon: float
+    delta: float
+    kind: ClassVar[str] = "approximate"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_positive(self, "delta", below=1)
+
+    @property
+    def rho(self) -> Fraction:
+        """`ε²/2`: what is left beside the event is only known to be ε-DP."""
+        return exact(self.epsilon) ** 2 / 2
+
+    @property
+    def zcdp(self) -> None:
+        """None: with a δ there is no such bound."""
+
+    def group(self, size: int) -> Approximate:
+        """`kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`."""
+        return Approximate(*group_privacy(self.epsilon, self.delta, size))
+
+
+@dataclass(frozen=True)
+class ZeroConcentrated(Profile):
+    """`concentrated`-zCDP, with a pair of `epsilon` and `delta` that follows from it."""
+
+    epsilon: float
+    delta: float
+    concentrated: float
+    kind: ClassVar[str] = "zero-concentrated"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _set_positive(self, "delta", below=1)
+        _set_positive(self, "concentrated")
+
+    @property
+    def rho(self) -> Fraction:
+        """The ρ; it needs no exception."""
+        return exact(self.concentrated)
+
+    def group(self, size: int) -> ZeroConcentrated:
+        """`k²ρ`, and the group privacy of the pair."""
+        epsilon, delta = group_privacy(self.epsilon, self.delta, size)
+        return ZeroConcentrated(epsilon, delta, at_least(size**2 * self.rho))
+
+
+def profile_of(epsilon: float, delta: float = 0.0) -> Profile:
+    """The profile of `(epsilon, delta)`-DP where nothing more is known."""
+    return Approximate(epsilon, delta) if delta else Pure(epsilon)
+
+
+def profile_from_dict(values: Any) -> Profile:
+    """The inverse of a profile's `to_dict`."""
+    kind = values.get("kind") if isinstance(values, dict) else None
+    if not isinstance(kind, str) or kind not in Profile.kinds:
+        known = ", ".join(map(repr, Profile.kinds))
+        raise ValueError(
+            f"guarantee's profile must be an object whose kind is one of {known}, got {reprlib.repr(values)}"
+        )
+    cls = Profile.kinds[kind]
+    stated = fields(cast(Any, cls))
+    if wrong := {f.name for f in stated} ^ (set(values) - {"kind"}):
+        raise ValueError(f"guarantee's profile has missing or unknown fields: {', '.join(sorted(wrong))}")
+    profile = cls(**{f.name: values[f.name] for f in stated if f.init})
+    if profile.delta != values["delta"]:
+        raise ValueError(f"guarantee's delta must be {profile.delta:g} in a {kind} profile, got {values['delta']!r}")
+    return profile
+
+
+def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float]:
+    """The epsilon and delta that hold for `size` records at once: `kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`, rounded up."""
+    total = at_least(size * exact(epsilon))
+    if delta == 0 or size == 0:
+        return total, 0.0
+    try:
+        share = math.expm1(total) / math.expm1(epsilon) * (1 + 1e-12)
+    except OverflowError:
+        share = math.inf
+    return total, min(1.0, delta * max(share, float(size)))
+
+
+def randomised_response_losses(epsilon: Fraction, step: Fraction) -> Floats:
+    """Probabilities of the losses `-n·step, ..., n·step` for randomised response.
+
+    A loss between two grid points is split between them so that its probability is kept under both data sets: the result
+    is at least as revealing ("connecting the dots", Doroshenko et al. 2022).
+    """
+    n = math.ceil(epsilon / step)
+    pmf = np.zeros(2 * n + 1)
+    h, below_top = float(step), float(epsilon - (n - 1) * step)  # the loss lies this far above the last but one point
+    for sign, probability in ((1, 1 / (1 + math.exp(-epsilon))), (-1, 1 / (1 + math.exp(epsilon)))):
+        inside = below_top if sign > 0 else h - below_top  # how far above the lower of the two points
+        upper = math.expm1(inside) / math.expm1(h)
+        lower_index = 2 * n - 1 if sign > 0 else 0
+        pmf[lower_index] += probability * (1 - upper) * math.exp(-inside)
+        pmf[lower_index + 1] += probability * upper * math.exp(h - inside)
+    return pmf
+
+
+def _set_positive(profile: Profile, name: str, below: float = math.inf) -> None:
+    """Store a field as a plain float; raise unless it is a positive number."""
+    said = "zcdp" if name == "concentrated" else name
+    wanted = "finite and positive" if below == math.inf else f"above 0 and below {below:g}"
+    value = check_finite(f"guarantee's {said}", getattr(profile, name), f"be {wanted}")
+    if not 0 < value < below:
+        raise ValueError(f"guarantee's {said} must be {wanted}, got {reprlib.repr(value)}")
+    object.__setattr__(profile, name, value)

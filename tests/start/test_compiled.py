@@ -1,0 +1,150 @@
+"""Machine code is kept, and never stale: real processes on a copy of the package."""
+
+import ast
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from copied_package import SOURCES, copy_package, run_python
+from privsolve.compiled import STORES_KEPT, read_sources
+
+CALLER = '''
+"""A compiled function that calls one of another file."""
+from privsolve.compiled import compiled
+from privsolve.noise.coins import take
+
+@compiled
+def twice(stream):
+    return take(stream) + take(stream)
+'''
+
+CALL = """
+import numpy as np
+from privsolve.noise.caller import twice
+from privsolve.noise.coins import Stream
+print(twice(Stream(np.array([0.25, 0.5]), np.zeros(1, dtype=np.int64))), sum(twice.stats.cache_misses.values()))
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    copied = copy_package(tmp_path)
+    (copied / "noise" / "caller.py").write_text(CALLER)
+    return copied
+
+
+def stores(package: Path) -> set[Path]:
+    return set((package / "__pycache__" / "compiled").iterdir())
+
+
+def call(package: Path) -> tuple[float, bool]:
+    """What the function returns, and whether it had to be compiled."""
+    result = run_python(package, CALL)
+    assert result.returncode == 0, result.stderr
+    value, misses = result.stdout.split()
+    return float(value), misses != "0"
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    """An edit that leaves date and size as they were, as restored files may."""
+    text, before = path.read_text(), path.stat()
+    assert text.count(old) == 1
+    assert len(old) == len(new)
+    path.write_text(text.replace(old, new))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_an_edit_of_a_called_function_in_another_file_is_compiled(package: Path) -> None:
+    assert call(package) == (0.75, True)
+    assert call(package) == (0.75, False)
+    coins = package / "noise" / "coins.py"
+    edit(coins, "return stream.uniforms[at]", "return 2.0            # at")
+    for bytecode in coins.parent.glob("__pycache__/*.pyc"):
+        bytecode.unlink()  # Python itself goes by date and size
+    assert call(package) == (4.0, True)
+    edit(coins, "return 2.0            # at", "return stream.uniforms[at]")
+    for bytecode in coins.parent.glob("__pycache__/*.pyc"):
+        bytecode.unlink()
+    assert call(package) == (0.75, False)  # the code of the first version is still there
+
+
+def test_an_edit_elsewhere_compiles_nothing(package: Path) -> None:
+    call(package)
+    words = package / "cards" / "words.py"
+    words.write_text(words.read_text() + "\n# a comment\n")
+    assert call(package) == (0.75, False)
+
+
+def test_code_of_old_versions_is_cleaned_up(package: Path) -> None:
+    place = package / "__pycache__" / "compiled"
+    for age in range(2 * STORES_KEPT):
+        (place / f"old{age}").mkdir(parents=True)
+        (place / f"old{age}" / "function.nbc").write_bytes(b"")
+        os.utime(place / f"old{age}", (1e9 - age, 1e9 - age))
+    call(package)
+    kept = {path.name for path in stores(package)}
+    assert {name for name in kept if name.startswith("old")} == {f"old{age}" for age in range(STORES_KEPT - 1)}
+    assert len(kept) == STORES_KEPT
+
+
+def test_a_damaged_or_foreign_file_is_compiled_again(package: Path) -> None:
+    call(package)
+    (folder,) = stores(package)
+    (twice,), (take,) = folder.glob("*twice*"), folder.glob("*take*")
+    for content in (take.read_bytes(), twice.read_bytes()[:100], b""):
+        twice.write_bytes(content)
+        assert call(package) == (0.75, True)
+    assert call(package) == (0.75, False)
+
+
+def test_the_first_use_says_that_it_compiles(package: Path) -> None:
+    first, second = run_python(package, CALL), run_python(package, CALL)
+    assert first.stderr.count("compiling for this machine") == 1
+    assert len(first.stderr.splitlines()) == 1
+    assert second.stderr == ""
+
+
+def test_processes_at_once_share_one_store(package: Path) -> None:
+    """Each asks for other types of argument: numba's index could give one the other's code."""
+    code = CALL.replace("np.zeros(1, dtype=np.int64)", "np.zeros(1, dtype=np.{})")
+    kinds = ["int8", "int16", "int32", "int64"]
+    with ThreadPoolExecutor(len(kinds)) as pool:
+        results = list(pool.map(lambda kind: run_python(package, code.format(kind)), kinds))
+    assert [result.stdout.split()[:1] for result in results] == [["0.75"]] * len(kinds)
+    for kind in kinds:
+        assert run_python(package, code.format(kind)).stdout.split() == ["0.75", "0"]
+
+
+def test_what_compiled_code_depends_on_is_complete() -> None:
+    """By the parser, and for every import that runs: the digest finds the same files by a plain search."""
+    found = set(read_sources(SOURCES).stamps)
+    assert {"noise/coins.py", "engines/supports/fold.py"} <= {p.relative_to(SOURCES).as_posix() for p in found}
+    for path in found:
+        assert needs(path) <= found, path
+    uses = {path for path in SOURCES.rglob("*.py") if "numba" in path.read_text()}
+    assert uses <= found | {SOURCES / "compiled.py"}
+
+
+def needs(path: Path) -> set[Path]:
+    modules = set()
+    for node in (n for statement in ast.parse(path.read_text()).body for n in executed(statement)):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports are not followed"
+            modules |= {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+    places = [SOURCES.joinpath(*m.split(".")[1:]) for m in modules if m.split(".")[0] == "privsolve"]
+    return {p for place in places for p in (place.with_suffix(".py"), place / "__init__.py") if p.exists()} - {
+        SOURCES / "__init__.py"
+    }
+
+
+def executed(statement: ast.stmt) -> list[ast.AST]:
+    """The statement and what is inside, unless it runs later or never."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return []
+    if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
+        return []
+    return list(ast.walk(statement))
