@@ -133,6 +133,12 @@ class Schema:
         return (*scales, 1) if self.intercept else scales
 
     @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The least and largest integer of every feature: 0 and 1 for indicators."""
+        found = tuple(ends for column in self.columns for ends in [column.range] * len(column.names))
+        return (*found, (1, 1)) if self.intercept else found
+
+    @property
     def dim(self) -> int:
         """Number of features."""
         return len(self.features)
@@ -173,8 +179,9 @@ class Schema:
                 "columns, coarser bins or larger steps in the schema"
             )
         table = PatternTable(
-            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales
-        )
+            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
+            ranges=self.ranges,
+        )  # fmt: skip
         return EncodedTable(table, _outside(coded, codes, counts))
 
     def _positive(self, codes: Int64Array, counts: Int64Array) -> Any:

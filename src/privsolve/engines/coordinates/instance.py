@@ -12,14 +12,15 @@ That needs scores on a coarse grid. Columns with many different values (hours pe
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain
+from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.supports.fold import Costs
 from privsolve.errors import WorkLimitReached
@@ -96,7 +97,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     scores = np.where(_movable(domain), problem.table.score_features, 0)
     records = problem.cost_if_positive + problem.cost_if_negative
     values = [domain.values(j) for j in range(domain.dim)]
-    table_columns = _grid_columns(scores, values, knapsack.costs, knapsack.limit)
+    table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, records, table_columns)
     row_levels = domain.dim - len(table_columns)
 
@@ -150,22 +151,83 @@ def _movable(domain: Domain) -> NDArray[np.bool_]:
     return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
 
 
-def _grid_columns(scores: Int64Array, values: list[Int64Array], costs: tuple[Int64Array, ...], limit: int) -> list[int]:
-    """Columns that fit on one coarse grid together: tried from the fewest distinct values up."""
+def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> list[int]:
+    """Columns that fit on one coarse grid together.
+
+    Where the table declares its ranges, how wide a grid would be is known without looking at the records; only the number
+    of distinct rows, which decides whether the tables fit into memory, is theirs.
+    """
+    if table.ranges is not None:
+        factors = [table.unit // scale for scale in table.scales]
+        ends = [(low * f, high * f) for (low, high), f in zip(table.ranges, factors, strict=True)]
+        widths: _Declared | _Observed = _Declared(ends, factors, values, knapsack)
+    else:
+        widths = _Observed(scores, values, knapsack)
     chosen: list[int] = []
-    largest = [_largest_step(scores[:, j], values[j], costs[j], limit) for j in range(len(values))]
-    at_once = np.zeros(len(scores), dtype=np.int64)
     kinds = np.zeros(len(scores), dtype=np.int64)
-    for j in sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j)):
-        candidate = [*chosen, j]
-        step = _grid_step(scores[:, candidate])
-        with_j = at_once + (scores[:, j] != 0)
-        reach = min(sum(largest[i] for i in candidate), int(with_j.max()) * max(largest[i] for i in candidate))
+    for j in widths.order:
+        width = widths.with_column(j)
         refined = _refine(kinds, scores[:, j])[0]
-        width = 2 * reach // step + 1
         if width <= WIDEST_TABLE and width * (int(refined.max()) + 1) <= LARGEST_TABLES:
-            chosen, at_once, kinds = candidate, with_j, refined
+            chosen, kinds = [*chosen, j], refined
+            widths.accept(j)
     return chosen
+
+
+class _Declared:
+    """Widths of grids from declared ranges: what the columns can add to a score within the budget, in public steps."""
+
+    def __init__(
+        self, ends: list[tuple[int, int]], steps: list[int], values: list[Int64Array], knapsack: Knapsack
+    ) -> None:
+        self._ends, self._steps, self._values, self._knapsack = ends, steps, values, knapsack
+        self._low = np.zeros(knapsack.limit + 1, dtype=np.int64)
+        self._high, self._step = self._low, 0
+        size = [(high - low) // step for (low, high), step in zip(ends, steps, strict=True)]
+        self.order = sorted(range(len(ends)), key=lambda j: (size[j], j))
+
+    def with_column(self, j: int) -> int:
+        low, high = self._extended(j)
+        reach = int(high.max()) - int(low.min())
+        return reach // math.gcd(self._step, self._steps[j]) + 1
+
+    def accept(self, j: int) -> None:
+        self._low, self._high = self._extended(j)
+        self._step = math.gcd(self._step, self._steps[j])
+
+    def _extended(self, j: int) -> tuple[Int64Array, Int64Array]:
+        """The least and most that the columns so far and column j can add, by what of the budget they may use."""
+        least, most = self._low.copy(), self._high.copy()
+        for value, cost in zip(self._values[j].tolist(), self._knapsack.costs[j].tolist(), strict=True):
+            added = [value * end for end in self._ends[j]]
+            if cost <= self._knapsack.limit:
+                rest = len(least) - cost
+                least[cost:] = np.minimum(least[cost:], self._low[:rest] + min(added))
+                most[cost:] = np.maximum(most[cost:], self._high[:rest] + max(added))
+        return least, most
+
+
+class _Observed:
+    """Widths of grids where nothing is declared, from the scores themselves: the layout then depends on the records."""
+
+    def __init__(self, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> None:
+        self._scores = scores
+        self._largest = [
+            _largest_step(scores[:, j], values[j], knapsack.costs[j], knapsack.limit) for j in range(len(values))
+        ]
+        self._chosen: list[int] = []
+        self._at_once = np.zeros(len(scores), dtype=np.int64)
+        self.order = sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j))
+
+    def with_column(self, j: int) -> int:
+        largest = [self._largest[i] for i in (*self._chosen, j)]
+        at_once = self._at_once + (self._scores[:, j] != 0)
+        reach = min(sum(largest), int(at_once.max()) * max(largest))
+        return 2 * reach // _grid_step(self._scores[:, [*self._chosen, j]]) + 1
+
+    def accept(self, j: int) -> None:
+        self._chosen.append(j)
+        self._at_once = self._at_once + (self._scores[:, j] != 0)
 
 
 def _refine(kinds: Int64Array, column: Int64Array) -> tuple[Int64Array, Int64Array]:
