@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.checks import check_callback
+from privsolve.checks import check_callback, check_count
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.compiling import compile_for
