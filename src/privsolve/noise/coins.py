@@ -18,9 +18,9 @@ import os
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.noise.draws import Floats, Randomness
 
@@ -67,7 +67,7 @@ def _empty() -> Stream:
     return Stream(np.empty(0), np.zeros(1, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def take(stream):
     """The next uniform."""
     at = stream.used[0]
@@ -77,7 +77,7 @@ def take(stream):
     return stream.uniforms[at]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def coin(stream, log_probability):
     """True with probability `exp(log_probability)`."""
     while log_probability < -LOG_STEP:
@@ -87,7 +87,7 @@ def coin(stream, log_probability):
     return take(stream) < math.exp(log_probability)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sort_indices(values, n, order):
     """`order[:n]` sorts `values[:n]`, equal values in their order: insertion within short runs, which are then merged."""
     for start in range(0, n, SHORT_RUN):
@@ -104,7 +104,7 @@ def sort_indices(values, n, order):
         run *= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _merge(values, order, start, middle, stop):
     """Merge two neighbouring sorted runs of `order`, equal values from the first one first."""
     left = order[start:middle].copy()
@@ -118,7 +118,7 @@ def _merge(values, order, start, middle, stop):
             j += 1
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _ascending(weight, n):
     """Indices of the first n weights, lightest first."""
     order = np.empty(n, np.int64)
@@ -126,7 +126,7 @@ def _ascending(weight, n):
     return order
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose(stream, weight, n):
     """An index below n with probability proportional to its weight (they need not add up to 1, some are positive)."""
     order = _ascending(weight, n)
@@ -141,7 +141,7 @@ def choose(stream, weight, n):
     return order[n - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_log(stream, log_weight, n):
     """An index below n with probability proportional to `exp(log_weight)`."""
     order = _ascending(log_weight, n)
@@ -175,7 +175,7 @@ def new_sum_tree(log_weight: Floats, capacity: int) -> SumTree:
     return tree
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _build(tree, log_weight):
     leaves = len(tree.mantissa) // 2
     for i in range(len(log_weight)):
@@ -184,7 +184,7 @@ def _build(tree, log_weight):
         _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _split(log_weight):
     """`exp(log_weight)` as a mantissa and an exponent."""
     scaled = log_weight * _LOG2_E
@@ -193,7 +193,7 @@ def _split(log_weight):
     return mantissa, np.int64(exponent)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _add_children(tree, node):
     one, other = 2 * node, 2 * node + 1
     if tree.exponent[one] < tree.exponent[other]:
@@ -207,7 +207,7 @@ def _add_children(tree, node):
     tree.mantissa[node], tree.exponent[node] = mantissa, exponent
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_weight(tree, leaf, log_weight):
     """Change one weight."""
     node = len(tree.mantissa) // 2 + leaf
@@ -217,7 +217,7 @@ def set_weight(tree, leaf, log_weight):
         _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def set_weights(tree, first, log_weight):
     """Change a run of weights."""
     leaves = len(tree.mantissa) // 2
@@ -230,7 +230,7 @@ def set_weights(tree, first, log_weight):
             _add_children(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def copy_leaves(old, new):
     """Move all weights to a larger tree."""
     leaves, room = len(old.mantissa) // 2, len(new.mantissa) // 2
@@ -240,7 +240,7 @@ def copy_leaves(old, new):
         _add_children(new, node)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def propose(stream, tree):
     """A leaf with probability proportional to its weight: from the root down, a coin for the lighter child."""
     node, leaves = 1, len(tree.mantissa) // 2
@@ -253,7 +253,7 @@ def propose(stream, tree):
     return node - leaves
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _scaled_coin(stream, mantissa, exponent):
     """True with probability `mantissa·2^exponent`."""
     if mantissa == 0.0:
@@ -265,7 +265,7 @@ def _scaled_coin(stream, mantissa, exponent):
     return take(stream) < mantissa * _POWERS[-exponent]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_total(tree):
     """Logarithm of the sum of all weights."""
     return math.log(tree.mantissa[1]) + tree.exponent[1] * math.log(2.0)

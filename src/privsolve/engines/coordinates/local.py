@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry
 from privsolve.problems.perturbation import UNIT_BITS
 
 
@@ -18,7 +18,7 @@ def improve(inst: Instance, path: Int64Array) -> tuple[Int64Array, int]:
     return path, int(value)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _improve(inst, path):
     dim = len(inst.order)
     scores = np.zeros(len(inst.rows), dtype=np.int64)
@@ -35,7 +35,7 @@ def _improve(inst, path):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _objective(inst, path, scores):
     """Objective of a path with the given scores; INFEASIBLE outside the domain."""
     total = np.int64(0)
@@ -47,11 +47,11 @@ def _objective(inst, path, scores):
         return np.int64(INFEASIBLE)
     loss = np.int64(0)
     for i in range(len(scores)):
-        loss += inst.cost_pos[i] if scores[i] > 0 else inst.cost_neg[i]
+        loss += inst.row_costs[i, entry(inst.scale, scores[i])]
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _shift(inst, path, scores, j, x):
     """Give column j its value number x and keep the scores in step."""
     change = inst.values[j, x] - inst.values[j, path[j]]
@@ -61,7 +61,7 @@ def _shift(inst, path, scores, j, x):
     path[j] = x
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _move_one(inst, path, scores, j, best):
     """The best value of column j, all others kept."""
     chosen = path[j]

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
@@ -83,7 +83,7 @@ def new_search(inst: Instance) -> Search:
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def enter(inst, ws, search, k):
     """Bound the node at level `k`: `child_bound[k, x]` for every value of column k. Returns the node's own bound."""
     decided = charge(inst, ws, k, len(inst.total_table) - 1 - search.spent[k])
@@ -106,7 +106,7 @@ def enter(inst, ws, search, k):
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _combine(inst, search, k):
     """`suffix[j, t]`: the least that columns from j on can add when `t` of the budget is spent before them."""
     dim, totals = len(inst.order), len(inst.total_table)
@@ -118,7 +118,7 @@ def _combine(inst, search, k):
                 search.suffix[j, t] = min(search.suffix[j, t], add + search.suffix[j + 1, t + cost])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def step(inst, ws, search, k, x):
     """Go from the node at level `k` to its child number `x`."""
     search.path[k] = x
@@ -127,7 +127,7 @@ def step(inst, ws, search, k, x):
     search.perturbed[k + 1] = search.perturbed[k] + inst.tables[k, x]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _trace(inst, search, k):
     """Complete `path` from level `k` on by the choices that attain the bound."""
     spent = search.spent[k]
@@ -144,7 +144,7 @@ def _trace(inst, search, k):
         spent += inst.costs[j, chosen]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _to_beat(found, sub):
     """A node of subproblem `sub` can be dropped if its bound is at least this: ties go to earlier subproblems."""
     limit = np.int64(INFEASIBLE)
@@ -153,7 +153,7 @@ def _to_beat(found, sub):
     return limit
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _search_below(inst, ws, search, prefix, found, sub, best_path, nodes, stop):
     """Depth-first search below `prefix`. `found[s + 1]` is the best of subproblem s, `found[0]` the first guess."""
     top = len(prefix)

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
@@ -101,7 +101,7 @@ def _new_cache(inst: Instance, cell_type: np.dtype[Any]) -> RowCache:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _go_to(inst, ws, weighing, cache, path, level):
     """Put the path at the node `path[:level]`."""
     k = 0
@@ -127,7 +127,7 @@ def _go_to(inst, ws, weighing, cache, path, level):
         advance(inst, ws, weighing, j, np.int64(path[j]))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _total(inst, ws, weighing):
     """Log of the total weight, adding up the exact nodes in depth-first order."""
     next_child = np.zeros(len(inst.order) + 1, dtype=np.int64)
@@ -166,7 +166,7 @@ class Frontier(NamedTuple):
     tree: SumTree
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _attempts(inst, ws, weighing, cache, frontier, stream, reserve, most, result):
     """Attempts until one succeeds, `most` are made, or too few uniforms or too little room are left for another.
 
@@ -205,7 +205,7 @@ def _attempts(inst, ws, weighing, cache, frontier, stream, reserve, most, result
     return NONE, made, nodes
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _refine(inst, weighing, frontier, node, top, last, own):
     """Replace a frontier node by what a failed attempt has bounded: the end of its path, and all siblings on the way."""
     for k in range(top, last):
@@ -223,7 +223,7 @@ def _refine(inst, weighing, frontier, node, top, last, own):
     _put(frontier, node, last, own)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _put(frontier, node, level, log_bound):
     frontier.levels[node] = level
     frontier.logs[node] = log_bound

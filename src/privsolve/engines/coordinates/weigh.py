@@ -14,9 +14,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
@@ -65,7 +65,7 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
     suffix[dim] = inst.total_table < INFEASIBLE
-    largest = kappa * float(np.maximum(inst.cost_pos, inst.cost_neg).sum()) + public_logarithms(log_prior)
+    largest = kappa * float(np.ptp(inst.row_costs, axis=1).sum()) + public_logarithms(log_prior)
     return Weighing(
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),
@@ -75,7 +75,7 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def record(inst, weighing, k, x):
     """Write down that column `k` is fixed to its value number `x`."""
     weighing.path[k] = x
@@ -83,20 +83,20 @@ def record(inst, weighing, k, x):
     weighing.prior[k + 1] = weighing.prior[k] + weighing.log_prior[k, x]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def advance(inst, ws, weighing, k, x):
     """Go from the node at level `k` to its child number `x`."""
     record(inst, weighing, k, x)
     descend(inst, ws, k, x, len(inst.total_table) - 1 - weighing.spent[k + 1])
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def inflation(inst, weighing, k):
     """Log of the factor by which bounds at level `k` are inflated; nothing where they are exact."""
     return max(0, inst.exact_from - k) * weighing.inflation
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def weigh(inst, ws, weighing, k):
     """Log of the (inflated) bound of the node at level `k`; fills `child_log[k]` with the children's shares of it."""
     dim = len(inst.order)
@@ -115,7 +115,7 @@ def weigh(inst, ws, weighing, k):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _least_gains(inst, ws, weighing, k):
     """Sum of the least gains of the columns after `k`: taken out as an integer, so that large losses cancel exactly."""
     total = np.int64(0)
@@ -130,7 +130,7 @@ def _least_gains(inst, ws, weighing, k):
     return total
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _share_out(inst, ws, weighing, k, loss):
     """The children's shares of the node's weight; returns the log of their sum, and of that of the raised ones.
 
@@ -156,7 +156,7 @@ def _share_out(inst, ws, weighing, k, loss):
     return log_sum(weighing.child_log[k, : inst.n_values[k]]), raised + math.log(max(count, 1))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def log_sum(logs):
     """`log Σ exp(logs)` without overflow."""
     largest = -np.inf
@@ -170,7 +170,7 @@ def log_sum(logs):
     return largest + math.log(total)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _combine(inst, ws, weighing, k):
     """Sums over the columns after `k`, each column rescaled by its largest factor."""
     dim, totals, start = len(inst.order), len(inst.total_table), weighing.spent[k]
@@ -195,7 +195,7 @@ def _combine(inst, ws, weighing, k):
         weighing.suffix_log[j] = weighing.suffix_log[j + 1] + largest
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def choose_child(inst, weighing, k, own, stream):
     """A child of the node at level `k`, whose children's shares add up to `exp(own)`, in proportion to its share."""
     n = inst.n_values[k]
@@ -204,7 +204,7 @@ def choose_child(inst, weighing, k, own, stream):
     return choose_log(stream, weighing.shifted, n)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def complete(inst, ws, weighing, k, stream):
     """Draw the free columns of the exact node that was weighed last, at level `k`, one after the other.
 
@@ -232,7 +232,7 @@ def complete(inst, ws, weighing, k, stream):
         spent += inst.costs[j, chosen]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _combine_logs(inst, ws, weighing, k):
     """The same sums, every one in logarithms; `suffix_log = inf` marks the tables as logarithms."""
     dim, totals, start = len(inst.order), len(inst.total_table), weighing.spent[k]

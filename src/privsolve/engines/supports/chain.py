@@ -23,10 +23,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.supports.fold import Weights, evaluate, fix_column, folding_order, load, sketch
+from privsolve.engines.semirings import Weights
+from privsolve.engines.supports.costs import regret
+from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
 from privsolve.noise.draws import Floats
@@ -71,7 +73,7 @@ def new_current(inst: Instance) -> Current:
     return Current(np.zeros(most, dtype=np.int64), cells, cells.copy(), np.zeros(most + 1, dtype=np.int64))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def next_bound(law, grid, fold, now, size, step, needed):
     """The step after `step` (which is before EXACT) and the logarithm of its bound; `load` is due before FOLDED."""
     if step == LISTED:
@@ -87,13 +89,13 @@ def next_bound(law, grid, fold, now, size, step, needed):
     return EXACT, math.log(value + LIGHT)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def attempt(law, grid, fold, now, size, step, stream, log_bound):
     """One attempt at the support in `now`: down its chain from `step` on, then the draw.
 
     Returns the outcome, the step reached and the logarithm of the bound there.
     """
-    needed = folding_order(now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
     loaded = False
     while step < TOO_LIGHT:
         if step > LISTED and not loaded:
@@ -119,7 +121,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
     return KEPT if kept else LOST, step, log_bound
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def draw_points(grid, fold, now, size, needed, stream):
     """The fold run backwards: a point for each folded column, the intercept, then the columns of the closed form."""
     for depth in range(needed + 1):
@@ -137,7 +139,7 @@ def draw_points(grid, fold, now, size, needed, stream):
         now.chosen[fold.order[size - 1 - i]] = choose(stream, fold.terms, grid.n_points)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def draw_prior(law, now, size, stream):
     """Points and intercept from the prior of the support."""
     for i in range(size):
@@ -145,7 +147,7 @@ def draw_prior(law, now, size, stream):
     now.chosen[size] = choose(stream, law.prior_intercept, len(law.prior_intercept))
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def excess_loss(grid, now, size):
     """`loss - Bayes(S)` of the chosen points, exactly."""
     total = 0
@@ -154,5 +156,5 @@ def excess_loss(grid, now, size):
         for i in range(size):
             if c >> i & 1:
                 score += grid.points[now.chosen[i]]
-        total += max(now.cells[c], 0) if score > 0 else max(-now.cells[c], 0)
+        total += regret(grid.costs, now.cells[c], score)
     return total
