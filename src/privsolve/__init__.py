@@ -35,7 +35,7 @@ from privsolve.errors import (
     PrivsolveError,
     WorkLimitReached,
 )
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import ScoreTable, ZeroOneLoss
 from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
 from privsolve.mechanisms.opdisc import opdisc, sphere_noise
 from privsolve.mechanisms.rspm import rspm, separator_noise
@@ -93,6 +93,7 @@ __all__ = [
     "Release",
     "Run",
     "Schema",
+    "ScoreTable",
     "Scorecard",
     "SignCube",
     "Solution",
