@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         WorkLimitReached,
     )
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
-    from privsolve.losses import ZeroOneLoss
+    from privsolve.losses import ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
@@ -94,6 +94,7 @@ __all__ = [
     "Release",
     "Run",
     "Schema",
+    "ScoreTable",
     "Scorecard",
     "SignCube",
     "Solution",
@@ -138,7 +139,7 @@ _HOMES = {
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError WorkLimitReached",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
-    "losses": "ZeroOneLoss",
+    "losses": "ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",

@@ -19,7 +19,7 @@ from privsolve.engines.coordinates.weigh import advance, new_weighing, weigh
 from privsolve.noise.coins import Stream, choose_log, sort_indices
 from privsolve.noise.draws import Randomness
 from privsolve.problems.priors import log_weights
-from random_problems import random_problem
+from random_problems import random_problem, random_table
 
 KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points")
 
@@ -75,8 +75,9 @@ class Walk:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("kappa", [0.01, 0.7, 40.0, 3000.0])
 def test_bounds_at_every_node(kind: str, kappa: float) -> None:
-    for seed in range(4):
-        problem = random_problem(np.random.default_rng([seed, *kind.encode()]), kind, 4 + seed % 2)
+    for seed in range(8):
+        rng = np.random.default_rng([seed, *kind.encode()])
+        problem = random_problem(rng, kind, 4 + seed % 2, random_table(rng) if seed > 3 else None)
         if problem.domain.size > 2500:
             continue
         walk = Walk(problem, kappa, ps.SparsePrior(0.5, 0.5))

@@ -22,7 +22,7 @@ from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array, PatternTable
 from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Costs
+from privsolve.engines.semirings import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
@@ -38,15 +38,37 @@ LARGEST_TABLES = 16_000_000
 LARGEST_REACH = 100_000_000
 
 
+class Scale(NamedTuple):
+    """Which scores fall on which entry of the loss: `unit` is one point, `first` the points of the first entry."""
+
+    unit: int
+    first: int
+    entries: int
+
+
+@compiled
+def threshold(scale, e):  # type: ignore[no-untyped-def]
+    """Entry `e` and later ones are for scores above this."""
+    return (scale.first + e - 1) * scale.unit
+
+
+@compiled
+def entry(scale, score):  # type: ignore[no-untyped-def]
+    """The entry of the loss that a score falls on."""
+    if scale.entries == 2:  # no division for a single step
+        return np.int64(score > scale.first * scale.unit)
+    return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
+
+
 class Instance(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
     `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
     columns from k on be chosen so that the total is allowed, `t` being spent before?).
-    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `cost_pos`, `cost_neg`, `row_first[k, i]` the first
-    free column that row i has (or -1), `row_low/row_high[k, i, b]` the range of the score that the columns from k on
-    can add with budget b.
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[i, e]` the cost where the score falls on
+    entry e of the loss (by `scale`), `row_first[k, i]` the first free column that row i has (or -1),
+    `row_low/row_high[k, i, b]` the range of the score that the columns from k on can add with budget b.
     Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
     group's index one level deeper. Groups are sorted into *runs* that behave alike: groups `run_start[l, r]..run_start[l, r+1]`
     have the first free column `run_first[l, r]` (-1: none, the groups are decided), the feature `run_step[l, r]` there,
@@ -65,8 +87,8 @@ class Instance(NamedTuple):
     total_table: Int64Array
     completable: NDArray[np.bool_]
     rows: Int64Array
-    cost_pos: Int64Array
-    cost_neg: Int64Array
+    scale: Scale
+    row_costs: Int64Array
     row_levels: int
     row_first: Int64Array
     row_low: Int64Array
@@ -95,7 +117,12 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     domain = problem.domain
     knapsack, by_total = perturbation.by_total()
     scores = np.where(_movable(domain), problem.table.score_features, 0)
-    records = problem.cost_if_positive + problem.cost_if_negative
+    if problem.costs.size > LARGEST_REACH:
+        raise WorkLimitReached(
+            f"{len(scores):,} distinct rows and a loss of {problem.costs.shape[1]:,} entries are too large for the tree: bin "
+            "the numeric columns or use a loss with fewer scores"
+        )
+    records = problem.costs.sum(axis=1)
     values = [domain.values(j) for j in range(domain.dim)]
     table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, records, table_columns)
@@ -127,8 +154,8 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     return Instance(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
-        rows=ordered_scores, cost_pos=problem.cost_if_positive,
-        cost_neg=problem.cost_if_negative, row_levels=row_levels,
+        rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
+        row_costs=problem.costs, row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
         n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,

@@ -9,7 +9,7 @@ scores, (+, ×) for the weights of the sampler.
 from __future__ import annotations
 
 from privsolve.compiled import compiled
-from privsolve.engines.supports.fold import plus, times
+from privsolve.engines.semirings import plus, times
 
 
 @compiled

@@ -21,7 +21,7 @@ from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Weights
+from privsolve.engines.semirings import Weights
 from privsolve.noise.coins import choose_log
 
 INFLATION = math.log1p(1e-9)
@@ -67,7 +67,7 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
     suffix[dim] = inst.total_table < INFEASIBLE
-    largest = kappa * float(np.maximum(inst.cost_pos, inst.cost_neg).sum()) + public_logarithms(log_prior)
+    largest = kappa * float(np.ptp(inst.row_costs, axis=1).sum()) + public_logarithms(log_prior)
     return Weighing(
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),

@@ -79,8 +79,9 @@ def support_sampler(
     relative = [table[columns.nonzero] - table[~columns.nonzero] for table in tables[: domain.columns]]
     intercept = tables[-1] if domain.intercept is not None else np.zeros(1)
     return SupportSampler(
-        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
-        columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts, max_supports=max_nodes,
+        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
+        columns.points, columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts,
+        max_supports=max_nodes,
     )  # fmt: skip
 
 
@@ -98,8 +99,8 @@ def minimise(problem: Problem, columns: Columns, perturbation: Perturbation) -> 
     tables = np.array(perturbation.coordinate[: domain.columns])
     intercept = perturbation.coordinate[-1] if domain.intercept is not None else np.zeros(1, dtype=np.int64)
     return minimise_supports(
-        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
-        columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
+        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
+        columns.points, columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
         max_supports=MOST_SUPPORTS_TO_MINIMISE,
     )  # fmt: skip
 

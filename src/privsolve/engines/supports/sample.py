@@ -47,6 +47,7 @@ from privsolve.engines.supports.instance import Instance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.errors import PrivsolveError, WorkLimitReached
+from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import Uniforms, choose_log, coin, log_total, new_sum_tree, propose, set_weight
 from privsolve.noise.draws import Floats, Randomness
 
@@ -107,7 +108,7 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)
     cells_of(listing, now.columns, size, now.scratch, now.cells)
-    needed = folding_order(now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
     load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
     step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
     while step < last and step < TOO_LIGHT:
@@ -118,9 +119,9 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
 class SupportSampler:
     """Independent exact draws of sparse scorecards from the exponential mechanism.
 
-    `rows` are distinct 0/1 rows, `cost_pos` and `cost_neg` what each adds to the loss if predicted positive or
-    negative. A scorecard has points from `points` on at most `max_features` columns and an intercept from `intercepts`;
-    it predicts positive iff their sum is greater than 0. `log_weight[j, i]` is the log of the prior weight of
+    `rows` are distinct 0/1 rows, `positives` and `negatives` the records of each. A scorecard has points from `points` on
+    at most `max_features` columns and an intercept from `intercepts`; a record's score is the sum of those it has, and
+    `loss` what it loses there. `log_weight[j, i]` is the log of the prior weight of
     `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `inverse_temperature`
     is `κ = ε/Δ`.
 
@@ -138,8 +139,9 @@ class SupportSampler:
     def __init__(
         self,
         rows: ArrayLike,
-        cost_pos: ArrayLike,
-        cost_neg: ArrayLike,
+        positives: ArrayLike,
+        negatives: ArrayLike,
+        loss: ScoreLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
@@ -152,7 +154,7 @@ class SupportSampler:
         max_listed: int = 1_000_000,
     ) -> None:
         start = time.perf_counter()
-        self.instance = inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
+        self.instance = inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
         if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0):
             raise ValueError(f"inverse_temperature must be finite and not negative, got {inverse_temperature}")
         self._uniforms = Uniforms(rng)
