@@ -24,6 +24,8 @@ from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
 from privsolve.engines.coordinates.local import improve
+from privsolve.engines.coordinates.totals import add_column
+from privsolve.engines.supports.fold import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import sort_indices
 from privsolve.problems.perturbation import UNIT, UNIT_BITS
@@ -108,14 +110,11 @@ def enter(inst, ws, search, k):
 
 @compiled
 def _combine(inst, search, k):
-    """`suffix[j, t]`: the least that columns from j on can add when `t` of the budget is spent before them."""
-    dim, totals = len(inst.order), len(inst.total_table)
-    for j in range(dim - 1, k, -1):
-        search.suffix[j, search.spent[k] :] = INFEASIBLE
-        for x in range(inst.n_values[j]):
-            cost, add = inst.costs[j, x], search.unary[j, x]
-            for t in range(search.spent[k], totals - cost):
-                search.suffix[j, t] = min(search.suffix[j, t], add + search.suffix[j + 1, t + cost])
+    """`suffix[j, t]`: the least that columns from j on can add when a total of `t` is spent before them."""
+    for j in range(len(inst.order) - 1, k, -1):
+        add_column(
+            Costs(INFEASIBLE, 0), search.suffix, j + 1, j, search.spent[k], j, inst.n_values[j], inst.costs, search.unary
+        )  # fmt: skip
 
 
 @compiled
