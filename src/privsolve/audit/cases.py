@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from privsolve.data.patterns import Int64Array, PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.models.member import Member
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
@@ -66,6 +67,10 @@ class ParityProblem(BaseProblem):
     def total_loss(self, weights: ArrayLike) -> int:
         """0 or 1."""
         return int(self.losses_of(np.asarray(weights)[None, :])[0])
+
+    def model(self, weights: ArrayLike) -> Member:
+        """The sign vector."""
+        return Member(np.asarray(weights), self.names)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """The loss."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.data.patterns import Int64Array
-from privsolve.domains.knapsack import Knapsack
+from privsolve.domains.knapsack import Knapsack, check_totals
 
 ENUMERATION_LIMIT = 5_000_000
 
@@ -83,6 +83,7 @@ class Domain(ABC):
     @property
     def norms_sq(self) -> Int64Array:
         """Squared norms that members may have, ascending: the arguments of the table ψ."""
+        check_totals(self.radius_sq_bound + 1)
         return np.arange(self.radius_sq_bound + 1)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from privsolve.mechanisms.exponential import exponential
 from privsolve.mechanisms.opdisc import opdisc
 from privsolve.mechanisms.rspm import rspm
 from privsolve.mechanisms.running import resolve_oracle
-from privsolve.models.release import Run
 from privsolve.models.scoring import check_scores
 from privsolve.noise.draws import Randomness
 from privsolve.oracles.base import Oracle
@@ -23,6 +22,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
 from privsolve.problems.problem import Problem
+from privsolve.releases import Run
 
 MAX_FEATURES = 4
 """Of a scorecard, unless said otherwise: on a hundred features to choose from, a draw takes seconds."""
@@ -82,16 +82,14 @@ class Choice:
     ) -> Run:
         """Choose weights for the table that `schema` has made; the release carries the schema."""
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
-        problem = Problem(table, domain, self.loss)
+        problem = Problem(table, domain, self.loss, schema)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
         if self.mechanism == "exponential":
-            run = exponential(problem, self.epsilon, prior=self.prior or default_prior(domain), **common)
-        else:
-            common |= {"oracle": self.oracle, "delta": self.delta} | ({"noise": self.noise} if self.noise else {})
-            run = (opdisc if self.mechanism == "opdisc" else rspm)(problem, self.epsilon, **common)
-        return replace(run, release=replace(run.release, schema=schema))
+            return exponential(problem, self.epsilon, prior=self.prior or default_prior(domain), **common)
+        common |= {"oracle": self.oracle, "delta": self.delta} | ({"noise": self.noise} if self.noise else {})
+        return (opdisc if self.mechanism == "opdisc" else rspm)(problem, self.epsilon, **common)
 
 
 def default_prior(domain: Domain) -> Prior:

@@ -10,11 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_callback, check_count
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
-from privsolve.engines.limits import check_limit
 from privsolve.engines.supports.problems import (
     Columns,
     columns_of,
@@ -23,7 +24,6 @@ from privsolve.engines.supports.problems import (
     support_sampler,
 )
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -34,6 +34,7 @@ from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
 from privsolve.problems.problem import BaseProblem, Problem
+from privsolve.releases import Diagnostics, Release, Run
 
 RELATIVE_ERROR = 2.5e-7
 """Bound on the relative error of any output's probability. Each method counts its roundings and refuses, before anything
@@ -72,6 +73,7 @@ class _Enumeration:
         logs = log_weights(prior, problem.domain, self._members) - kappa * (losses - self.reference)
         self._tree = new_sum_tree(logs, len(logs))
         self._kappa, self._rng = kappa, rng
+        compile_for(propose, Stream(logs, np.zeros(1, dtype=np.int64)), self._tree)
         self._small = 1000.0 + float(sum(np.abs(table).max() for table in prior.log_tables(problem.domain)))
 
     def relative_error(self, largest_difference: int) -> float:
@@ -187,9 +189,8 @@ class ExponentialSampler:
             raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
         if method not in METHODS:
             raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-        max_nodes, max_attempts = check_limit("max_nodes", max_nodes), check_limit("max_attempts", max_attempts)
-        if progress is not None and not callable(progress):
-            raise TypeError(f"progress must be a function of one argument or None, got {progress!r}")
+        max_nodes, max_attempts = check_count("max_nodes", max_nodes), check_count("max_attempts", max_attempts)
+        check_callback("progress", progress)
         epsilon = calibration.check_epsilon(epsilon)
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
         rng = as_randomness(random_state)
@@ -201,7 +202,7 @@ class ExponentialSampler:
         columns = columns_of(problem) if isinstance(problem, Problem) and chosen == "supports" else None
         self.guarantee = Guarantee(
             BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
-            theory="4", oracle="exact sampler", seeded=rng.is_seeded,
+            theory="4", oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
         )  # fmt: skip
         self._method = chosen
         self._draws: _Draws
@@ -318,4 +319,4 @@ def exponential(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
-    return Run(Release.of(problem, weights, sampler.guarantee), diagnostics)
+    return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)

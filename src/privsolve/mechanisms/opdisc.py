@@ -24,7 +24,6 @@ from privsolve.mechanisms.running import (
     perturbed_run,
     resolve_oracle,
 )
-from privsolve.models.release import Run
 from privsolve.noise import draws as noise
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
@@ -32,6 +31,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Run
 
 NOISE_LAWS = ("gamma", "gaussian", "gaussian-published")
 PURE_LAWS = ("gamma",)

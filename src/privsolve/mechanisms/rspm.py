@@ -26,7 +26,6 @@ from privsolve.mechanisms.running import (
     perturbed_run,
     resolve_oracle,
 )
-from privsolve.models.release import Run
 from privsolve.noise import draws as noise
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.oracles.base import Oracle, oracle_tolerance
@@ -36,6 +35,7 @@ from privsolve.privacy.accounting import Account
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.separators import Indicator, Indicators, Thresholds
+from privsolve.releases import Run
 
 NOISE_LAWS = ("linf-gamma", "laplace", "gaussian", "gaussian-published")
 PURE_LAWS = ("linf-gamma", "laplace")

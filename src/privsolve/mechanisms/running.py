@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import oracles
+from privsolve.checks import check_callback
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.noise.draws import Randomness
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
 from privsolve.privacy import calibration
@@ -25,6 +25,7 @@ from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import profile_of
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Diagnostics, Release, Run
 
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
@@ -153,13 +154,14 @@ def perturbed_run(
     budget: Account | None,
 ) -> Run:
     """Pay, draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
+    check_callback("progress", progress)
     paid_for = oracle_tolerance(oracle)
 
     def promise(with_oracle: Oracle) -> Guarantee:
         return Guarantee(
             profile_of(law.epsilon, law.delta), Adjacency.of(adjacency), mechanism, f"{law.law} noise",
             theory=law.theory, oracle=oracle_name(with_oracle), proof=Proof.COMPLETE if law.proved else Proof.NONE,
-            seeded=rng.is_seeded, negligible=NEGLIGIBLE,
+            seeded=rng.is_seeded, schema_guessed=problem.schema_guessed, negligible=NEGLIGIBLE,
         )  # fmt: skip
 
     def run(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
@@ -172,7 +174,7 @@ def perturbed_run(
         except OracleNotCertified as error:
             error.retry = lambda another: run(resolve_oracle(another), perturbation)
             raise
-        return Run(Release.of(problem, solution.weights, promise(with_oracle)), diagnostics)
+        return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
     with charged(budget, promise(oracle)):
         perturbation = perturbation_of(law.draw(rng))

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from privsolve.domains import FiniteSet
 from privsolve.engines.coordinates.instance import lay_out, weights_of
-from privsolve.engines.coordinates.minimise import ProgressCallback, minimise
+from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
+from privsolve.engines.supports.minimise import compile_minimiser
 from privsolve.engines.supports.problems import can_minimise, columns_of
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.oracles.base import Solution, solution_of
@@ -41,12 +42,19 @@ class TreeOracle:
                 raise ValueError(f"{field} must be positive or None, got {value!r}")
 
     def check(self, problem: Problem, template: Perturbation | None = None) -> None:
-        """Raise before any noise is drawn if the tree cannot hold the problem with a perturbation like `template`."""
+        """Raise before any noise is drawn if the tree cannot hold the problem with a perturbation like `template`.
+
+        Everything that solving it takes is compiled here, so that whoever has paid does not wait for the compiler.
+        """
         if not isinstance(problem, Problem):
             raise ValueError("the tree oracle solves classification problems: pass the oracle of your domain")
         like = Perturbation.zero(problem.domain) if template is None else template
-        if not isinstance(problem.domain, FiniteSet) and not can_minimise(problem, like):
-            lay_out(problem, like)
+        if isinstance(problem.domain, FiniteSet):
+            return
+        if can_minimise(problem, like):
+            compile_minimiser()
+        else:
+            compile_search(lay_out(problem, like))
 
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None

@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss
+from privsolve.models.base import Model
+from privsolve.models.linear import LinearRule
+from privsolve.models.member import Member
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 
@@ -48,6 +52,20 @@ class BaseProblem(ABC):
         """`L(D, w)` of many members at once."""
 
     @abstractmethod
+    def model(self, weights: ArrayLike) -> Model:
+        """The member as a model to publish."""
+
+    @property
+    def schema_guessed(self) -> bool:
+        """Whether what is public about the problem was inferred from the data, in part or whole."""
+        return False
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The public description of the problem, as plain values."""
+        return {"domain": self.domain.to_dict(), "loss": self.loss.to_dict()}
+
+    @abstractmethod
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """How good the weights are on the data, in the problem's own words: for the curator, not for publication."""
 
@@ -72,8 +90,11 @@ class Problem(BaseProblem):
     table: PatternTable
     domain: Domain
     loss: ScoreLoss = field(default_factory=ZeroOneLoss)
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
+        if self.schema is not None and (self.schema.features, self.schema.scales) != (self.names, self.scales):
+            raise ValueError("schema has other features than the table: pass the schema that made the table")
         if not isinstance(self.table, PatternTable):
             raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
         check_domain(self.domain)
@@ -103,6 +124,16 @@ class Problem(BaseProblem):
     def scales(self) -> tuple[int, ...]:
         """Scales of the features."""
         return self.table.scales
+
+    @property
+    def schema_guessed(self) -> bool:
+        """Whether the schema was inferred from the data, in part or whole."""
+        return self.schema is not None and bool(self.schema.guessed)
+
+    def model(self, weights: ArrayLike) -> LinearRule:
+        """The linear rule with these weights; without a schema a last feature called "intercept" is the constant 1."""
+        constant = self.names[-1] == INTERCEPT if self.schema is None else self.schema.intercept
+        return LinearRule(np.asarray(weights), self.names, self.scales, constant, self.schema)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""
@@ -200,6 +231,10 @@ class LinearProblem(BaseProblem):
     def losses_of(self, members: Int64Array) -> Int64Array:
         """`L(D, w)` of many members at once."""
         return np.asarray(members @ self.total)
+
+    def model(self, weights: ArrayLike) -> Member:
+        """The member with these coordinates."""
+        return Member(np.asarray(weights), self.names)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Total cost and cost per record."""

@@ -220,7 +220,7 @@ def _charge_groups(inst, ws, k, left):
             continue
         for x in range(inst.n_values[j]):
             after = left - inst.costs[j, x]
-            if after >= 0 and inst.reach_low[rest, after] <= inst.reach_high[rest, after]:
+            if after >= 0:
                 centre = inst.offset + inst.run_step[level, r] * inst.values[j, x]
                 ws.gain[j, x] += _sum_of_minima(
                     cells, low, high, n, centre + inst.reach_low[rest, after], centre + inst.reach_high[rest, after],

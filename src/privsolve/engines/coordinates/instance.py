@@ -21,12 +21,17 @@ from numpy.typing import NDArray
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array, PatternTable
 from privsolve.domains import Domain, Knapsack
+from privsolve.engines.coordinates.totals import add_column
+from privsolve.engines.supports.fold import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
 
 INFEASIBLE = 2**61
 """Stands for plus infinity in integer objectives: adding any objective to it neither overflows nor looks feasible."""
+
+FAR = 2**63 - 1
+"""Above every score; nothing is ever added to it."""
 
 WIDEST_TABLE = 512
 LARGEST_TABLES = 16_000_000
@@ -68,7 +73,7 @@ class Instance(NamedTuple):
     group's index one level deeper. Groups are sorted into *runs* that behave alike: groups `run_start[l, r]..run_start[l, r+1]`
     have the first free column `run_first[l, r]` (-1: none, the groups are decided), the feature `run_step[l, r]` there,
     in steps of the grid, and the same reach: `reach_low/reach_high[run_rest[l, r], b]` is the range, in steps, of what
-    their later columns can add with budget b (low > high: impossible). `span_low/span_high[l, b]` is the widest such
+    their later columns can add with budget b. `span_low/span_high[l, b]` is the widest such
     range over the level, first columns included. `group_of[i]` is the group of row i at the first table level,
     `row_rest[i]` its reach after its first column, `grid` the score of one step, `offset` the table index of step 0.
     From level `exact_from` on every row has at most one free column, so the bound is the optimum of the node.
@@ -427,50 +432,62 @@ def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> No
 def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
     """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
     low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
-    high = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
+    minus_high = np.zeros_like(low)
+    scores = np.empty_like(values)
     deeper = n_groups.sum() - 1
     for level in range(len(n_groups) - 2, -1, -1):
         start = deeper - n_groups[level]
         for g in range(n_groups[level]):
-            for b in range(limit + 1):
-                low[start + g, b] = low[deeper + merged[level, g], b]
-                high[start + g, b] = high[deeper + merged[level, g], b]
-            if feature[level, g] != 0:
-                _add_column(
-                    low[start + g], high[start + g], feature[level, g], n_values[level], values[level], costs[level]
-                )
+            step, after, here = feature[level, g], deeper + merged[level, g], start + g
+            _reach(low, after, here, step, level, n_values, values, costs, scores)
+            _reach(minus_high, after, here, -step, level, n_values, values, costs, scores)
         deeper = start
-    return low, high
+    _turn(low, 1)
+    _turn(minus_high, -1)
+    return low, minus_high
 
 
 @compiled
 def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
     """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
-    low = np.zeros((row_levels + 1, len(rows), table_low.shape[1]), dtype=np.int64)
-    high = np.zeros_like(low)
-    for i in range(len(rows)):
-        for b in range(table_low.shape[1]):
-            low[row_levels, i, b], high[row_levels, i, b] = table_low[i, b] * grid, table_high[i, b] * grid
-    for k in range(row_levels - 1, -1, -1):
-        for i in range(len(rows)):
-            for b in range(table_low.shape[1]):
-                low[k, i, b], high[k, i, b] = low[k + 1, i, b], high[k + 1, i, b]
-            if rows[i, k] != 0:
-                _add_column(low[k, i], high[k, i], rows[i, k], n_values[k], values[k], costs[k])
-    return low, high
+    n, limit = len(rows), table_low.shape[1] - 1
+    low = np.zeros(((row_levels + 1) * n, limit + 1), dtype=np.int64)
+    minus_high = np.zeros_like(low)
+    scores = np.empty_like(values)
+    for i in range(n):
+        for t in range(limit + 1):
+            low[row_levels * n + i, t] = table_low[i, limit - t] * grid
+            minus_high[row_levels * n + i, t] = -table_high[i, limit - t] * grid
+        for k in range(row_levels - 1, -1, -1):
+            after, here = (k + 1) * n + i, k * n + i
+            _reach(low, after, here, rows[i, k], k, n_values, values, costs, scores)
+            _reach(minus_high, after, here, -rows[i, k], k, n_values, values, costs, scores)
+    _turn(low, 1)
+    _turn(minus_high, -1)
+    shape = (row_levels + 1, n, limit + 1)
+    return low.reshape(shape), minus_high.reshape(shape)
 
 
 @compiled
-def _add_column(low, high, step, n_values, values, costs):  # type: ignore[no-untyped-def]
-    """Extend reach tables over budgets by one column, in place; an empty range is (1, 0)."""
-    for b in range(len(low) - 1, -1, -1):
-        smallest, largest = np.int64(2**62), np.int64(-(2**62))
-        for x in range(n_values):
-            left = b - costs[x]
-            if left >= 0 and low[left] <= high[left]:
-                smallest = min(smallest, step * values[x] + low[left])
-                largest = max(largest, step * values[x] + high[left])
-        if smallest <= largest:
-            low[b], high[b] = smallest, largest
-        else:
-            low[b], high[b] = 1, 0
+def _reach(tables, after, here, step, j, n_values, values, costs, scores):  # type: ignore[no-untyped-def]
+    """The least that column j, with the feature `step`, and those after it can add, by the total spent before.
+
+    The knapsack gives every column a value of cost zero: there is always something to add, and a column without the
+    feature can be passed over.
+    """
+    if step == 0:
+        for t in range(tables.shape[1]):
+            tables[here, t] = tables[after, t]
+    else:
+        for x in range(n_values[j]):
+            scores[j, x] = step * values[j, x]
+        add_column(Costs(FAR, 0), tables, after, here, 0, j, n_values[j], costs, scores)
+
+
+@compiled
+def _turn(tables, sign):  # type: ignore[no-untyped-def]
+    """From tables by the total that is spent to tables by what is left of the limit, in place and times `sign`."""
+    last = tables.shape[1] - 1
+    for i in range(len(tables)):
+        for t in range(last // 2 + 1):
+            tables[i, t], tables[i, last - t] = sign * tables[i, last - t], sign * tables[i, t]

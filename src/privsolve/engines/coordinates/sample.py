@@ -21,8 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
 from privsolve.engines.coordinates.weigh import (
@@ -34,7 +36,6 @@ from privsolve.engines.coordinates.weigh import (
     record,
     weigh,
 )
-from privsolve.engines.limits import check_limit
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import (
     SumTree,
@@ -258,8 +259,8 @@ class TreeSampler:
         self.work = Work()
         self._uniforms = Uniforms(rng)
         self._reserve = len(inst.order) * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
-        self._max_nodes = check_limit("max_nodes", max_nodes)
-        self._max_attempts = check_limit("max_attempts", max_attempts)
+        self._max_nodes = check_count("max_nodes", max_nodes)
+        self._max_attempts = check_count("max_attempts", max_attempts)
         self._ws = new_workspace(inst)
         self.reference = _loss_bound(inst, self._ws)
         self._weighing = new_weighing(inst, kappa, self.reference, log_prior)
@@ -272,6 +273,24 @@ class TreeSampler:
             size=np.ones(1, dtype=np.int64),
             tree=new_sum_tree(np.array([root]), FIRST_ROOM),
         )
+        self._compile()
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        tree, result = self._frontier.tree, np.empty(0, dtype=np.int64)
+        compile_for(
+            _attempts,
+            self.inst,
+            self._ws,
+            self._weighing,
+            self._cache,
+            self._frontier,
+            self._uniforms.stream,
+            BLOCK,
+            result,
+        )
+        compile_for(log_total, tree)
+        compile_for(copy_leaves, tree, tree)
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""

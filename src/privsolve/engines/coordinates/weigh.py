@@ -20,6 +20,8 @@ from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.totals import add_column
+from privsolve.engines.supports.fold import Weights
 from privsolve.noise.coins import choose_log
 
 INFLATION = math.log1p(1e-9)
@@ -184,14 +186,9 @@ def _combine(inst, ws, weighing, k):
             factor[j, x] = weighing.log_prior[j, x] - weighing.kappa * (ws.gain[j, x] - weighing.least[j])
             if start + inst.costs[j, x] < totals:
                 largest = max(largest, factor[j, x])
-        for t in range(start, totals):
-            suffix[j, t] = 0.0
-        for x in range(inst.n_values[j]):
-            cost = inst.costs[j, x]
-            if start + cost < totals:
-                weight = math.exp(factor[j, x] - largest)
-                for t in range(start, totals - cost):
-                    suffix[j, t] += weight * suffix[j + 1, t + cost]
+        for x in range(inst.n_values[j]):  # values that cost too much for any total may have larger factors
+            factor[j, x] = math.exp(factor[j, x] - largest) if start + inst.costs[j, x] < totals else 0.0
+        add_column(Weights(0.0, 1.0), suffix, j + 1, j, start, j, inst.n_values[j], inst.costs, factor)
         weighing.suffix_log[j] = weighing.suffix_log[j + 1] + largest
 
 

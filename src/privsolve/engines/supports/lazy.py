@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, masses, sum_of_least
 from privsolve.engines.supports.instance import Instance
@@ -298,6 +299,7 @@ class LazyFrontier:
     ) -> None:
         self.inst = inst
         self.table = sort_rows(inst)
+        self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
         self._kappa = inverse_temperature
         self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
         self._max_entries = max_entries
@@ -319,6 +321,16 @@ class LazyFrontier:
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def compile(self) -> None:
+        """Everything that opening prefixes runs."""
+        table, columns, cells, numbers = self.table, self._scratch, self._cells, np.zeros(1)
+        gain = np.zeros(1, dtype=np.int64)
+        compile_for(count_cells, table, columns, 0, cells)
+        compile_for(self._gain_caps, table, columns, 0, 0, cells, gain)
+        compile_for(shares, self._log_mass, gain, 0, 0, self._kappa, 0, 0, numbers)
+        compile_for(pair_shares, table, columns, 0, 0, self._kappa, self._log_mass, numbers)
+        compile_for(copy_leaves, self.tree, self.tree)
 
     def _inflation(self, size: int) -> float:
         """What is added to the log bound of a prefix: more for every column it can still add, and never less than rounding."""
@@ -348,8 +360,7 @@ class LazyFrontier:
             count_cells(self.table, self._scratch, size, self._cells)
             here = floor = sum_of_least(self.inst.costs, self._cells[: 1 << size])
         else:
-            gain_caps = caps_of_step if isinstance(self.inst.costs, Step) else caps_of_table
-            here, floor = gain_caps(self.table, self._scratch, size, k, self._cells, gain)
+            here, floor = self._gain_caps(self.table, self._scratch, size, k, self._cells, gain)
         return Caps(int(here) + offset, int(floor) + offset, gain)
 
     def _split(self, columns: tuple[int, ...], caps: Caps, log_prior: float, log_top: float) -> Opened:

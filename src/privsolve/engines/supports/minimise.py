@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -178,6 +179,12 @@ def minimise_supports(
     seconds = time.perf_counter() - start
     work = MinimiserWork(inst.n_supports, len(supports), solver.folded, solver.solved, seconds)
     return Minimum(weights, solver.best + constant, work)
+
+
+@cache
+def compile_minimiser() -> None:
+    """Solve a toy, which compiles everything that larger problems need: their types are the same."""
+    minimise_supports([[0], [1]], [1, 0], [0, 1], 1, [-1, 1], [0], [[0, 0]], [0], [0])
 
 
 def _tables(

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.limits import check_limit
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
@@ -157,8 +158,8 @@ class SupportSampler:
         if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0):
             raise ValueError(f"inverse_temperature must be finite and not negative, got {inverse_temperature}")
         self._uniforms = Uniforms(rng)
-        self._max_attempts = check_limit("max_attempts", max_attempts)
-        max_supports = check_limit("max_supports", max_supports)
+        self._max_attempts = check_count("max_attempts", max_attempts)
+        max_supports = check_count("max_supports", max_supports)
         lazy = inst.max_features > 0 and inst.n_supports > min(max_listed, max_supports)
         # the most uniforms that one attempt can use: a choice among n takes up to n - 1
         choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
@@ -180,7 +181,25 @@ class SupportSampler:
             self.reference_loss = self._lazy.reference_loss
         else:
             self._list()
+        self._compile()
         self.stats = SamplerStats(supports=0 if lazy else inst.n_supports, seconds=time.perf_counter() - start)
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        stream, law = self._uniforms.stream, self._law
+        tree = self._lazy.tree if self._lazy else self._tree
+        compile_for(coin, stream, 0.0)
+        compile_for(choose_log, stream, np.zeros(1), 1)
+        compile_for(propose, stream, tree)
+        compile_for(set_weight, tree, 0, 0.0)
+        if self._lazy:
+            self._lazy.compile()
+            compile_for(attempt, law, self._grid, self._fold, self._now, 0, 0, stream, 0.0)
+        else:
+            compile_for(
+                _attempt_until_kept, law, self._grid, self._listing, self._frontier, tree, stream, self._fold, self._now,
+                self._counts, 0, 0,
+            )  # fmt: skip
 
     def _list(self) -> None:
         """List all supports with their first bounds."""
