@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from privsolve.engines.limits import check_limit
+from privsolve.checks import check_count
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import Uniforms
 from privsolve.noise.draws import Randomness
@@ -74,7 +74,7 @@ class RejectionSampler(ABC):
         self._start = time.monotonic()
         self._uniforms = Uniforms(rng)
         self._reserve, self._refill = reserve, refill
-        self._max_attempts = check_limit("max_attempts", max_attempts)
+        self._max_attempts = check_count("max_attempts", max_attempts)
         self._progress = progress
         self._attempts_made = self._kept = 0
 

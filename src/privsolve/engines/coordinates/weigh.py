@@ -21,7 +21,7 @@ from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Weights
+from privsolve.engines.semirings import Weights
 from privsolve.noise.coins import choose_log
 
 INFLATION = math.log1p(1e-9)
