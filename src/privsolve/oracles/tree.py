@@ -52,7 +52,7 @@ class TreeOracle:
         if isinstance(problem.domain, FiniteSet):
             return
         if can_minimise(problem, like):
-            compile_minimiser()
+            compile_minimiser(problem.loss)
         else:
             compile_search(lay_out(problem, like))
 

@@ -303,6 +303,7 @@ class LazyFrontier:
         self._kappa = kappa
         self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
         self._max_entries = max_entries
+        self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
         # the sums of `shares` take this many roundings of logarithms this large
         roundings = 4 * (inst.n_columns + inst.max_features) * inst.max_features
         self._slack = max(INFLATION, 2.0**-53 * roundings * (kappa * inst.largest_difference + 1.0))

@@ -181,9 +181,9 @@ def minimise_supports(
 
 
 @cache
-def compile_minimiser() -> None:
-    """Solve a toy, which compiles everything that larger problems need: their types are the same."""
-    minimise_supports([[0], [1]], [1, 0], [0, 1], 1, [-1, 1], [0], [[0, 0]], [0], [0])
+def compile_minimiser(loss: ScoreLoss) -> None:
+    """Solve a toy, which compiles everything that larger problems with this loss need: their types are the same."""
+    minimise_supports([[0], [1]], [1, 0], [0, 1], loss, 1, [-1, 1], [0], [[0, 0]], [0], [0])
 
 
 def _tables(
