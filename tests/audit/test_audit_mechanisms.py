@@ -132,7 +132,7 @@ def test_proved_claims_stand(quick: dict[str, list[dict[str, object]]]) -> None:
 
 def test_published_calibrations_are_caught(quick: dict[str, list[dict[str, object]]]) -> None:
     refuted = {row["mechanism"]: row["measured"] for row in quick["rows"] if not row["proved"]}
-    assert set(refuted) == {"OPDisc", "RSPM", "OPSamp"}
+    assert set(refuted) == {"OPDisc", "RSPM", "OPSamp", "DP-SGD", "objective perturbation"}
     assert min(refuted.values()) > 1.2  # type: ignore[type-var]
 
 
@@ -154,6 +154,15 @@ def test_the_published_scale_is_caught_through_the_mechanism_itself() -> None:
 def test_the_budget_is_used_up_where_it_should_be() -> None:
     assert 0.93 < attack_opdisc(TIE, ps.sphere_noise(ps.SignCube(1), 1.0), 400_000).epsilon <= 1.0
     assert 0.93 < attack_rspm(TIE, ps.separator_noise(ps.SignCube(1), 1.0), 400_000).epsilon <= 1.0
+
+
+def test_weights_of_the_baselines_give_the_data_away_by_their_last_bits() -> None:
+    """An event that happens on one data set and never on the other: no epsilon and no small delta covers that."""
+    found = [
+        audit.attack_dp_sgd(1.0, 1e-9, 9_000, Randomness.seeded(10), 0.999),
+        audit.attack_objective_perturbation(1.0, 1_000, Randomness.seeded(11), 0.999),
+    ]
+    assert all(finding.refutes(1.0) and finding.hits[1] == 0 for finding in found)
 
 
 # --- broken mechanisms ----------------------------------------------------------------------------

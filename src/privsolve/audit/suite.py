@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
 from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
@@ -40,6 +41,9 @@ OPDISC_DIM, RSPM_DIM = 1000, 3000
 
 ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
 """Claims attacked through the public functions, one call per run: so large that a few hundred runs show something."""
+
+BITS_DELTA = 1e-9
+"""Of DP-SGD under attack by its last bits: an output that is impossible on a neighbour breaks it however small delta is."""
 
 SAMPLERS = 5
 
@@ -121,6 +125,8 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         _opsamp("proved", OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
         _opsamp("published", EPSILON, few, rng),
+        _dp_sgd(30_000 if long else 9_000, rng),
+        _objective_perturbation(4_000 if long else 1_000, rng),
     ]
 
 
@@ -260,3 +266,20 @@ def _opsamp(calibration: str, epsilon: float, runs: int, rng: Randomness) -> Che
         return lower_bound(run, _Interval(width, 2, 0), _Interval(width, 2, 1), runs, OPSAMP_DELTA, confidence)
 
     return Check("OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, not published, measure)
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+def _dp_sgd(runs: int, rng: Randomness) -> Check:
+    def measure(confidence: float) -> Finding:
+        return attack_dp_sgd(EPSILON, BITS_DELTA, runs, rng, confidence)
+
+    return Check("DP-SGD", "Gaussian, PLD accountant", "bits of two records", EPSILON, BITS_DELTA, False, measure)
+
+
+def _objective_perturbation(runs: int, rng: Randomness) -> Check:
+    def measure(confidence: float) -> Finding:
+        return attack_objective_perturbation(EPSILON, runs, rng, confidence)
+
+    return Check("objective perturbation", "l2-gamma", "bits of two records", EPSILON, 0.0, False, measure)

@@ -91,6 +91,8 @@ def minimise(rows: Rows, penalty: float, linear: Floats) -> Floats:
     w = np.zeros(rows.dim)
     slope = gradient(w)
     for _ in range(_STEPS):
+        if not slope.any():  # nothing is left to gain, and nothing would stop the search
+            break
         p = expit(dense @ w)
         curvature = (rows.positives + rows.negatives) * p * (1 - p)
         hessian = (dense * curvature[:, None]).T @ dense + penalty * np.eye(rows.dim)
