@@ -20,13 +20,15 @@ from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
 from privsolve.audit.exact import ExactFinding, exact_exponential
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.stability import Calibration, SamplingNoise
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.mechanisms.opdisc import SphereNoise, opdisc, sphere_noise
 from privsolve.mechanisms.rspm import SeparatorNoise, rspm, separator_noise
+from privsolve.models.point import BoxPoint
 from privsolve.noise.draws import Randomness, as_randomness
 from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
@@ -135,9 +137,9 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *_parity_checks("gaussian", many // 10, rng),
-        _opsamp("proved", OPSAMP_EPSILON, few, rng),
+        _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
-        _opsamp("published", EPSILON, few, rng),
+        _opsamp(Calibration.PUBLISHED, EPSILON, few, rng),
         _dp_sgd(20_000 if long else 3_000, rng),
         _objective_perturbation(4_000 if long else 1_000, rng),
     ]
@@ -250,39 +252,31 @@ def _fresh_samplers(
 # --- OPSamp ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Interval:
-    """Linear losses on a short interval: `records` of slope 1, of which `turned` have slope -1."""
-
-    width: float
-    records: int
-    turned: int
-
-    def objective(self) -> PiecewiseLinear:
-        ends = np.array([0.0, self.width])
-        return PiecewiseLinear((ends,), ((self.records - 2 * self.turned) * ends,), self.records, 1.0)
+def _slopes(width: float, turned: int) -> BoxProblem:
+    """Linear losses on a short interval: two records of slope 1, of which `turned` have slope -1."""
+    ends = np.array([0.0, width])
+    return BoxProblem(PiecewiseLinear((ends,), ((2 - 2 * turned) * ends,), 2, 1.0), [(0.0, width)])
 
 
-def _opsamp(calibration: str, epsilon: float, runs: int, rng: Randomness) -> Check:
+def _opsamp(calibration: Calibration, epsilon: float, runs: int, rng: Randomness) -> Check:
     """The worst pair we know, through the mechanism itself: answers differ whenever the noise is below 2.
 
     The published sensitivity has a square of the width where the width belongs, so a narrow interval breaks it.
     """
-    published = calibration == "published"
+    published = calibration is Calibration.PUBLISHED
     width, bins = (5e-4 if published else 1.0), 40
-    options: dict[str, Any] = {"draws": None} if published else {"draws": 500, "sigma": 0.05}
+    draws, sigma = (None, None) if published else (500, 0.05)
+    noise = SamplingNoise(calibration, sigma=sigma, centred=False)
 
-    def run(problem: _Interval) -> int:
+    def run(problem: BoxProblem) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            done = opsamp(
-                problem.objective(), [(0.0, problem.width)], 1.0, problem.records, epsilon, OPSAMP_DELTA,
-                oracle=PiecewiseLinearOracle(), calibration=calibration, centred=False, random_state=rng, **options,
-            )  # fmt: skip
-        return int(min(done.release.point[0] / problem.width * bins, bins - 1))
+            done = opsamp(problem, epsilon, OPSAMP_DELTA, draws, noise=noise, random_state=rng)
+        assert isinstance(done.release.model, BoxPoint)
+        return int(min(done.release.model.point[0] / width * bins, bins - 1))
 
     def measure(confidence: float) -> Finding:
-        return lower_bound(run, _Interval(width, 2, 0), _Interval(width, 2, 1), runs, OPSAMP_DELTA, confidence)
+        return lower_bound(run, _slopes(width, 0), _slopes(width, 1), runs, OPSAMP_DELTA, confidence)
 
     return Check(
         "OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, _proof(not published), measure
