@@ -29,10 +29,12 @@ from privsolve.errors import (
     BudgetExceeded,
     IntegerRangeError,
     LedgerError,
+    OracleFailed,
     OracleNotCertified,
     PrivacyLeakWarning,
     PrivacyWarning,
     PrivsolveError,
+    SolveInterrupted,
     WorkLimitReached,
 )
 from privsolve.losses import ZeroOneLoss
@@ -78,6 +80,7 @@ __all__ = [
     "LinearProblem",
     "Number",
     "Option",
+    "OracleFailed",
     "OracleNotCertified",
     "PatternTable",
     "Permutations",
@@ -96,6 +99,7 @@ __all__ = [
     "Scorecard",
     "SignCube",
     "Solution",
+    "SolveInterrupted",
     "SpanningTrees",
     "SparsePoints",
     "SparsePrior",

@@ -14,7 +14,7 @@ from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import exponential
 from privsolve.mechanisms.opdisc import opdisc
 from privsolve.mechanisms.rspm import rspm
-from privsolve.mechanisms.running import resolve_oracle
+from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.release import Run
 from privsolve.models.scoring import check_scores
 from privsolve.noise.draws import Randomness

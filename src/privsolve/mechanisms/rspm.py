@@ -24,8 +24,8 @@ from privsolve.mechanisms.running import (
     check_penalty,
     check_range,
     perturbed_run,
-    resolve_oracle,
 )
+from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.release import Run
 from privsolve.noise import draws as noise
 from privsolve.noise.draws import Randomness, as_randomness

@@ -1,9 +1,8 @@
-"""What the oracle-based mechanisms share: choosing the oracle, checking it, and one certified solve."""
+"""What the oracle-based mechanisms share: checking the oracle and the noise, paying, and one release."""
 
 from __future__ import annotations
 
 import inspect
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +11,13 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve import oracles
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import IntegerRangeError, OracleNotCertified
-from privsolve.models.release import Diagnostics, Release, Run
+from privsolve.errors import IntegerRangeError
+from privsolve.mechanisms.solving import PaidNoise, solve
+from privsolve.models.release import Release, Run
+from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.draws import Randomness
-from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
+from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -50,15 +50,6 @@ class NoiseLaw(ABC):
         """One noise vector."""
 
 
-def resolve_oracle(oracle: str | Oracle) -> Oracle:
-    """The named oracle, or the object itself if it can minimise."""
-    if isinstance(oracle, str):
-        return oracles.get(oracle)
-    if not callable(getattr(oracle, "minimise", None)):
-        raise ValueError(f"oracle must be a name or have a method minimise(problem, perturbation), got {oracle!r}")
-    return oracle
-
-
 def check_oracle(oracle: Oracle, problem: BaseProblem, penalty: Perturbation | None, *, with_norm: bool) -> None:
     """Everything that can be refused before noise is drawn; `with_norm`: the noise will have a table of norms."""
     if not isinstance(problem, BaseProblem):
@@ -75,34 +66,6 @@ def check_oracle(oracle: Oracle, problem: BaseProblem, penalty: Perturbation | N
         check(problem, template=template)
     else:
         check(problem)
-
-
-def solve(
-    oracle: Oracle,
-    problem: BaseProblem,
-    perturbation: AnyPerturbation,
-    progress: ProgressCallback | None,
-) -> tuple[Solution, Diagnostics]:
-    """One call of the oracle, held to its certificate; an interrupted or failed call releases nothing."""
-    start = time.perf_counter()
-    takes_progress = "progress" in inspect.signature(oracle.minimise).parameters
-    options = {"progress": progress} if takes_progress else {}
-    try:
-        answer = oracle.minimise(problem, cast(Perturbation, perturbation), **options)  # enumeration takes lists too
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
-    solution = verified(answer, problem, perturbation, oracle)
-    return solution, Diagnostics(
-        seconds=time.perf_counter() - start,
-        quality=problem.quality(solution.weights),
-        values={
-            **solution.work,
-            "oracle": oracle_name(oracle),
-            "objective": solution.objective,
-            "bound": solution.bound,
-            "certified": solution.certified,
-        },
-    )
 
 
 def check_penalty(penalty: Perturbation | None) -> None:
@@ -153,6 +116,7 @@ def perturbed_run(
     budget: Account | None,
 ) -> Run:
     """Pay, draw the noise, solve once, release: the part that spends the budget, after everything has been checked."""
+    check_scipy()
     paid_for = oracle_tolerance(oracle)
 
     def promise(with_oracle: Oracle) -> Guarantee:
@@ -162,20 +126,12 @@ def perturbed_run(
             seeded=rng.is_seeded, negligible=NEGLIGIBLE,
         )  # fmt: skip
 
-    def run(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
-        if oracle_tolerance(with_oracle) > paid_for:
-            raise ValueError(
-                f"the noise was calibrated for a tolerance of {paid_for:g}: retry with an oracle at least as exact"
-            )
-        try:
-            solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
-        except OracleNotCertified as error:
-            error.retry = lambda another: run(resolve_oracle(another), perturbation)
-            raise
+    def release(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
+        solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
         return Run(Release.of(problem, solution.weights, promise(with_oracle)), diagnostics)
 
     with charged(budget, promise(oracle)):
         perturbation = perturbation_of(law.draw(rng))
         if penalty is not None:
             perturbation = cast(Perturbation, perturbation) + penalty
-        return run(oracle, perturbation)
+        return PaidNoise(paid_for, lambda another: release(another, perturbation)).solve_with(oracle)
