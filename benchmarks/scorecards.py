@@ -18,7 +18,7 @@ import numpy as np
 from privsolve.data.patterns import Int64Array
 from privsolve.datasets import adult_categorical, adult_scorecard
 from privsolve.engines.supports import Minimum, SupportSampler, minimise_supports
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 POINTS = np.array([-3, -2, -1, 1, 2, 3])
 INTERCEPTS = np.arange(-8, 9)

@@ -21,7 +21,7 @@ from privsolve.baselines.dpsgd import clipped_sum, noisy_sum, poisson_counts
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import perturbation
 from privsolve.baselines.tuning import _scores
-from privsolve.noise.draws import as_randomness
+from privsolve.noise.entropy import as_randomness
 
 NORM_BOUND = math.sqrt(7)  # Adult: four one-hot groups and three numbers in [0, 1]
 SETTINGS = DPSGDSettings(clip=1.0, rate=1.0, steps=20, learning_rate=0.01)

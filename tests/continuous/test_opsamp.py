@@ -31,7 +31,8 @@ from privsolve.continuous.opsamp import BoxRelease, exponential_noise, noisy_ste
 from privsolve.continuous.oracles import BoxSolution, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.stability import SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
-from privsolve.noise.draws import Randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness
 
 Floats = NDArray[np.float64]
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -20,7 +20,7 @@ from privsolve.engines.supports.chain import EXACT, LISTED
 from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 MANY = settings(QUICK, max_examples=250)

@@ -21,11 +21,12 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.learn.estimators import PrivateScorecard
-from privsolve.learn.fitting import Choice, default_prior, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Choice, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
 from privsolve.learn.publishing import FILES, load_release, output_folder
 from privsolve.models.release import NOT_PRIVATE, Release, Run
 from privsolve.models.scoring import with_predictions
+from privsolve.problems.priors import default_prior
 from promises import promise
 from schema_data import tables
 from small_tables import INDICATORS, SCHEMA, patients

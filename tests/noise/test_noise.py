@@ -21,8 +21,6 @@ from scipy.special import ndtri
 import privsolve as ps
 from privsolve.noise.accuracy import VALUES, InexactNoise, check_scipy
 from privsolve.noise.draws import (
-    Randomness,
-    as_randomness,
     directions,
     discrete_laplace,
     gamma,
@@ -32,6 +30,7 @@ from privsolve.noise.draws import (
     linf_gamma,
     standard_normal,
 )
+from privsolve.noise.entropy import Randomness, as_randomness
 
 N = 20_000
 ALMOST_NEVER = 1e-4  # a correct sampler fails one fixed-seed test in ten thousand seeds

@@ -16,7 +16,7 @@ import privsolve as ps
 from oracle_conformance import OracleConformance
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.minimise import Progress
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles import (
     SOLVERS,
     CpsatOracle,

@@ -23,7 +23,7 @@ from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.errors import BudgetExceeded, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised
 from privsolve.privacy.composition import compose, loss_epsilon, zcdp_epsilon, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact

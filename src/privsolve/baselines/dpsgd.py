@@ -13,7 +13,8 @@ from privsolve.baselines.accountants import check_rate, noise_multiplier
 from privsolve.baselines.linear import Floats, LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
-from privsolve.noise.draws import Randomness, as_randomness, standard_normal
+from privsolve.noise.draws import standard_normal
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Approximate

@@ -22,7 +22,8 @@ from privsolve.continuous.oracles import BoxOracle
 from privsolve.continuous.stability import SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.release import NOT_PRIVATE, release_fields
-from privsolve.noise.draws import Randomness, as_randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof

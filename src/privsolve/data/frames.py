@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from privsolve.data.columns import MISSING, OTHER, SPACES, Bins, Categories, Column, Number
 from privsolve.data.patterns import Int64Array
 from privsolve.data.reading import NUMBER_PATTERN, check_columns, text_for_numbers
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 _NUMBER = re.compile(NUMBER_PATTERN)
 _WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers

@@ -27,6 +27,17 @@ def resolve_oracle(oracle: str | Oracle) -> Oracle:
     return oracle
 
 
+def check_oracle(oracle: Oracle, problem: BaseProblem, template: AnyPerturbation) -> None:
+    """Let the oracle refuse before noise is drawn; the perturbation will have the tables of `template`."""
+    check = getattr(oracle, "check", None)
+    if check is None:
+        return
+    if "template" in inspect.signature(check).parameters:
+        check(problem, template=template)
+    else:
+        check(problem)
+
+
 def solve(
     oracle: Oracle,
     problem: BaseProblem,

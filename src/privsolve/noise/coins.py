@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 LOG_STEP = 600.0
 EXPONENT_STEP = 1000

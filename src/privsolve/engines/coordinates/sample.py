@@ -38,7 +38,7 @@ from privsolve.noise.coins import (
     propose,
     set_weight,
 )
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 FIRST_ROOM = 1 << 14
 BLOCK = 1 << 12

@@ -29,7 +29,7 @@ from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.fold import Weights, evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 CUT = 500.0
 SAFE = 400.0

@@ -46,7 +46,7 @@ from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, c
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import Stream, choose_log, coin, log_total, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Floats, Randomness
+from privsolve.noise.entropy import Floats, Randomness
 
 SPARE_UNIFORMS = 1024
 """Room for proposing a leaf, the steps of the chain and coins below the range of floats, each of which takes a second
