@@ -26,8 +26,9 @@ import ibis
 
 import privsolve as ps
 from privsolve.data import Bins, Categories, Category, Label, Schema
+from privsolve.data.connection import MEMORY_LIMIT
 from privsolve.data.engines import coded, count_keys
-from privsolve.data.tables import MEMORY_LIMIT, open_table
+from privsolve.data.tables import open_table
 
 SCHEMA = Schema(
     [

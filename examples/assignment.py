@@ -39,7 +39,7 @@ def main() -> None:
     print(f"at most {noise.utility_bound(0.05) / PEOPLE:.2f} points of dissatisfaction per person.\n")
 
     run = ps.opdisc(problem, epsilon=1.0, oracle=AssignmentOracle())
-    for name, chosen in zip(run.release.features, run.release.weights, strict=True):
+    for name, chosen in zip(problem.names, run.release.weights, strict=True):
         if chosen:
             print(f"  {name}")
     print(f"\n{run.release.guarantee}")

@@ -43,9 +43,9 @@ def main() -> None:
 
     for release in both(ps.datasets.adult_scorecard()):
         print(f"\nA card of at most {release.domain.max_features} columns (released):")
-        for name, points in zip(release.features, release.weights, strict=True):
+        for name, points in release.model.points.items():
             if points:
-                print(f"  {name:28} {points:+d}")
+                print(f"  {name:28} {int(points):+d}")
         print(f"  Guarantee: {release.guarantee}")
 
 

@@ -39,7 +39,7 @@ def main() -> None:
     # an open road that a person uses is a gain of 1, so no choice of tree matters to a person by more than their roads
     problem = ps.LinearProblem(-uses, domain, largest=ROADS_PER_PERSON, names=[f"{a}-{b}" for a, b in edges])
     run = ps.opdisc(problem, epsilon=1.0, oracle=SpanningTreeOracle())
-    kept = [name for name, chosen in zip(run.release.features, run.release.weights, strict=True) if chosen]
+    kept = [name for name, chosen in zip(problem.names, run.release.weights, strict=True) if chosen]
     print(f"{PEOPLE:,} people, {len(edges)} roads, {domain.size:,} spanning trees to choose from.")
     print(f"Roads kept open: {', '.join(kept)}\n")
     print(run.release.guarantee)

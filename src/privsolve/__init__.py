@@ -1,59 +1,60 @@
 """Private non-convex and combinatorial optimisation, with exact solvers as oracles."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privsolve import audit, data, datasets, oracles
 from privsolve._version import __version__
-from privsolve.cards.scorecard import Scorecard
-from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.stability import draws_needed, plan_opsamp
-from privsolve.data import Bins, Categories, Category, Label, Number, Schema
-from privsolve.data.patterns import PatternTable
-from privsolve.data.questions import Choice, Option, Quantity
-from privsolve.data.tables import open_table
-from privsolve.domains import (
-    Domain,
-    FiniteSet,
-    IntegerBall,
-    Knapsack,
-    KnapsackDomain,
-    Permutations,
-    SignCube,
-    SpanningTrees,
-    SparsePoints,
-    SparseSigns,
-    Subsets,
-    TernaryCube,
-)
-from privsolve.errors import (
-    BudgetExceeded,
-    IntegerRangeError,
-    LedgerError,
-    OracleFailed,
-    OracleNotCertified,
-    PrivacyLeakWarning,
-    PrivacyWarning,
-    PrivsolveError,
-    SolveInterrupted,
-    WorkLimitReached,
-)
-from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
-from privsolve.mechanisms.opdisc import opdisc, sphere_noise
-from privsolve.mechanisms.rspm import rspm, separator_noise
-from privsolve.models.release import Diagnostics, Release, Run
-from privsolve.oracles import Solution
-from privsolve.privacy.accounting import Accountant, Budget, promised
-from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import Composition, compose
-from privsolve.privacy.guarantee import Guarantee, Proof
-from privsolve.privacy.ledger import Ledger
-from privsolve.problems.perturbation import Perturbation
-from privsolve.problems.priors import SparsePrior, UniformPrior
-from privsolve.problems.problem import LinearProblem, Problem
 
 if TYPE_CHECKING:
+    from privsolve import audit, data, datasets, oracles
+    from privsolve.cards.scorecard import Scorecard
+    from privsolve.continuous.opsamp import opsamp
+    from privsolve.continuous.stability import draws_needed, plan_opsamp
+    from privsolve.data import Bins, Categories, Category, Label, Number, Schema
+    from privsolve.data.patterns import PatternTable
+    from privsolve.data.questions import Choice, Option, Quantity
+    from privsolve.data.tables import open_table
+    from privsolve.domains import (
+        Domain,
+        FiniteSet,
+        IntegerBall,
+        Knapsack,
+        KnapsackDomain,
+        Permutations,
+        SignCube,
+        SpanningTrees,
+        SparsePoints,
+        SparseSigns,
+        Subsets,
+        TernaryCube,
+    )
+    from privsolve.errors import (
+        BudgetExceeded,
+        IntegerRangeError,
+        LedgerError,
+        OracleFailed,
+        OracleNotCertified,
+        PrivacyLeakWarning,
+        PrivacyWarning,
+        PrivsolveError,
+        SolveInterrupted,
+        WorkLimitReached,
+    )
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
+    from privsolve.losses import ScoreTable, ZeroOneLoss
+    from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
+    from privsolve.mechanisms.opdisc import opdisc, sphere_noise
+    from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.oracles import Solution
+    from privsolve.privacy.accounting import Accountant, Budget, promised
+    from privsolve.privacy.adjacency import Adjacency
+    from privsolve.privacy.composition import Composition, compose
+    from privsolve.privacy.guarantee import Guarantee, Proof
+    from privsolve.privacy.ledger import Ledger
+    from privsolve.problems.perturbation import Perturbation
+    from privsolve.problems.priors import SparsePrior, UniformPrior
+    from privsolve.problems.problem import LinearProblem, Problem
+    from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
     "Accountant",
@@ -96,6 +97,7 @@ __all__ = [
     "Release",
     "Run",
     "Schema",
+    "ScoreTable",
     "Scorecard",
     "SignCube",
     "Solution",
@@ -128,11 +130,49 @@ __all__ = [
     "sphere_noise",
 ]
 
+_HOMES = {
+    "cards.scorecard": "Scorecard",
+    "continuous.opsamp": "opsamp",
+    "continuous.stability": "draws_needed plan_opsamp",
+    "data": "Bins Categories Category Label Number Schema",
+    "data.patterns": "PatternTable",
+    "data.questions": "Choice Option Quantity",
+    "data.tables": "open_table",
+    "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
+    "SparseSigns Subsets TernaryCube",
+    "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
+    "PrivsolveError SolveInterrupted WorkLimitReached",
+    "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
+    "losses": "ScoreTable ZeroOneLoss",
+    "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
+    "mechanisms.opdisc": "opdisc sphere_noise",
+    "mechanisms.rspm": "rspm separator_noise",
+    "releases": "Diagnostics Release Run",
+    "oracles": "Solution",
+    "privacy.accounting": "Accountant Budget promised",
+    "privacy.adjacency": "Adjacency",
+    "privacy.composition": "Composition compose",
+    "privacy.guarantee": "Guarantee Proof",
+    "privacy.ledger": "Ledger",
+    "problems.perturbation": "Perturbation",
+    "problems.priors": "SparsePrior UniformPrior",
+    "problems.problem": "LinearProblem Problem",
+}
+"""Where each name above stands. What nobody asks for is not imported: numerics, tables and plots would take a second."""
+
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> Any:
-    """The estimators are imported when they are asked for: scikit-learn takes a second."""
-    if name in ("PrivateLinearClassifier", "PrivateScorecard"):
-        from privsolve import learn
+    if name in _MODULE_OF:
+        found = getattr(import_module(f"privsolve.{_MODULE_OF[name]}"), name)
+    elif name in __all__:
+        found = import_module(f"privsolve.{name}")
+    else:
+        raise AttributeError(f"module 'privsolve' has no attribute {name!r}")
+    globals()[name] = found
+    return found
 
-        return getattr(learn, name)
-    raise AttributeError(f"module 'privsolve' has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

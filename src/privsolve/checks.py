@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import reprlib
 from math import isfinite
 from numbers import Integral, Real
@@ -59,6 +60,21 @@ def check_count(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_COUNT:
         raise _wrong(name, value, "be a whole number of at least 1 and at most 2^53")
     return int(value)
+
+
+def check_callback(name: str, value: object) -> None:
+    """Raise unless `value` is None or can be called with one argument: found before a run, not by its first call."""
+    wanted = "be None or a function of one argument"
+    if value is None:
+        return
+    if not callable(value):
+        raise _wrong(name, value, wanted)
+    try:
+        inspect.signature(value).bind(None)
+    except TypeError:
+        raise _wrong(name, value, wanted) from None
+    except ValueError:  # built in, without a signature
+        return
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> int:

@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite
 import numba
@@ -53,10 +53,11 @@ def inlined(function: F) -> F:
     return _compile(function, inline="always")
 
 
-def _compile(function: F, inline: Literal["never", "always"]) -> F:
-    made: Any = numba.njit(nogil=True, inline=inline)(function)
-    if (folder := store()) is not None and Path(function.__code__.co_filename) in _sources().stamps:
-        made._cache = _OnDisk(function, folder)
+def _compile(function: F, inline: str) -> F:
+    options: dict[str, Any] = {"nogil": True, "inline": inline, "no_cfunc_wrapper": True}  # nobody calls them from C
+    made: Any = numba.njit(**options)(function)
+    folder = store() if Path(function.__code__.co_filename) in _sources().stamps else None
+    made._cache = _OnDisk(function, folder) if folder else _InMemory()
     return made  # type: ignore[no-any-return]
 
 
@@ -159,8 +160,17 @@ def _forget_old(place: Path) -> None:
 
 @cache
 def _say_once() -> None:
-    if not any((store() or PACKAGE).glob("*.nbc")):
-        _log.warning("privsolve: compiling for this machine; the first use takes some seconds, later ones do not")
+    kept = store()
+    if kept is None or not any(kept.glob("*.nbc")):
+        later = "" if kept is None else ", later ones do not"
+        _log.warning("privsolve: compiling for this machine; the first use takes some seconds%s", later)
+
+
+class _InMemory(NullCache):  # type: ignore[misc]
+    """Nothing is kept; it only says so."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        _say_once()
 
 
 class _OnDisk(NullCache):  # type: ignore[misc]

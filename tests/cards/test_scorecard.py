@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
 import re
 import shutil
@@ -19,11 +18,14 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import privsolve as ps
+from privsolve.cards.card import QuantityPoints
 from privsolve.cards.latex import escape as latex_escape
-from privsolve.cards.scorecard import QuantityPoints, Scorecard
+from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.words import number, privacy_words, rule, total
 from privsolve.data.questions import Choice, Option, Quantity
-from privsolve.models.release import Release
+from privsolve.privacy.guarantee import Proof
+from privsolve.releases import Release
+from promises import promise
 from random_scorecards import AWKWARD, GUARANTEE, random_case, release_of
 
 YES_NO = release_of(["member", "<25 & new", "unused", "intercept"], [3, -2, 0, -1])
@@ -150,7 +152,7 @@ def test_other_wrong_arguments_are_refused() -> None:
 
 def test_a_column_called_intercept_can_be_asked_for() -> None:
     release = release_of(["a", "intercept"], [1, 2])
-    card = Scorecard.of(release, [Choice(n, (Option("yes", (n,)), Option("no", ()))) for n in release.features])
+    card = Scorecard.of(release, [Choice(n, (Option("yes", (n,)), Option("no", ()))) for n in ("a", "intercept")])
     assert (card.threshold, card.maximum) == (0, 3)
 
 
@@ -246,7 +248,8 @@ def test_many_answers_without_points_are_any_other() -> None:
 @pytest.mark.parametrize("seeded", [False, True])
 @pytest.mark.parametrize("proved", [False, True])
 def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, proved: bool) -> None:
-    guarantee = dataclasses.replace(GUARANTEE, adjacency=adjacency, delta=delta, seeded=seeded, proved=proved)
+    proof = Proof.COMPLETE if proved else Proof.NONE
+    guarantee = promise(1.0, delta, adjacency=adjacency, seeded=seeded, proof=proof)
     card = Scorecard.of(release_of(["a"], [1], guarantee=guarantee))
     privacy = privacy_words(guarantee)
     page = " ".join(_Text(card.to_html()).texts)
@@ -260,6 +263,24 @@ def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, prove
     assert ("whether a record is in the data" in page) == (adjacency == "add-remove")
     assert ("δ = 1e-06" in page) == bool(delta)
     assert "at most 73.2% sure" in page  # e / (1 + e) = 0.7311
+    assert ("no exception" in page) == (not delta and proved and not seeded)
+
+
+@pytest.mark.parametrize(
+    ("fact", "said"),
+    [
+        ({"schema_guessed": True}, "Schema guessed from the data"),
+        ({"proof": Proof.REAL_ARITHMETIC}, "Proved in real arithmetic only"),
+        ({"negligible": 2.0**-100}, "An event of probability below 2^-100 is outside the proof"),
+    ],
+)
+def test_what_is_not_covered_is_on_every_form_of_the_card(fact: dict[str, Any], said: str) -> None:
+    card = Scorecard.of(release_of(["a"], [1], guarantee=promise(1.0, **fact)))
+    page = " ".join(_Text(card.to_html()).texts)
+    for text in (page, card.to_text(), card.to_markdown()):
+        assert said in " ".join(text.split())
+    assert "no exception" not in page
+    assert "no exception" in " ".join(_Text(Scorecard.of(release_of(["a"], [1])).to_html()).texts)
 
 
 def test_nothing_of_the_data_is_on_the_page() -> None:
@@ -267,7 +288,7 @@ def test_nothing_of_the_data_is_on_the_page() -> None:
         table = ps.PatternTable.from_records([[1, 0], [0, 1], [1, 1]], [1, 0, last_label], names=["a", "b"])
         problem = ps.Problem(table, ps.IntegerBall(2, 5))
         weights = ps.IntegerBall(2, 5).members()[1]
-        card = Scorecard.of(Release.of(problem, weights, GUARANTEE))
+        card = Scorecard.of(Release(problem.model(weights), GUARANTEE, problem.setting))
         return card.to_html(), card.to_text(), card.to_markdown(), card.to_latex()
 
     assert page(0) == page(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -12,9 +11,12 @@ from selenium.webdriver.common.keys import Keys
 
 from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.cards import words
-from privsolve.cards.scorecard import Answer, ChoicePoints, Scorecard
+from privsolve.cards.card import Answer, ChoicePoints
+from privsolve.cards.scorecard import Scorecard
 from privsolve.data.questions import Choice, Option, Quantity
-from random_scorecards import AWKWARD, GUARANTEE, Case, random_case, release_of
+from privsolve.privacy.guarantee import Proof
+from promises import promise
+from random_scorecards import AWKWARD, Case, random_case, release_of
 
 CARD = Scorecard.of(
     release_of(["member", "new", "hours", "intercept"], [3, -2, 2, -3], [1, 1, 99, 1]),
@@ -141,7 +143,7 @@ def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark
     names = [*AWKWARD, long, "number"]
     card = Scorecard.of(
         release_of(names, [1_048_576] * len(names), [1] * (len(names) - 1) + [99_999],
-                   dataclasses.replace(GUARANTEE, delta=1e-9, seeded=True, proved=False)),
+                   promise(1.0, 1e-9, seeded=True, proof=Proof.NONE)),
         [Choice("c" + long, tuple(options)), Quantity(long, "number", -1e6, 1e6, 0.5, 99_999)],
         positive=long,
     )  # fmt: skip

@@ -55,7 +55,7 @@ def test_what_depends_on_the_data_is_apart(demo: tuple[str, Path]) -> None:
     _, out = demo
     for name in ("release.json", "scorecard.html"):
         assert "accuracy" not in (out / "scorecard" / name).read_text()
-    private = json.loads((out / "scorecard" / "curator" / "diagnostics.json").read_text())
+    private = json.loads((out / "scorecard-curator" / "diagnostics.json").read_text())
     assert next(iter(private)) == "warning"
     assert "NOT covered by the guarantee" in private["warning"]
     assert private["training_accuracy"] > 0.83
@@ -68,6 +68,14 @@ def test_help_and_wrong_arguments() -> None:
         assert runner.invoke(cli.app, [command, "--help"]).exit_code == 0
     assert runner.invoke(cli.app, ["demo", "--epsilon", "much"]).exit_code == 2
     assert runner.invoke(cli.app, ["fly"]).exit_code == 2
+
+
+def test_version_and_short_help() -> None:
+    assert runner.invoke(cli.app, ["--version"]).output == f"privsolve {ps.__version__}\n"
+    for command in ([], ["fit"], ["budget"], ["budget", "show"], ["schema", "draft"]):
+        shown = runner.invoke(cli.app, [*command, "-h"])
+        assert shown.exit_code == 0
+        assert shown.output == runner.invoke(cli.app, [*command, "--help"]).output
 
 
 @pytest.mark.parametrize("epsilon", ["0", "-1", "nan"])

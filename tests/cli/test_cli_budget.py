@@ -64,6 +64,26 @@ def test_history_lists_payments(path: Path) -> None:
     assert rows[0]["guarantee"] == promise(0.25).to_dict()
 
 
+def test_one_release_is_one(path: Path) -> None:
+    assert "0 releases" in run("show", path).output
+    Ledger.open(path).spend(promise(0.25))
+    assert "1 release " in run("show", path).output
+
+
+def test_an_older_copy_is_refused_until_it_is_accepted(path: Path) -> None:
+    older = path.read_bytes()
+    Ledger.open(path).spend(promise(0.25))
+    path.write_bytes(older)
+    refused = run("show", path)
+    assert refused.exit_code == 2
+    assert "is not the latest: 1 payments were made" not in refused.stderr
+    assert "is not the latest: 1 payment was made" in refused.stderr
+    accepted = run("accept", path)
+    assert accepted.exit_code == 0, accepted.output
+    assert "0 releases" in accepted.output
+    assert run("show", path).exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

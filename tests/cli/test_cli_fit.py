@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
+import resource
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,14 +17,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from privsolve.cli import app
+from privsolve.cli import app, fit
 from privsolve.data import Categories, Label, Schema
 from privsolve.learn.publishing import Folder, load_release
 from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.models.release import NOT_PRIVATE
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.privacy.profiles import BoundedRange
+from privsolve.releases import NOT_PRIVATE
 from small_tables import INDICATORS, SCHEMA, patients
 
 
@@ -52,18 +58,18 @@ def test_fit_writes_and_shows_a_release(here: Path) -> None:
     assert "changes the probability of any published result" in " ".join(result.stdout.split())
     assert all(f"{name}  ({words})" in result.stdout for name, words in (
         ("out/release.json", "to publish"), ("out/scorecard.html", "to publish"),
-        ("out/curator/diagnostics.json", "curator only"),
+        ("out-curator/diagnostics.json", "curator only"),
     ))  # fmt: skip
     assert "accuracy" not in result.stdout  # the curator's part is on the error stream
     assert "training accuracy" in result.stderr
     assert "age: " in result.stderr
-    assert sorted(p.name for p in here.rglob("out/**/*") if p.is_file()) == [
+    assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
         "diagnostics.json", "release.json", "scorecard.html",
     ]  # fmt: skip
     release = load_release("out/release.json")
     assert not release.guarantee.seeded
     assert release.schema == INDICATORS
-    assert json.loads(Path("out/curator/diagnostics.json").read_text())["warning"] == NOT_PRIVATE
+    assert json.loads(Path("out-curator/diagnostics.json").read_text())["warning"] == NOT_PRIVATE
 
 
 def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
@@ -72,7 +78,7 @@ def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
         result = run("fit", source, "--schema", "s.toml", "--epsilon", 2, "--out", f"out{i}", "--seed", 3, "--json")
         assert result.exit_code == 0, result.output
         written = json.loads(result.stdout)
-        assert written["curator"] == f"out{i}/curator/diagnostics.json"
+        assert written["curator"] == f"out{i}-curator/diagnostics.json"
         texts.add(Path(written["release"]).read_text() + Path(written["scorecard"]).read_text())
     assert len(texts) == 1
     assert "Seeded: for testing only." in load_release("out0/release.json").guarantee.sentence()
@@ -104,9 +110,39 @@ def test_what_is_not_proved_is_said_in_one_line(here: Path) -> None:
 def test_drafted_schemas_are_marked(here: Path) -> None:
     drafted = run("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--out", "drafted.toml")
     assert drafted.exit_code == 0, drafted.output
-    result = run("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
+    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
+    refused = run(*fit, "--ledger", "ledger")
+    assert refused.exit_code == 2
+    assert "drafted.toml: the values of colour, age, dose and 1 more were guessed from the data" in refused.stderr
+    assert Ledger.open("ledger").history() == ()
+    assert not Path("out").exists()
+
+
+def test_a_guess_is_published_as_such(here: Path) -> None:
+    """A record's own words reach the card through a drafted schema: nowhere is that called covered."""
+    words = "Huntington disease (patient 17)"
+    patients().assign(colour=lambda f: [words, *f["colour"][1:]]).to_csv("data.csv", index=False)
+    assert run("schema", "draft", "data.csv", "--label", "ill", "--out", "drafted.toml").exit_code == 0
+    assert words in Path("drafted.toml").read_text()
+    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 0.01, "--out", "out", "--max-features", 1)
+    result = run(*fit, "--publish-guessed", "--ledger", "ledger")
     assert result.exit_code == 0, result.output
-    assert "drafted.toml has 4 lines marked GUESSED" in result.stderr
+    release = load_release("out/release.json")
+    assert release.guarantee.schema_guessed
+    assert "SCHEMA GUESSED FROM THE DATA" in release.guarantee.sentence()
+    assert Ledger.open("ledger").history()[0].guarantee.schema_guessed
+    assert "1 of 1 releases with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
+    page = Path("out/scorecard.html").read_text()
+    assert "Schema guessed from the data." in page
+    assert "no exception" not in page
+    assert json.loads(Path("out/release.json").read_text())["guarantee"]["schema_guessed"] is True
+    assert not run("show", "out/release.json").stdout.startswith("Scorecard")  # the warning comes first
+    Path("checked.toml").write_text(
+        "\n".join(s for s in Path("drafted.toml").read_text().split("\n") if "guessed =" not in s)
+    )
+    stated = run("fit", "data.csv", "--schema", "checked.toml", "--epsilon", 1, "--out", "stated", "--max-features", 1)
+    assert stated.exit_code == 0, stated.output
+    assert not load_release("stated/release.json").guarantee.schema_guessed
 
 
 def test_a_ledger_pays(here: Path) -> None:
@@ -247,8 +283,10 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     assert json.loads(result.stdout) == {"predictions": out}
     scored = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     frame, release = patients(), load_release("out/release.json")
-    exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in release.scales])
-    assert release.scales.count(2) == 1
+    rule = release.model
+    assert isinstance(rule, LinearRule)
+    exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in rule.scales])
+    assert rule.scales.count(2) == 1
     assert list(scored["score"]) == list(exact / 2)
     assert list(scored["prediction"]) == ["yes" if e > 0 else "no" for e in exact]
     assert list(scored["colour"]) == list(frame["colour"])
@@ -303,6 +341,122 @@ def test_markup_in_names_is_shown_as_it_is(here: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "[red]" in result.stdout
     assert "[/b]" in run("show", "odd/release.json").stdout
+
+
+ESCAPES = "\x1b[2J\x1b]0;owned\x07 \x9b31m \u202efdp"
+
+
+def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those of a card that is shown, nor those of a ledger, nor those in errors."""
+    name, values = f"colour{ESCAPES}", [f"red{ESCAPES}", "blue"]
+    pd.DataFrame({name: values * 40, "y": ["yes", "no"] * 40}).to_csv("odd.csv", index=False)
+    Schema([Categories(name, values)], Label("y", "yes", "no")).save("odd.toml")
+    result = run("fit", "odd.csv", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0)
+    assert result.exit_code == 0, result.output
+    Ledger.create("odd.ledger", 9.0, dataset=ESCAPES).spend(load_release("odd/release.json").guarantee, ESCAPES)
+    shown = [result.output, run("show", "odd/release.json").output, run("schema", "check", "odd.toml").output]
+    assert all("\\x1b[2J" in text.replace("\n", "") for text in shown[1:])
+    shown += [run("budget", "show", "odd.ledger").output, run("budget", "history", "odd.ledger").output]
+    shown += [run("fit", f"{ESCAPES}.csv", *FIT).output, run("show", f"{ESCAPES}.json").output]
+    for text in shown:
+        assert not set(text) & set("\x1b\x07\x9b\u202e")
+    assert ESCAPES in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
+    monkeypatch.setattr("privsolve.cli.common.on_a_terminal", lambda: True)
+    for name in ("markdown", "latex", "html", "json"):
+        assert not set(run("show", "odd/release.json", "--format", name).output) & set("\x1b\x07\x9b\u202e")
+
+
+@pytest.mark.parametrize(
+    ("yes", "written"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@SUM(1)", "'@SUM(1)"), ("-2+3", "'-2+3"),
+        ("+1", "+1"), ("-1.5e3", "-1.5e3"), ("yes", "yes"),
+    ],
+)  # fmt: skip
+def test_predicted_labels_are_no_formulas(here: Path, yes: str, written: str) -> None:
+    pd.DataFrame({"colour": ["red", "blue"] * 40, "y": [yes, "no"] * 40}).to_parquet("odd.parquet", index=False)
+    Schema([Categories("colour", ["red", "blue"])], Label("y", yes, "no")).save("odd.toml")
+    fitted = run("fit", "odd.parquet", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0)
+    assert fitted.exit_code == 0, fitted.output
+    for out in ("scored.csv", "scored.parquet"):
+        assert run("predict", "odd.parquet", "--release", "odd/release.json", "--out", out).exit_code == 0
+    with open("scored.csv", newline="") as file:
+        labels = [row["prediction"] for row in csv.DictReader(file)]
+    assert labels == [written, "no"] * 40
+    assert list(pd.read_parquet("scored.parquet")["prediction"]) == [yes, "no"] * 40
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_what_is_the_curators_is_apart_and_private(here: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        assert run("fit", "data.csv", *FIT, "--seed", 1).exit_code == 0
+        assert run("fit", "data.csv", *FIT, "--out", "other", "--curator", "safe/mine").exit_code == 0
+    finally:
+        os.umask(before)
+    modes = {str(path): path.stat().st_mode & 0o777 for path in map(Path, (
+        "out", "out/release.json", "out/scorecard.html", "out-curator", "out-curator/diagnostics.json", "safe/mine",
+        "safe/mine/diagnostics.json",
+    ))}  # fmt: skip
+    assert modes == {
+        "out": 0o755, "out/release.json": 0o644, "out/scorecard.html": 0o644, "out-curator": 0o700,
+        "out-curator/diagnostics.json": 0o600, "safe/mine": 0o700, "safe/mine/diagnostics.json": 0o600,
+    }  # fmt: skip
+    assert sorted(path.name for path in Path("out").iterdir()) == ["release.json", "scorecard.html"]
+
+
+@pytest.mark.parametrize("inside", ["new/curator", "new", "new/../new/x", "."])
+def test_a_curators_folder_that_would_be_published_is_refused(here: Path, inside: str) -> None:
+    out = "." if inside == "." else "new"
+    refused = run("fit", "data.csv", *FIT, "--out", out, "--curator", inside, "--ledger", "ledger")
+    assert refused.exit_code == 2
+    assert "which is published: choose a folder outside of it" in refused.stderr
+    assert Ledger.open("ledger").history() == ()
+    assert not Path("new").exists()
+
+
+def test_the_folder_of_an_earlier_version_is_not_published(here: Path) -> None:
+    Path("out/curator").mkdir(parents=True)
+    refused = run("fit", "data.csv", *FIT, "--overwrite")
+    assert refused.exit_code == 2
+    assert "out/curator is the curator's, of an earlier version" in refused.stderr
+    assert sorted(path.name for path in Path("out").iterdir()) == ["curator"]
+
+
+def test_a_full_disk_is_found_before_paying(here: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A real one of 2 MB where it may be mounted, otherwise a limit on the size of files."""
+    disk = tmp_path_factory.mktemp("disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    mounted = bool(shutil.which("mount")) and subprocess.run(mount, capture_output=True, check=False).returncode == 0
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        if not mounted:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
+        refused = run("fit", "data.csv", *FIT, "--out", disk / "out", "--ledger", "ledger")
+        assert refused.exit_code == 2
+        assert "cannot be written to: " + ("No space left on device" if mounted else "File too large") in refused.stderr
+        assert list(disk.iterdir()) == []
+        assert Ledger.open("ledger").history() == ()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        if mounted:
+            subprocess.run(["umount", disk], check=True)
+
+
+def test_payments_of_others_are_not_taken_for_ours(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else pays from the same ledger while a fit is refused."""
+    ledger, open_table = Ledger.open("ledger"), fit.open_table
+
+    def meanwhile(source: str) -> Any:
+        ledger.spend(Guarantee.from_dict(json.loads(Path("out9/release.json").read_text())["guarantee"]))
+        return open_table(source)
+
+    assert run("fit", "data.csv", *FIT, "--out", "out9", "--epsilon", 9).exit_code == 0
+    monkeypatch.setattr(fit, "open_table", meanwhile)
+    refused = run("fit", "data.csv", *FIT, "--ledger", "ledger")
+    assert refused.exit_code == 2
+    assert "refused before any noise was drawn" in refused.stderr
+    assert "paid for already" not in refused.stderr
 
 
 def test_plan_needs_no_data(here: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -229,3 +230,27 @@ def test_n_is_exact(positives: list[int], negatives: int) -> None:
     if sum(counts) + negatives:
         table = ps.PatternTable(np.arange(len(counts))[:, None], counts, [negatives, *zeros])
         assert table.n == sum(counts) + negatives
+
+
+@pytest.mark.parametrize("width", [1, 2**7 - 1, 2**7, 2**15, 2**31, 2**40])
+def test_rows_are_in_ascending_order_whatever_their_width(width: int) -> None:
+    """As `np.unique` orders them, which seeded releases rely on; merged in as few bytes as hold them."""
+    rng = np.random.default_rng(width)
+    rows = rng.integers(-width, width + 1, (200, 3)) // max(1, width // 3) * max(1, width // 3)
+    table = ps.PatternTable.from_records(rows, rng.random(200) < 0.5)
+    assert table.features.dtype == np.int64
+    assert np.array_equal(table.features, np.unique(rows, axis=0))
+    assert table.n == 200
+
+
+def test_merging_takes_little_memory() -> None:
+    """Two copies in 64 bits at most; merging them as structured rows took six."""
+    rows = np.random.default_rng(0).integers(0, 2, (40_000, 60)).astype(np.int8)
+    tracemalloc.start()
+    try:
+        table = ps.PatternTable.from_records(rows, np.ones(len(rows), dtype=bool))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(table.features) == 40_000
+    assert peak < 2 * table.features.nbytes

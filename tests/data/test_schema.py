@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +237,33 @@ def test_options_that_read_alike_are_refused_or_told_apart() -> None:
     assert len({option.text for option in question.options}) == 3
     with pytest.raises(ValueError, match=r"columns\.c: .*(same|twice)"):
         Schema([Categories("c", ["a", "b"], other="a")])
+
+
+def test_long_lists_are_read_at_once(tmp_path: Path) -> None:
+    """Time and memory grow with a list, not with its square: 20,000 options took minutes and 3 GB."""
+    options = [f"option {i}" for i in range(20_000)]
+    schema = Schema([Categories("c", options, other="other"), Categories("n", range(20_000))], Label("y", 1))
+    tracemalloc.start()
+    try:
+        assert Schema.from_toml(schema.to_toml()) == schema
+        table = schema.table(pd.DataFrame({"c": ["option 7", "x"], "n": [19_999, None], "y": [1, 0]})).table
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    assert [np.flatnonzero(row).tolist() for row in table.features] == [[20_000, 40_001], [7, 40_000, 40_001]]
+    assert schema.columns[0].points_by_code([1] * 20_001) == [1] * 20_002
+    with pytest.raises(ValueError, match=r"^columns: the schema has 100,001 features, more than 100,000"):
+        Schema([Categories("c", range(100_001))])
+    with pytest.raises(ValueError, match=r"columns\.b: bins must have at most 2,000 cut points, got 2,001"):
+        Bins("b", range(2001))
+
+
+def test_tables_beyond_memory_are_refused_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema([Categories("n", range(9))], Label("y", 1))
+    frame = pd.DataFrame({"n": range(9), "y": 1})
+    monkeypatch.setattr("privsolve.data.schema.MOST_CELLS", 90)
+    assert schema.table(frame).table.n == 9
+    monkeypatch.setattr("privsolve.data.schema.MOST_CELLS", 89)
+    monkeypatch.setattr(Schema, "_expand", lambda *_: pytest.fail("the table was made"))
+    with pytest.raises(ValueError, match=r"too many different rows for 10 features .*: use fewer columns"):
+        schema.table(frame)

@@ -72,10 +72,13 @@ def test_a_draft_is_sensible(drafted: Draft) -> None:
 def test_every_guess_is_marked(drafted: Draft) -> None:
     text = drafted.to_toml()
     assert Schema.from_toml(text) == drafted.schema
+    assert drafted.schema.guessed == drafted.schema.all_guessed().guessed != ()
+    by_hand = text.replace("guessed = [", "guessed = [] # [")
+    assert Schema.from_toml(by_hand if "\n]" not in text else text).columns == drafted.schema.columns
     lines = text.splitlines()
     for i, line in enumerate(lines):
         if line.startswith("["):
-            assert lines[i - 1].startswith("# GUESSED: "), line
+            assert lines[i - 1].startswith("# Guessed: "), line
     for name, reason in drafted.left_out.items():
         assert f"# {name}: {reason}" in lines
 
@@ -157,3 +160,9 @@ def test_json_and_errors(files: tuple[Path, Path]) -> None:
     assert bad.exit_code == 2
     assert "columns.age: unknown key 'hole'" in bad.stderr
     assert tomllib.loads(text)["intercept"] is True
+
+
+def test_names_of_columns_that_are_no_texts_are_refused() -> None:
+    for frame in (pd.DataFrame({0: [1, 2], "y": [0, 1]}), pd.DataFrame([[1, 2], [3, 4]])):
+        with pytest.raises(ValueError, match=r"^the names of columns must be texts, got 0: rename them"):
+            draft(frame, "y")

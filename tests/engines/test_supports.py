@@ -19,9 +19,13 @@ from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.engines.supports.chain import EXACT, LISTED
 from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
+from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
+from random_problems import TABLES
 
+MISTAKES = ps.ZeroOneLoss()
+LOSSES = (MISTAKES, *TABLES.values())
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 MANY = settings(QUICK, max_examples=250)
 
@@ -38,10 +42,12 @@ class Scorecards:
     intercepts: Int64Array
     log_weight: np.ndarray
     log_weight_intercept: np.ndarray
+    loss: ScoreLoss = MISTAKES
 
     @property
     def arrays(self):
-        return self.rows, self.cost_pos, self.cost_neg, self.max_features, self.points, self.intercepts
+        cards = self.max_features, self.points, self.intercepts
+        return self.rows, self.cost_neg, self.cost_pos, self.loss, *cards
 
     def members(self) -> tuple[Int64Array, Int64Array]:
         """All scorecards and the number of the support of each."""
@@ -57,8 +63,9 @@ class Scorecards:
         return np.array(found), np.array(supports)
 
     def losses(self, members: Int64Array) -> Int64Array:
-        scores = self.rows @ members[:, :-1].T + members[:, -1]
-        return np.where(scores > 0, self.cost_pos[:, None], self.cost_neg[:, None]).sum(axis=0)
+        entries = self.loss.entries(self.rows @ members[:, :-1].T + members[:, -1])
+        positive, negative = self.loss.table[:, entries]
+        return positive.T @ self.cost_neg + negative.T @ self.cost_pos
 
     def log_prior(self, members: Int64Array) -> np.ndarray:
         total = self.log_weight_intercept[members[:, -1] - self.intercepts[0]].copy()
@@ -73,8 +80,9 @@ class Scorecards:
 
 
 def problem(
-    seed: int, columns: int, max_features: int, points=(-2, -1, 1, 2), intercepts=range(-2, 3), flat=False, cost=4
-) -> Scorecards:
+    seed: int, columns: int, max_features: int, points=(-2, -1, 1, 2), intercepts=range(-2, 3), flat=False, cost=4,
+    loss=MISTAKES,
+) -> Scorecards:  # fmt: skip
     rng = np.random.default_rng(seed)
     every = np.array(list(itertools.product((0, 1), repeat=columns)), dtype=np.int64).reshape(-1, columns)
     rows = every[np.sort(rng.permutation(len(every))[: rng.integers(1, len(every) + 1)])]
@@ -88,6 +96,7 @@ def problem(
         np.array(intercepts),
         spread * rng.normal(size=(columns, len(points))),
         spread * rng.normal(size=len(intercepts)),
+        loss,
     )
 
 
@@ -98,7 +107,7 @@ def problems(draw, columns=4):
     low = draw(st.integers(-3, 2))
     intercepts = range(low, low + draw(st.integers(1, 4)))
     k, seed, cost = draw(st.integers(0, m)), draw(st.integers(0, 10**6)), draw(st.sampled_from((1, 5, 50)))
-    return problem(seed, m, k, points, intercepts, draw(st.booleans()), cost)
+    return problem(seed, m, k, points, intercepts, draw(st.booleans()), cost, draw(st.sampled_from(LOSSES)))
 
 
 def exact_law(cards: Scorecards, inverse_temperature: float):
@@ -138,6 +147,11 @@ CASES = {
     "heavy costs": (problem(7, 4, 2, cost=40), 0.05),
     "prior only": (problem(8, 3, 2), 0.0),
     "cold": (problem(9, 3, 2), 3.0),
+    "Brier": (problem(3, 4, 2, loss=TABLES["Brier"]), 0.02),
+    "Brier, all columns": (problem(4, 3, 3, loss=TABLES["Brier"]), 0.05),
+    "stairs": (problem(5, 4, 3, points=(-1, 1), loss=TABLES["stairs"]), 0.05),
+    "not monotone": (problem(6, 4, 2, loss=TABLES["not monotone"]), 0.05),
+    "not monotone, cold": (problem(7, 3, 2, loss=TABLES["not monotone"]), 1.0),
 }
 
 
@@ -157,10 +171,13 @@ def test_the_law_is_still_exact_when_little_is_tightened():
     assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
 
 
-def test_the_test_of_the_law_notices_a_wrong_temperature():
-    cards = problem(3, 4, 2, cost=40)
-    assert p_value(cards, cards.sampler(0.1, seed=11), 0.1, draws=20_000) > 1e-3
-    assert p_value(cards, cards.sampler(0.11, seed=11), 0.1, draws=20_000) < 1e-6
+@pytest.mark.parametrize("max_listed", [10**6, 0])
+@pytest.mark.parametrize("loss", [MISTAKES, TABLES["Brier"], TABLES["not monotone"]])
+def test_the_test_of_the_law_notices_a_wrong_temperature(loss, max_listed):
+    cards = problem(3, 4, 2, cost=40, loss=loss)
+    kappa = 0.1 / loss.largest
+    assert p_value(cards, cards.sampler(kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) > 1e-3
+    assert p_value(cards, cards.sampler(1.1 * kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) < 1e-6
 
 
 def test_seeded_draws_are_reproducible_and_in_the_domain():
@@ -179,12 +196,16 @@ def test_the_lazy_tree_has_the_same_law(name):
     assert sampler.stats.nodes > 0
 
 
-@QUICK
-@given(st.integers(0, 10**6), st.integers(3, 7), st.sampled_from((0.0, 0.02, 0.3, 5.0)), st.booleans())
-def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, inverse_temperature, one_hot):
+@MANY
+@given(
+    st.integers(0, 10**6), st.integers(3, 7), st.sampled_from((0.0, 0.02, 0.3, 5.0)), st.booleans(),
+    st.sampled_from(LOSSES),
+)  # fmt: skip
+def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, inverse_temperature, one_hot, loss):
     """Open every prefix: its bound is at least the sum of `U0` over its supports, and its parts do not exceed it."""
     rng = np.random.default_rng(seed)
-    cards = problem(seed, columns, int(rng.integers(1, columns + 1)), points=(-1, 1), intercepts=[0], cost=30)
+    most, inverse_temperature = int(rng.integers(1, columns + 1)), inverse_temperature / loss.largest
+    cards = problem(seed, columns, most, points=(-1, 1), intercepts=[0], cost=30, loss=loss)
     if one_hot:
         rows = np.eye(columns, dtype=np.int64)[rng.integers(0, columns, 40)] | (rng.random((40, columns)) < 0.15)
         cards = replace(cards, rows=rows, cost_pos=rng.integers(0, 9, 40), cost_neg=rng.integers(0, 9, 40))
@@ -254,7 +275,7 @@ def test_extreme_temperatures_neither_overflow_nor_vanish(inverse_temperature):
     draws = sampler.draw(200)
     if inverse_temperature >= 50:
         assert (cards.losses(draws) == cards.losses(cards.members()[0]).min()).all()
-    assert 0 < sampler.relative_error(sampler.instance.largest_excess) < 1e-3
+    assert 0 < sampler.relative_error(sampler.instance.largest_difference) < 1e-3
 
 
 @pytest.mark.parametrize("max_listed", [10**6, 0])
@@ -262,7 +283,7 @@ def test_weights_of_very_many_records_are_as_precise_as_stated(max_listed):
     """Logarithms of tens of millions, against sums with sixty digits."""
     cards, kappa = problem(30, 4, 3, cost=2**27), 0.4999995
     sampler = cards.sampler(kappa, seed=5, max_listed=max_listed)
-    largest = sampler.instance.largest_excess
+    largest = sampler.instance.largest_difference
     stated = sampler.relative_error(largest)
     assert kappa * largest > 3e7
     assert 1e-9 < stated < 2.5e-7
@@ -314,7 +335,7 @@ def test_problems_without_columns_rows_or_room():
     none = np.zeros((0, 4)), np.zeros(2)
     for rows, most in ((np.zeros((3, 0), dtype=np.int64), 2), (np.zeros((0, 0), dtype=np.int64), 0)):
         costs = np.arange(len(rows)), np.full(len(rows), 2)
-        arrays = rows, *costs, most, np.array([-2, -1, 1, 2]), np.array([0, 1])
+        arrays = rows, *costs, ps.ZeroOneLoss(), most, np.array([-2, -1, 1, 2]), np.array([0, 1])
         draws = SupportSampler(*arrays, *none, 0.5, Randomness.seeded(1), max_listed=0).draw(50)
         assert draws.shape == (50, 1)
         found = minimise_supports(*arrays, np.zeros((0, 4), int), np.zeros(2, int), np.zeros(0, int))
@@ -338,7 +359,7 @@ def test_wrong_arguments_are_named():
         ({"intercepts": np.array([0, 2, 4, 5, 6])}, "intercepts"),
         ({"rows": 2 * cards.rows + 1}, "rows"),
         ({"max_features": 13}, "max_features"),
-        ({"cost_pos": cards.cost_pos[:-1]}, "cost_pos"),
+        ({"cost_pos": cards.cost_pos[:-1]}, "negatives"),
         ({"log_weight": np.full((3, 4), -np.inf)}, "log weights"),
         ({"log_weight": np.tile([0.0, 0, 0, -400], (3, 1))}, "prior"),
         ({"log_weight": np.zeros((2, 4))}, "log_weight"),

@@ -51,13 +51,13 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 
 CHECKS = parametrize_with_checks(
     [
-        PrivateScorecard(max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateLinearClassifier(random_state=0),
+        PrivateScorecard(max_features=2, max_points=1, intercept=2, schema="guess", random_state=0),
+        PrivateLinearClassifier(schema="guess", random_state=0),
     ]
 )
 
 
-@pytest.mark.filterwarnings("ignore:no schema was given:privsolve.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore:schema=.guess:privsolve.PrivacyLeakWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)  # older versions give a generator
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -126,7 +126,7 @@ def test_arrays_are_read_by_a_schema_of_x0_x1() -> None:
 def test_without_a_schema_one_leak_warning_and_with_one_none(wrap: Callable[[pd.DataFrame], Any]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fitted = scorecard(schema=None).fit(wrap(X), Y)
+        fitted = scorecard(schema="guess").fit(wrap(X), Y)
     assert [w.category for w in caught] == [ps.PrivacyLeakWarning]
     assert "guessed from the data" in str(caught[0].message)
     assert caught[0].filename == __file__
@@ -152,13 +152,13 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         (["yes", "no", "maybe"], INDICATORS, "the schema does not list"),
         (["yes", "no", None], INDICATORS, "the schema does not list"),
         (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
-        (["a", "b", "c"], None, "Only binary classification"),
-        (["a", "a", "a"], None, "1 class"),
+        (["a", "b", "c"], "guess", "Only binary classification"),
+        (["a", "a", "a"], "guess", "1 class"),
         (["yes", "no"], INDICATORS, "one label per record"),
         (["yes", "no", "no"], Schema(INDICATORS.columns, Label("ill", "yes")), "one positive and one negative"),
     ],
 )  # fmt: skip
-def test_wrong_labels_spend_nothing(y: list[Any], schema: Schema | None, words: str) -> None:
+def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):
         scorecard(schema=schema, budget=accountant).fit(X[:3], np.array(y, dtype=object))
@@ -172,7 +172,8 @@ def test_wrong_labels_spend_nothing(y: list[Any], schema: Schema | None, words: 
         (scorecard(max_features=0), "max_features"),
         (scorecard(adjacency="other"), "adjacency"),
         (scorecard(false_negative=2**30), "false_negative"),
-        (scorecard(schema={"columns": {}}), "schema must be"),
+        (scorecard(schema={"columns": {}}), "schema must say what is public"),
+        (scorecard(schema=None), "schema must say what is public"),
         (scorecard(schema=Schema([Number("age", 0, 10**15), Number("dose", 0, 2, 1, 2**40)], SCHEMA.label)), "64-bit"),
         (PrivateLinearClassifier(mechanism="opsamp"), "mechanism must be one of"),
         (PrivateLinearClassifier(noise="gamma"), "noise is for opdisc and rspm"),
@@ -320,3 +321,41 @@ def test_private_scores_stay_between_0_and_1_and_refuse_other_shapes() -> None:
     assert plain.private_score(X, Y == "yes", 1e6).accuracy == plain.score(X, Y == "yes")
     with pytest.raises(NotFittedError):
         scorecard().private_score(X, Y, 1.0)
+
+
+def test_a_schema_is_guessed_on_demand_only() -> None:
+    frame = X.assign(colour=["Huntington disease (patient 17)", *X["colour"][1:]])
+    with pytest.raises(ValueError, match=r"schema must say what is public .* or schema='guess'"):
+        scorecard(schema=None, random_state=UNTOUCHED).fit(frame, Y)
+    with pytest.raises(ValueError, match="schema must say what is public"):
+        PrivateScorecard(random_state=UNTOUCHED).fit(frame, Y)
+    accountant = Accountant(10.0)
+    with pytest.warns(ps.PrivacyLeakWarning, match="guessed from the data"):
+        fitted = scorecard(schema="guess", budget=accountant).fit(frame, Y)
+    assert fitted.privacy_.schema_guessed
+    assert accountant.history[0].schema_guessed
+    assert "SCHEMA GUESSED" in fitted.scorecard_.to_text().replace("\n", " ")
+    assert not scorecard().fit(X, Y).privacy_.schema_guessed
+
+
+def test_a_private_score_is_paid_for_by_the_budget_of_the_fit() -> None:
+    accountant, others = Accountant(6.0), Accountant(1.0)
+    fitted = scorecard(epsilon=5.0, budget=accountant).fit(X, Y)
+    fitted.private_score(X, Y, 0.5)
+    assert accountant.totals.epsilon == 5.5
+    fitted.private_score(X, Y, 0.25, other_records=True)
+    fitted.private_score(X, Y, 0.25, budget=others)
+    assert (accountant.totals.epsilon, others.totals.epsilon) == (5.5, 0.25)
+    with pytest.raises(ps.BudgetExceeded):
+        fitted.private_score(X, Y, 1.0, random_state=UNTOUCHED)
+
+
+def test_a_release_file_alone_predicts_with_the_columns_it_uses() -> None:
+    fitted = scorecard(max_features=1).fit(X, Y)
+    release = ps.Release.from_json(fitted.release_.to_json())
+    used = [row.column for row in fitted.scorecard_.rows]
+    assert 0 < len(used) < X.shape[1]
+    assert release.predict(X[used]).tolist() == fitted.predict(X).tolist()
+    assert release.predict(pl.from_pandas(X[used])).tolist() == fitted.predict(X).tolist()
+    with pytest.raises(ValueError, match="no column"):
+        release.predict(X.drop(columns=used))

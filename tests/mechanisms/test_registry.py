@@ -22,7 +22,6 @@ from privsolve.learn.planning import expectations
 from privsolve.mechanisms import base, registry
 from privsolve.mechanisms.base import Expectation, Mechanism
 from privsolve.mechanisms.opdisc import OPDisc
-from privsolve.models.release import Diagnostics, Release, Run
 from privsolve.noise import draws
 from privsolve.noise.entropy import Floats, Randomness, as_randomness
 from privsolve.noise.laws import L2Gamma, NoiseLaw, Shift
@@ -32,6 +31,7 @@ from privsolve.privacy.accounting import charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Pure
+from privsolve.releases import Diagnostics, Release, Run
 
 FRAME = pd.DataFrame({"a": [0, 1, 1, 0, 1, 0], "b": [1, 1, 0, 0, 1, 1], "ill": ["yes", "no", "yes", "no", "yes", "no"]})
 SCHEMA = ps.Schema([ps.Number("a", 0, 1), ps.Number("b", 0, 1)], label=ps.Label("ill", "yes", "no"))
@@ -159,7 +159,8 @@ def permute_and_flip() -> type[Mechanism]:
                     if rng.uniform(1)[0] < chances[candidate]:
                         break
             weights = members[candidate]
-            return Run(Release.of(problem, weights, guarantee), Diagnostics(0.0, problem.quality(weights), {}))
+            release = Release(problem.model(weights), guarantee, problem.setting)
+            return Run(release, Diagnostics(0.0, problem.quality(weights), {}))
 
         def promise(self, problem: Any, epsilon: float, **options: Any) -> Guarantee:
             return super().promise(problem, epsilon, **{"random_state": None} | options)

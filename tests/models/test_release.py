@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 
 import privsolve as ps
 from privsolve.domains import Domain
-from privsolve.models.release import NOT_PRIVATE
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.profiles import ZeroConcentrated
+from privsolve.releases import NOT_PRIVATE
 from promises import promise
 
 NAMES = ["age", "größe"]
@@ -26,7 +28,8 @@ GUARANTEE = promise(1.0)
 
 def release(domain: Domain, weights: list[int], table: ps.PatternTable | None = None) -> ps.Release:
     table = table or ps.PatternTable([[1, 2]], [1], [0], names=NAMES, scales=[1, 99])
-    return ps.Release.of(ps.Problem(table, domain, ps.ZeroOneLoss(2, 3)), np.array(weights), GUARANTEE)
+    problem = ps.Problem(table, domain, ps.ZeroOneLoss(2, 3))
+    return ps.Release(problem.model(np.array(weights)), GUARANTEE, problem.setting)
 
 
 DOMAINS = [
@@ -45,7 +48,8 @@ def test_round_trip(domain: Domain) -> None:
     assert again.to_json() == first.to_json()
     assert again.weights.tolist() == [1, -1]
     assert again.weights.dtype == np.int64
-    assert (again.features, again.scales) == (tuple(NAMES), (1, 99))
+    assert isinstance(again.model, LinearRule)
+    assert (again.model.features, again.model.scales) == (tuple(NAMES), (1, 99))
     assert (again.domain, again.loss, again.guarantee) == (domain, ps.ZeroOneLoss(2, 3), GUARANTEE)
     assert again.version == ps.__version__
     assert pickle.loads(pickle.dumps(first)).to_json() == first.to_json()
@@ -56,9 +60,10 @@ def test_round_trip(domain: Domain) -> None:
 
 def test_fields_are_the_public_ones() -> None:
     content = json.loads(release(DOMAINS[0], [1, -1]).to_json())
-    assert list(content) == ["format", "version", "weights", "features", "scales", "domain", "loss", "guarantee"]
+    assert list(content) == ["format", "version", "model", "guarantee", "setting"]
+    assert list(content["model"]) == ["kind", "weights", "features", "scales", "intercept"]
     assert content["guarantee"] == GUARANTEE.to_dict()
-    assert content["domain"] == {"kind": "integer-ball", "dim": 2, "radius_sq": 5}
+    assert content["setting"]["domain"] == {"kind": "integer-ball", "dim": 2, "radius_sq": 5}
     assert "größe" in release(DOMAINS[0], [1, -1]).to_json()
 
 
@@ -93,9 +98,45 @@ def test_equal_weights_on_neighbours_give_equal_bytes(adjacency: str, noise: str
 
 
 def test_weights_outside_the_domain_are_no_release() -> None:
-    for weights in ([1, 0], [1.0, 1.0], [1], [[1, 1]]):
-        with pytest.raises(ValueError, match="not a member"):
+    with pytest.raises(ValueError, match="not a member"):
+        release(ps.SignCube(2), [1, 0])
+    for weights in ([1.0, 1.0], [[1, 1]], []):
+        with pytest.raises(ValueError, match="must be a list of whole numbers"):
             release(ps.SignCube(2), weights)
+    with pytest.raises(ValueError, match="names must be 1"):
+        release(ps.SignCube(2), [1])
+
+
+OLD = Path(__file__).parents[1] / "data" / "v0.1.0"
+
+
+@pytest.mark.parametrize("path", sorted(OLD.glob("*.json")), ids=lambda path: path.stem)
+def test_files_of_the_first_version_are_read(path: Path) -> None:
+    said = json.loads((OLD / "said.txt").read_text())[path.stem]
+    read = ps.Release.from_json(path.read_text())
+    assert read.weights.tolist() == said["weights"]
+    assert read.version == "0.1.0"
+    again = ps.Release.from_json(read.to_json())
+    assert again.to_json() == read.to_json()
+    assert again.domain == read.domain
+    assert json.loads(path.read_text())["domain"] == again.setting["domain"]
+
+
+def test_a_card_of_the_first_version_reads_the_same() -> None:
+    read = ps.Release.from_json((OLD / "scorecard.json").read_text())
+    assert read.scorecard().to_text() == (OLD / "scorecard.txt").read_text()
+    assert ps.Schema.load(OLD / "adult_schema.toml") == ps.datasets.adult_schema()
+
+
+def test_damage_in_old_files_is_named() -> None:
+    content = json.loads((OLD / "scorecard.json").read_text())
+    with pytest.raises(ValueError, match="unknown fields: extra"):
+        ps.Release.from_json(json.dumps(content | {"extra": 1}))
+    with pytest.raises(ValueError, match="missing or unknown fields: loss"):
+        ps.Release.from_json(json.dumps({name: content[name] for name in content if name != "loss"}))
+    for field in ("weights", "features", "scales", "domain", "loss", "guarantee", "schema", "version"):
+        with pytest.raises(ValueError, match="must"):
+            ps.Release.from_json(json.dumps(content | {field: 7}))
 
 
 # --- damaged files --------------------------------------------------------------------------------
@@ -147,6 +188,7 @@ def test_damage_is_refused_or_harmless(data: st.DataObject) -> None:
         return
     assert json.loads(read.to_json()) == content
     assert read.guarantee.sentence()
+    assert read.domain is not None
     assert read.domain.contains(read.weights)
 
 
@@ -168,22 +210,33 @@ def test_other_files_are_refused(text: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("weights",), [3, 0], "weights are not a member"),
-        (("weights",), [1.0, -1.0], "weights are not a member"),
-        (("weights",), [[1], [1, 2]], "weights are not a member"),
-        (("weights",), {}, "weights are not a member"),
-        (("features",), "ab", "features must be a list of names"),
-        (("features",), ["a"], "names must be 2 different"),
-        (("features",), ["a", "a"], "names must be 2 different"),
-        (("features",), ["a", 1], "features must be a list of names"),
-        (("scales",), [1, 0], "scales must be 2 positive"),
-        (("scales",), None, "scales must be a list"),
-        (("domain",), 3, "domain must be described"),
-        (("domain", "kind"), "ball", "domain kind 'ball' is unknown"),
-        (("domain", "dim"), 3, "not a member"),
-        (("loss",), 3, "loss must have the fields"),
-        (("loss", "kind"), "hinge", "loss kind 'hinge' is unknown"),
-        (("loss", "false_positive"), -1, "false_positive must be"),
+        (("model",), 3, "model must be an object whose kind is one of"),
+        (
+            ("model", "kind"),
+            "oracle",
+            "model must be an object whose kind is one of 'linear-rule', .*, got kind 'oracle'",
+        ),
+        (("model", "weights"), [3, 0], "weights are not a member"),
+        (("model", "weights"), [1.0, -1.0], "weights must be a list of whole numbers"),
+        (("model", "weights"), [[1], [1, 2]], "weights must be a list of whole numbers"),
+        (("model", "weights"), [2**64, 0], "weights must be a list of whole numbers"),
+        (("model", "weights"), {}, "weights must be a list of whole numbers"),
+        (("model", "features"), "ab", "features must be a list of names"),
+        (("model", "features"), ["a"], "names must be 2 different"),
+        (("model", "features"), ["a", "a"], "names must be 2 different"),
+        (("model", "features"), ["a", 1], "features must be a list of names"),
+        (("model", "scales"), [1, 0], "scales must be 2 positive"),
+        (("model", "scales"), None, "scales must be a list"),
+        (("model", "intercept"), 1, "intercept must be true or false"),
+        (("model", "extra"), 1, "model has missing or unknown fields: extra"),
+        (("setting",), 3, "setting must be an object"),
+        (("setting", "epsilon"), 3, "setting has missing or unknown fields: epsilon"),
+        (("setting", "domain"), 3, "domain must be described"),
+        (("setting", "domain", "kind"), "ball", "domain kind 'ball' is unknown"),
+        (("setting", "domain", "dim"), 3, "not a member"),
+        (("setting", "loss"), 3, "loss must have the fields"),
+        (("setting", "loss", "kind"), "hinge", "loss kind 'hinge' is unknown"),
+        (("setting", "loss", "false_positive"), -1, "false_positive must be"),
         (("version",), 3, "version must be a text"),
         (("extra",), 3, "missing or unknown fields: extra"),
         (("guarantee",), [], "guarantee must be a dictionary"),
@@ -212,7 +265,7 @@ def test_damage_is_named(path: tuple[str, ...], value: Any, message: str) -> Non
         ps.Release.from_json(json.dumps(content))
 
 
-@pytest.mark.parametrize("field", ["version", "weights", "features", "scales", "domain", "loss", "guarantee"])
+@pytest.mark.parametrize("field", ["version", "model", "setting", "guarantee"])
 def test_missing_fields_are_named(field: str) -> None:
     content = json.loads(release(ps.IntegerBall(2, 5), [1, -1]).to_json())
     del content[field]

@@ -81,7 +81,7 @@ def test_a_released_guess_counts_in_every_total() -> None:
     assert accountant.totals.negligible == Fraction(2) ** -99
     one = accountant.composition().guarantee()
     assert one.schema_guessed
-    assert one.negligible == 2.0**-99
+    assert one.negligible == pytest.approx(2.0**-99)
 
 
 def test_a_plan_is_as_well_proved_as_its_weakest_release() -> None:

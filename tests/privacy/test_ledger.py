@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import random
+import resource
+import shutil
 import sqlite3
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +36,14 @@ TABLE = ps.PatternTable(np.eye(3, dtype=int), [3, 1, 0], [0, 1, 2])
 PROBLEM = ps.Problem(TABLE, ps.SignCube(3))
 
 
+OLD = Path(__file__).parents[1] / "data" / "v0.1.0" / "ledgers"
+"""Ledgers that version 0.1.0 has written, each with what it said of them."""
+
+
+def mark_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.mark")
+
+
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "survey.ledger", 1.0, dataset="survey 2024")
@@ -49,7 +63,7 @@ def test_a_ledger_keeps_its_terms_and_payments(tmp_path: Path) -> None:
     assert (entry.number, entry.guarantee, entry.note, entry.outcome) == (1, guarantee, "first look", "spent")
     assert again.remaining().epsilon == 0.2
     assert again.totals().seeded == 1
-    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [path.name, f"{path.name}.mark"]
 
 
 def test_refused_releases_leave_no_trace(ledger: Ledger) -> None:
@@ -240,6 +254,7 @@ def test_damaged_bytes_are_noticed_or_harmless(sound: Ledger, data: st.DataObjec
         length = 1 if kind == "flip" else data.draw(st.integers(1, 200))
         content[place : place + length] = data.draw(st.binary(min_size=length, max_size=length))
     path.write_bytes(content)
+    shutil.copy(mark_of(sound.path), mark_of(path))
     try:
         opened = Ledger.open(path, timeout=0.1)
         assert opened.history() == sound.history()
@@ -247,6 +262,212 @@ def test_damaged_bytes_are_noticed_or_harmless(sound: Ledger, data: st.DataObjec
     except LedgerError:
         pass
     assert path.read_bytes() == bytes(content)
+
+
+def test_no_damage_gives_another_error(sound: Ledger, tmp_path: Path) -> None:
+    """Bytes that are not UTF-8 at every place of the file's first page, where the names of tables stand, and at others."""
+    path, content = tmp_path / "damaged", sound.path.read_bytes()
+    shutil.copy(mark_of(sound.path), mark_of(path))
+    messages = set()
+    for place in (*range(100, 4096), *range(4096, len(content), 37)):
+        path.write_bytes(content[:place] + b"\xff" + content[place + 1 :])
+        try:
+            Ledger.open(path)
+        except LedgerError as error:
+            messages.add(str(error))
+    assert any("UTF-8" in message for message in messages)
+
+
+# --- older copies, and who may read -------------------------------------------------------------------
+
+
+def _without_the_last(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM releases WHERE number = 3")
+    db.close()
+
+
+def _an_older_copy(path: Path) -> None:
+    shutil.copy(path.with_name("older"), path)
+
+
+def _an_older_copy_with_another_payment(path: Path) -> None:
+    lone = path.with_name("lone")
+    lone.mkdir()
+    shutil.copy(path.with_name("older"), lone / path.name)
+    shutil.copy(path.with_name("older.mark"), mark_of(lone / path.name))
+    other = Ledger.open(lone / path.name)
+    other.spend(promise(0.01), "another")
+    shutil.copy(other.path, path)
+
+
+@pytest.mark.parametrize("happens", [_without_the_last, _an_older_copy, _an_older_copy_with_another_payment])
+def test_a_ledger_that_lacks_payments_is_noticed(ledger: Ledger, happens: Callable[[Path], None]) -> None:
+    for i in range(3):
+        ledger.spend(promise(0.2), f"{i}")
+        if i == 1:
+            shutil.copy(ledger.path, ledger.path.with_name("older"))
+            shutil.copy(mark_of(ledger.path), ledger.path.with_name("older.mark"))
+    happens(ledger.path)
+    before = ledger.path.read_bytes()
+    for use in (lambda: Ledger.open(ledger.path), ledger.history, lambda: ledger.spend(promise(0.1))):
+        with pytest.raises(LedgerError, match="is not the latest: 3 payments were made"):
+            use()
+    assert ledger.path.read_bytes() == before
+    accepted = Ledger.accept(ledger.path)
+    assert accepted.spend(promise(0.2), "spent again") == len(accepted.history())
+
+
+def test_a_ledger_without_its_mark_is_refused(ledger: Ledger) -> None:
+    ledger.spend(promise(0.2))
+    mark = mark_of(ledger.path)
+    for damage in (
+        "",
+        "{}",
+        "[1, 2]",
+        '{"entries": "1", "digest": ""}',
+        '{"entries": true, "digest": ""}',
+        "\x00" * 9000,
+    ):
+        mark.write_text(damage)
+        with pytest.raises(LedgerError, match=r"mark is damaged: .*`privsolve budget accept`"):
+            ledger.history()
+    mark.unlink()
+    with pytest.raises(LedgerError, match=r"mark is missing.*`privsolve budget accept`"):
+        ledger.spend(promise(0.1))
+    assert [entry.note for entry in Ledger.accept(ledger.path).history()] == [""]
+    assert ledger.spend(promise(0.1)) == 2
+
+
+def test_a_mark_left_behind_is_no_new_ledger(ledger: Ledger) -> None:
+    ledger.path.unlink()
+    with pytest.raises(LedgerError, match="a ledger of this name was here"):
+        Ledger.create(ledger.path, 1.0)
+    mark_of(ledger.path).unlink()
+    assert Ledger.create(ledger.path, 1.0).history() == ()
+
+
+def test_a_payment_is_not_lost_because_it_cannot_be_marked(ledger: Ledger) -> None:
+    mark_of(ledger.path).with_name(f"{mark_of(ledger.path).name}.new").mkdir()
+    with pytest.warns(RuntimeWarning, match="entry 1 is paid for, but not in the mark"):
+        assert ledger.spend(promise(0.1)) == 1
+    assert Ledger.open(ledger.path).totals().releases == 1  # a mark that is behind is no error
+
+
+def test_a_link_to_a_ledger_is_the_ledger(ledger: Ledger, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link"
+    link.symlink_to(ledger.path)
+    assert Ledger.open(link).spend(promise(0.1)) == 1
+    assert ledger.history() == Ledger.open(link).history()
+    assert [path.name for path in link.parent.iterdir()] == ["link"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_only_the_owner_may_read_a_ledger(tmp_path: Path) -> None:
+    before = os.umask(0o000)
+    try:
+        ledger = Ledger.create(tmp_path / "ledger", 1.0)
+        ledger.spend(promise(0.1))
+        assert [path.stat().st_mode & 0o777 for path in (ledger.path, mark_of(ledger.path))] == [0o600, 0o600]
+        ledger.path.chmod(0o640)  # shared on purpose: the mark follows
+        ledger.spend(promise(0.1))
+        assert mark_of(ledger.path).stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("note", ["\ud800", "a\udfffb"])
+def test_a_note_that_cannot_be_written_spends_nothing(ledger: Ledger, note: str) -> None:
+    with pytest.raises(ValueError, match="note must be a text that can be written"):
+        ledger.spend(promise(0.1), note)
+    assert ledger.history() == ()
+
+
+# --- ledgers of version 0.1.0 -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["empty", "survey", "add-remove"])
+def test_old_ledgers_say_the_same_and_can_be_continued(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "ledger"
+    shutil.copy(OLD / f"{name}.ledger", path)
+    said = json.loads((OLD / f"{name}.json").read_text(encoding="utf-8"))
+    ledger = Ledger.open(path)
+    budget = ledger.budget
+    assert [budget.epsilon, budget.delta, budget.adjacency, budget.composition_delta] == said["budget"]
+    assert ledger.dataset == said["dataset"]
+    for entry, old in zip(ledger.history(), said["entries"], strict=True):
+        assert {key: getattr(entry, key) for key in ("number", "note", "outcome")}.items() <= old.items()
+        keys = ("epsilon", "delta", "adjacency", "proved", "seeded")
+        assert {key: getattr(entry.guarantee, key) for key in keys}.items() <= old.items()
+    totals, remaining = ledger.totals(), ledger.remaining()
+    assert {key: str(getattr(totals, key)) for key in said["totals"]} == {k: str(v) for k, v in said["totals"].items()}
+    assert [remaining.epsilon, remaining.exponential, remaining.delta] == said["remaining"]
+    assert not mark_of(path).exists()  # reading writes nothing
+    assert path.read_bytes() == (OLD / f"{name}.ledger").read_bytes()
+    with ledger.spending(promise(0.1, adjacency=budget.adjacency), "continued") as number:
+        assert number == len(said["entries"]) + 1
+    assert Ledger.open(path).history()[-1].outcome == "released"
+    shutil.copy(OLD / f"{name}.ledger", path)
+    with pytest.raises(LedgerError, match=f"is not the latest: {number} payment"):
+        Ledger.open(path)
+
+
+# --- a full disk --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A real file system of 256 KiB, where one may be mounted."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    if os.name != "posix" or os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("only root may mount a small disk")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_a_full_disk_loses_no_payment(small_disk: Path) -> None:
+    """The disk is filled to the last bytes; then payments succeed and are there, or fail and leave no trace."""
+    ledger = Ledger.create(small_disk / "ledger", 1.0)
+    filler, paid, refused = small_disk / "filler", 0, 0
+    for _ in range(300):
+        with suppress(OSError), filler.open("ab") as file:
+            file.write(b"x" * random.Random(paid + refused).randrange(30_000))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that the mark is behind
+                number = ledger.spend(promise(0.001), "x" * 100)
+            paid += 1
+            assert number == paid
+        except LedgerError:
+            refused += 1
+            if refused % 3 == 0:
+                filler.write_bytes(b"")
+    filler.unlink()
+    assert len(Ledger.open(ledger.path).history()) == paid
+    assert min(paid, refused) > 20
+    assert ledger.spend(promise(0.001)) == paid + 1
+
+
+def test_a_limit_on_file_sizes_loses_no_payment(ledger: Ledger) -> None:
+    """The same where the file may not grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    paid = 0
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (ledger.path.stat().st_size + 4096, hard))
+        for _ in range(100):
+            with suppress(LedgerError):
+                paid = ledger.spend(promise(0.001), "x" * 200)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert 0 < paid < 100
+    assert len(Ledger.open(ledger.path).history()) == paid
 
 
 # --- many at once -------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ from random import Random
 import numpy as np
 
 import privsolve as ps
-from privsolve.cards.scorecard import Answer, Scorecard
+from privsolve.cards.card import Answer
+from privsolve.cards.scorecard import Scorecard
 from privsolve.data.questions import Choice, Option, Quantity, Question
-from privsolve.models.release import Release
+from privsolve.models.linear import LinearRule
+from privsolve.releases import Release
 from promises import bounded_range
 
 GUARANTEE = bounded_range(1.0)
@@ -37,7 +39,8 @@ def release_of(
 ) -> Release:
     scales = scales or [1] * len(names)
     domain = ps.FiniteSet([weights])
-    return Release(np.array(weights), tuple(names), tuple(scales), domain, ps.ZeroOneLoss(), guarantee)
+    rule = LinearRule(np.array(weights), tuple(names), tuple(scales), names[-1] == "intercept")
+    return Release(rule, guarantee, {"domain": domain.to_dict(), "loss": ps.ZeroOneLoss().to_dict()})
 
 
 @dataclass(frozen=True)
@@ -60,10 +63,15 @@ class Case:
                 found[question.column] = random.choice((value, halves, round(value, 2), question.low, question.high))
         return found
 
+    @property
+    def rule(self) -> LinearRule:
+        assert isinstance(self.release.model, LinearRule)
+        return self.release.model
+
     def release_score(self, answers: dict[str, Answer]) -> Fraction:
         """`Σ_j w_j x_j / scales[j]` of the encoded answers, as the release defines it."""
-        x = dict.fromkeys(self.release.features, 0)
-        if self.release.features[-1] == "intercept":
+        x = dict.fromkeys(self.rule.features, 0)
+        if self.rule.features[-1] == "intercept":
             x["intercept"] = 1
         for question in self.questions:
             answer = answers[question.column]
@@ -73,7 +81,7 @@ class Case:
             else:
                 for option in question.options:
                     x.update(dict.fromkeys(option.features, 1) if option.text == answer else {})
-        terms = zip(self.release.features, self.release.weights, self.release.scales, strict=True)
+        terms = zip(self.rule.features, self.rule.weights, self.rule.scales, strict=True)
         return sum((Fraction(int(w) * x[name], scale) for name, w, scale in terms), Fraction(0))
 
 

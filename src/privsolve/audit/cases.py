@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from privsolve.data.patterns import Int64Array, PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.models.member import Member
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
@@ -67,6 +68,10 @@ class ParityProblem(BaseProblem):
         """0 or 1."""
         return int(self.losses_of(np.asarray(weights)[None, :])[0])
 
+    def model(self, weights: ArrayLike) -> Member:
+        """The sign vector."""
+        return Member(np.asarray(weights), self.names)
+
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """The loss."""
         return {"total_cost": self.total_loss(weights)}
@@ -102,7 +107,8 @@ def parity(dim: int) -> Case:
 
 def _problem(records: Records, domain: Domain, loss: ZeroOneLoss | None = None) -> Problem:
     features, labels = [list(x) for x, _ in records], [y for _, y in records]
-    return Problem(PatternTable.from_records(features, labels), domain, loss or ZeroOneLoss())
+    ranges = [(0, 1), (0, 1), (1, 1)] if isinstance(domain, SparsePoints) else None
+    return Problem(PatternTable.from_records(features, labels, ranges=ranges), domain, loss or ZeroOneLoss())
 
 
 def _tie_broken() -> Case:

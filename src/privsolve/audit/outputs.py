@@ -10,7 +10,7 @@ import numpy as np
 
 from privsolve.continuous.opsamp import BoxRelease, BoxRun
 from privsolve.data.patterns import Int64Array
-from privsolve.models.release import Release, Run
+from privsolve.releases import Release, Run
 
 
 def drawn_labels(mechanism: Callable[..., Any], data: Any, neighbour: Any, runs: int) -> tuple[Int64Array, Int64Array]:

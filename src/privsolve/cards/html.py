@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from privsolve.cards import words
+from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
 from privsolve.cards.page import asset, bullets, escape, json_data, page, warning
-from privsolve.cards.scorecard import ChoicePoints, QuantityPoints, Row, Scorecard
 
 
-def scorecard_html(card: Scorecard) -> str:
+def scorecard_html(card: Card) -> str:
     """The page; equal cards give equal bytes."""
     title = f"Scorecard: {card.positive} or {card.negative}?"
     privacy = words.privacy_words(card.guarantee)
@@ -65,7 +65,7 @@ def _question(i: int, row: Row) -> str:
     return "\n".join([*parts, "</fieldset>"])
 
 
-def _result(card: Scorecard) -> str:
+def _result(card: Card) -> str:
     return "\n".join(
         [
             '<aside class="panel result" id="result" data-answered="no" aria-label="Result">',
@@ -82,7 +82,7 @@ def _result(card: Scorecard) -> str:
     )
 
 
-def _example(card: Scorecard) -> str:
+def _example(card: Card) -> str:
     example = card.example
     lines = [
         f"<tr><td>{escape(line.column)}</td><td>{escape(line.answer)}</td>"
@@ -106,7 +106,7 @@ def _example(card: Scorecard) -> str:
     )
 
 
-def _data(card: Scorecard) -> dict[str, object]:
+def _data(card: Card) -> dict[str, object]:
     """What the script needs: points as integers in units of 1/unit, written as text because they may be long."""
     unit = card.unit
     rows: list[dict[str, object]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privsolve.cards import words
-from privsolve.cards.scorecard import ChoicePoints, Scorecard
+from privsolve.cards.card import Card, ChoicePoints
 
 # what LaTeX reads as a command, and signs of ours (and common in bins) that its default fonts lack
 _ESCAPES = {
@@ -45,7 +45,7 @@ def escape(text: str) -> str:
     return "".join(_ESCAPES.get(character, character) for character in " ".join(text.split()))
 
 
-def scorecard_latex(card: Scorecard) -> str:
+def scorecard_latex(card: Card) -> str:
     """The card as a floating table."""
     privacy = words.privacy_words(card.guarantee)
     below = [*(f"\\textbf{{{escape(warning)}}}" for warning in privacy.warnings)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from privsolve.cards import words
-from privsolve.cards.scorecard import ChoicePoints, Scorecard
+from privsolve.cards.card import Card, ChoicePoints
 
 
 def escape(text: str) -> str:
@@ -13,7 +13,7 @@ def escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
 
 
-def scorecard_markdown(card: Scorecard) -> str:
+def scorecard_markdown(card: Card) -> str:
     """The card as tables and sentences."""
     privacy = words.privacy_words(card.guarantee)
     lines = [f"## Scorecard: {escape(card.positive)} or {escape(card.negative)}?", ""]

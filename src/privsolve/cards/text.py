@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from privsolve.cards import words
-from privsolve.cards.scorecard import ChoicePoints, Scorecard
+from privsolve.cards.card import Card, ChoicePoints
 
 
-def scorecard_text(card: Scorecard, width: int) -> str:
+def scorecard_text(card: Card, width: int) -> str:
     """The card as plain text that fits the width."""
     output = io.StringIO()
     console = Console(file=output, width=width, color_system=None, force_terminal=False, legacy_windows=False)
@@ -36,7 +36,7 @@ def scorecard_text(card: Scorecard, width: int) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
 
 
-def _points_table(card: Scorecard) -> Table:
+def _points_table(card: Card) -> Table:
     # Text objects, because names in square brackets would be taken for markup
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Question", overflow="fold")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.cards.scorecard import ChoicePoints, OptionPoints, QuantityPoints, Scorecard
+from privsolve.cards.card import Card, ChoicePoints, OptionPoints, QuantityPoints
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
 
@@ -25,7 +25,7 @@ def number(value: Fraction, plus: str = "") -> str:
     return ("" if scaled.denominator == 1 else "≈ ") + sign + figures
 
 
-def total(card: Scorecard, value: Fraction) -> str:
+def total(card: Card, value: Fraction) -> str:
     """A total in figures: as a fraction where rounding would hide on which side of the threshold it is."""
     close = value != card.threshold and abs(value - card.threshold) < Fraction(1, 10**DECIMALS)
     return _fraction(value) if close else number(value)
@@ -54,19 +54,19 @@ def interval(row: QuantityPoints) -> str:
     return f"a number from {row.low:,.15g} to {row.high:,.15g}, to the nearest multiple of {row.step:,.15g}"
 
 
-def condition(card: Scorecard) -> str:
+def condition(card: Card) -> str:
     """When a total is positive; for whole points "at least" is the same as "more than"."""
     if card.unit == 1:
         return f"at least {number(card.threshold + 1)}"
     return f"more than {_fraction(card.threshold)}"
 
 
-def rule(card: Scorecard) -> str:
+def rule(card: Card) -> str:
     """How the decision follows from the total."""
     return f"The decision is {card.positive} if the total is {condition(card)}, and {card.negative} otherwise."
 
 
-def notes(card: Scorecard) -> list[str]:
+def notes(card: Card) -> list[str]:
     """What else a person needs to know to use the card."""
     found = []
     if not card.rows:
@@ -80,7 +80,7 @@ def notes(card: Scorecard) -> list[str]:
     return found
 
 
-def decision(card: Scorecard, value: Fraction) -> str:
+def decision(card: Card, value: Fraction) -> str:
     """What the card decides at a total."""
     return card.positive if value > card.threshold else card.negative
 
@@ -100,7 +100,7 @@ def _is_rest(points: Fraction, answers: int) -> bool:
     return points == 0 and answers > LISTED_ZEROS
 
 
-def verdict(card: Scorecard) -> str:
+def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
     return f"Total {total(card, value)}, which is {'' if value > card.threshold else 'not '}{condition(card)}."

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
-from privsolve.cli import audit, budget, demo, fit, plan, predict, reproduce, schema, solvers
+from privsolve._version import __version__
+from privsolve.cli.lazy import Listed, lazy_group
+
+COMMANDS = {
+    "fit": Listed("fit", "fit", "Choose a scorecard privately and write it to a folder."),
+    "predict": Listed("predict", "predict", "Score a table with a release."),
+    "show": Listed("predict", "show", "Show a release as a scorecard."),
+    "plan": Listed("plan", "plan", "What each mechanism may cost at most, with probability 0.95."),
+    "schema": Listed("schema", "app", "Say what is public about a table."),
+    "budget": Listed("budget", "app", "Privacy budgets on disk: one ledger per data set."),
+    "audit": Listed(
+        "audit", "audit", "Attack every mechanism on neighbouring data: claimed against measured privacy loss."
+    ),
+    "solvers": Listed("solvers", "solvers", "Which oracles there are, which solvers are installed."),
+    "reproduce": Listed("reproduce", "app", "The paper's experiments."),
+    "demo": Listed("demo", "demo", "The Adult data: a quick comparison of all methods, and a private scorecard."),
+}
 
 app = typer.Typer(
     help="Choose the best simple model under differential privacy.",
+    cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"privsolve {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
     """Choose the best simple model under differential privacy."""
-
-
-app.command()(fit.fit)
-app.command()(predict.predict)
-app.command()(predict.show)
-app.command()(plan.plan)
-app.add_typer(schema.app, name="schema")
-app.add_typer(budget.app, name="budget")
-app.command()(audit.audit)
-app.command()(solvers.solvers)
-app.add_typer(reproduce.app, name="reproduce")
-app.command()(demo.demo)

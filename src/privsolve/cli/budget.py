@@ -78,6 +78,13 @@ def history(file: File, as_json: AsJson = False) -> None:
     console.print(table)
 
 
+@app.command()
+def accept(file: File, as_json: AsJson = False) -> None:
+    """Take this ledger for the latest, when its mark or the latest file is lost; then spend again for what is missing in it."""
+    with one_line_errors():
+        _show(Ledger.accept(file), as_json)
+
+
 def _show(ledger: Ledger, as_json: bool) -> None:
     totals = ledger.totals()
     values = _budget_values(ledger, totals)
@@ -100,7 +107,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         table.add_row("rho", f"{ledger.budget.rho_limit:.6g}", f"{values['spent']['rho']:.6g}", "")
         table.caption = "The sum of the epsilons may exceed the budget while the sum of the rhos does not."
     console.print(table)
-    console.print(Panel(values["promise"], title=f"{totals.releases} releases", border_style="green"))
+    console.print(Panel(values["promise"], title=_counted(totals.releases), border_style="green"))
 
 
 def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
@@ -122,6 +129,10 @@ def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
         },
         "promise": _promise(ledger, totals),
     }  # fmt: skip
+
+
+def _counted(releases: int) -> str:
+    return "1 release" if releases == 1 else f"{releases} releases"
 
 
 def _promise(ledger: Ledger, totals: Totals) -> str:

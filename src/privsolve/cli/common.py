@@ -1,18 +1,59 @@
-"""What every command shares: the consoles, and errors in one line."""
+"""What every command shares: consoles that show names without obeying them, warnings and errors in one line."""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.status import Status
+from rich.text import Text
 
 import privsolve as ps
 
-console = Console()
-errors = Console(stderr=True)
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What a terminal obeys instead of showing it, and what turns the direction of text around. Line ends and tabs stay."""
+
+
+def shown(text: str) -> str:
+    """The text with every control character in a form that can be seen, such as `\\x1b`."""
+    return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+class PlainConsole(Console):
+    """A console on which names, notes and labels from files cannot move the cursor, change colours or hide."""
+
+    def render_str(self, text: str, *args: Any, **options: Any) -> Text:
+        """As rich does, without control characters."""
+        return super().render_str(shown(text), *args, **options)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        """As rich does, without control characters."""
+        return super().status(shown(status) if isinstance(status, str) else status, **options)
+
+
+console = PlainConsole()
+errors = PlainConsole(stderr=True)
+
+
+def write_out(text: str) -> None:
+    """A whole document to the standard output: as it is into a file or a pipe, without control characters on a terminal."""
+    typer.echo(shown(text) if on_a_terminal() else text, nl=False)
+
+
+def on_a_terminal() -> bool:
+    """Whether somebody reads the standard output as it comes."""
+    return sys.stdout.isatty()
+
+
+def warn(words: str) -> None:
+    """One line on the error stream."""
+    errors.print(f"[bold yellow]warning:[/bold yellow] {escape(_one_line(words))}", soft_wrap=True)
 
 
 @contextmanager
@@ -21,8 +62,12 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OSError, ps.PrivsolveError) as error:
-        errors.print(f"[bold red]error:[/bold red] {escape(str(error))}", soft_wrap=True)
+        errors.print(f"[bold red]error:[/bold red] {escape(_one_line(str(error)))}", soft_wrap=True)
         raise typer.Exit(2) from None
     except KeyboardInterrupt:
         errors.print("[bold red]interrupted:[/bold red] nothing was released", soft_wrap=True)
         raise typer.Exit(130) from None
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "\\n")

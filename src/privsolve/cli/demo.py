@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -11,9 +11,13 @@ from rich.markup import escape
 import privsolve as ps
 from privsolve.cli.common import console, one_line_errors
 from privsolve.cli.display import sampling_progress
+from privsolve.cli.paying import Payment
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
+from privsolve.cli.signals import Stop, stoppable
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.learn.publishing import Folder
+from privsolve.learn.publishing import Folder, output_folder
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.releases import Run
 
 
 def demo(
@@ -24,16 +28,16 @@ def demo(
     seed: Annotated[int | None, typer.Option(help="Repeatable scorecard, for testing only.")] = None,
 ) -> None:
     """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
-    with one_line_errors():
-        ps.calibration.check_epsilon(epsilon)
-        folder = Folder.prepare(out / "scorecard", overwrite=True)
-        results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
-        show_results(results)
-        published = _scorecard(folder, epsilon, seed)
+    with one_line_errors(), stoppable() as stop:
+        check_epsilon(epsilon)
+        with output_folder(out / "scorecard", overwrite=True) as folder:
+            results, written = run_adult(out / "adult", runs=runs, quick=True, jobs=jobs)
+            show_results(results)
+            published = _scorecard(folder, epsilon, seed, stop)
         show_paths([*written, *published])
 
 
-def _scorecard(folder: Folder, epsilon: float, seed: int | None) -> list[Path]:
+def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> list[Path]:
     schema = ps.datasets.adult_schema()
     records = ps.datasets.adult()
     encoded = schema.table(records[records["split"] == "train"])
@@ -41,7 +45,12 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None) -> list[Path]:
     console.print(
         f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
     )
-    with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
-        run = Choice(epsilon).run(encoded.table, domain, schema=schema, random_state=seed, progress=progress)
+
+    def draw(account: Payment) -> Run:
+        with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
+            options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
+            return Choice(epsilon).run(encoded.table, domain, schema=schema, **options)
+
+    run, paths = Payment(None, stop).release(folder, encoded.outside, draw)
     console.print(escape(run.release.scorecard().to_text(min(console.width, 100))))
-    return folder.write(run, encoded.outside)
+    return paths

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from rich.markup import escape
 
 from privsolve.cli.common import errors
+from privsolve.data.complaints import in_our_words
 
 DATA_HELP = "CSV or Parquet file (or a quoted glob), or file.duckdb::table."
 
@@ -15,11 +16,5 @@ DATA_HELP = "CSV or Parquet file (or a quoted glob), or file.duckdb::table."
 @contextmanager
 def engine_at_work(words: str, source: str) -> Iterator[None]:
     """Says what is going on, on a terminal; what the engine complains about becomes an error that names the source."""
-    import duckdb
-
-    try:
-        with errors.status(escape(f"{words} {source} ...")):
-            yield
-    except duckdb.Error as error:
-        first = str(error).strip().splitlines()[0]
-        raise ValueError(f"{source}: {first}") from None
+    with in_our_words(source), errors.status(escape(f"{words} {source} ...")):
+        yield

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
@@ -27,25 +27,24 @@ from privsolve.cli.options import (
     Mechanism,
     Noise,
 )
+from privsolve.cli.paying import Payment
+from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
-from privsolve.learn.publishing import Folder, as_json, output_folder
-from privsolve.models.release import NOT_PRIVATE, Run
+from privsolve.learn.publishing import as_json, output_folder
 from privsolve.privacy.ledger import Ledger
+from privsolve.releases import NOT_PRIVATE, Run
 
 FASTER = "fewer --max-features are faster"
-
-GUESSED = "# GUESSED"
-"""How `privsolve schema draft` marks what it read off the data."""
 
 
 def fit(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
     epsilon: Epsilon,
-    out: Annotated[Path, typer.Option(help="Folder for the release.")],
+    out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
     mechanism: Mechanism = "exponential",
     max_features: MaxFeatures = MAX_FEATURES,
     max_points: MaxPoints = 3,
@@ -60,73 +59,70 @@ def fit(
         Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
+    publish_guessed: Annotated[
+        bool,
+        typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
+    ] = False,
     json_output: Json = False,
 ) -> None:
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
-    with one_line_errors(), _plain_warnings():
+    with one_line_errors(), _plain_warnings(), stoppable() as stop:
         choice = Choice(
             epsilon, mechanism, adjacency, None, oracle, noise, delta,
             false_positive, false_negative,
         )  # fmt: skip
-        the_schema = _load_schema(schema)
+        the_schema = _load_schema(schema, publish_guessed)
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
         budget = Ledger.open(ledger) if ledger else None
-        with output_folder(out, overwrite=overwrite) as folder:
+        with output_folder(out, curator=curator, overwrite=overwrite) as folder:
             with engine_at_work("reading", data):
                 encoded = the_schema.table(open_table(data))
-            exponential = choice.mechanism == "exponential"
-            shown: AbstractContextManager[Any] = (
-                sampling_progress(errors, "sampling", FASTER)
-                if exponential
-                else search_progress(errors, choice.mechanism)
-            )
-            with _payments_noted(budget), shown as progress:
-                options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": budget}
-                run = choice.run(encoded.table, domain, the_schema, **options)
-            paths = _write(folder, run, encoded)
+
+            def draw(account: Payment) -> Run:
+                with _progress(choice) as progress:
+                    options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
+                    return choice.run(encoded.table, domain, the_schema, **options)
+
+            run, paths = Payment(budget, stop).release(folder, encoded.outside, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
 
 
-def _load_schema(path: Path) -> Schema:
+def _progress(choice: Choice) -> AbstractContextManager[Any]:
+    if choice.mechanism == "exponential":
+        return sampling_progress(errors, "sampling", FASTER)
+    return search_progress(errors, choice.mechanism)
+
+
+def _load_schema(path: Path, publish_guessed: bool) -> Schema:
     if not path.is_file():
         raise ValueError(f"--schema {path}: no such file; make one with `privsolve schema draft`")
     schema = Schema.load(path)
-    guesses = sum(line.startswith(GUESSED) for line in path.read_text(encoding="utf-8").splitlines())
-    if guesses:
-        _warn(
-            f"{path} has {guesses} lines marked GUESSED: the guarantee does not cover what these values give away. Check "
-            "them, and delete the marks."
+    if schema.guessed and not publish_guessed:
+        raise ValueError(
+            f"{path}: the values of {_some(schema.guessed)} were guessed from the data, and no guarantee covers what they "
+            "give away. Check them and take their names off the list `guessed`, or pass --publish-guessed"
+        )
+    if schema.guessed:
+        warn(
+            f"the guarantee does not cover what the guessed values of {_some(schema.guessed)} give away; the card says so"
         )
     return schema
 
 
-def _write(folder: Folder, run: Run, encoded: EncodedTable) -> list[Path]:
-    try:
-        return folder.write(run, encoded.outside)
-    except Exception as error:
-        typer.echo(run.release.to_json())  # it is paid for: do not lose it
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise ValueError(
-            f"--out {folder.path} was not written: {why}; the release is printed above, save it as release.json"
-        ) from None
-
-
-@contextmanager
-def _payments_noted(ledger: Ledger | None) -> Iterator[None]:
-    """If the block fails after the ledger has paid, say so."""
-    before = len(ledger.history()) if ledger else 0
-    try:
-        yield
-    except BaseException:
-        if ledger and len(ledger.history()) > before:
-            _warn("the release was paid for already, and the ledger keeps the payment: see `privsolve budget history`")
-        raise
+def _some(names: tuple[str, ...]) -> str:
+    """A few names, and how many more."""
+    listed = ", ".join(names[:3])
+    return listed if len(names) <= 3 else f"{listed} and {len(names) - 3} more"
 
 
 @contextmanager
@@ -137,17 +133,13 @@ def _plain_warnings() -> Iterator[None]:
         original = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-            if issubclass(category, PrivacyWarning):
-                _warn(str(message))
+            if issubclass(category, PrivacyWarning | RuntimeWarning):
+                warn(str(message))
             else:
                 original(message, category, *where)  # type: ignore[arg-type]
 
         warnings.showwarning = show  # type: ignore[assignment]
         yield
-
-
-def _warn(words: str) -> None:
-    errors.print(f"[bold yellow]warning:[/bold yellow] {escape(words)}", soft_wrap=True)
 
 
 def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:

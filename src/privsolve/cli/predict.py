@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
-from privsolve.data.tables import open_table
+from privsolve.data.scratch import private_folder
+from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
+from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.releases import Release
+
+FORMULA = r"^[=+\-@＝＋－＠]"
+"""How a text starts that spreadsheets may run as a formula."""
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""Numbers start like that too, and are harmless."""
 
 
 def predict(
@@ -23,7 +32,10 @@ def predict(
     out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the table with score and prediction.")],
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Score a table with a release. The rows stay in the engine, in their order."""
+    """Score a table with a release. The rows stay in the engine, in their order.
+
+    Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
+    """
     with one_line_errors():
         kind = out.suffix.lower()
         if kind not in (".csv", ".parquet"):
@@ -31,20 +43,29 @@ def predict(
         if not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: its folder does not exist; make it first")
         found = load_release(release)
-        temporary = out.with_name(f".{os.getpid()}.{out.name}")
-        try:
+        with private_folder(out.absolute().parent) as folder:
+            temporary = folder / f"table{kind}"
             with engine_at_work("scoring", data):
-                table = open_table(data)
-                result = with_predictions(table, found)
+                table = open_for_copying(data, folder)
+                result = with_predictions(table, linear_rule(found))
+                if kind == ".csv":
+                    result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
             os.replace(temporary, out)
-        finally:
-            temporary.unlink(missing_ok=True)
         if json_output:
             typer.echo(as_json({"predictions": str(out)}))
         else:
             console.print(f"{escape(str(out))}  [dim](the table with score and prediction)[/dim]", soft_wrap=True)
+
+
+def _no_formula(label: Any) -> Any:
+    """The predicted label, which comes from the release file, so that no spreadsheet takes it for a formula."""
+    import ibis
+
+    if not label.type().is_string():
+        return label
+    return ibis.ifelse(label.re_search(FORMULA) & ~label.re_search(NUMBER), ibis.literal("'") + label, label)
 
 
 def show(
@@ -55,7 +76,7 @@ def show(
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.json:
-            typer.echo(found.to_json(), nl=False)
+            write_out(found.to_json())
             return
         card = found.scorecard()
         if card_format is CardFormat.text:
@@ -66,4 +87,11 @@ def show(
             CardFormat.latex: card.to_latex,
             CardFormat.html: card.to_html,
         }
-        typer.echo(writers[card_format](), nl=False)
+        write_out(writers[card_format]())
+
+
+def linear_rule(release: Release) -> LinearRule:
+    """The release's model, if a table can be scored with it inside its engine."""
+    if not isinstance(release.model, LinearRule):
+        raise ValueError(f"--release: it holds a {release.model.kind}, and only a linear rule can score a table")
+    return release.model

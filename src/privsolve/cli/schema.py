@@ -12,20 +12,20 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.data import Schema, draft
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.models.release import NOT_PRIVATE
+from privsolve.releases import NOT_PRIVATE
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 
-DataFile = "CSV or Parquet file (or a glob), or file.duckdb::table."
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 @app.command("draft")
 def draft_command(
-    data: Annotated[str, typer.Argument(help=DataFile)],
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
     label: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
     positive: Annotated[str | None, typer.Option(help="The positive value of the label.")] = None,
@@ -37,7 +37,8 @@ def draft_command(
             raise ValueError(f"{out} exists: choose another name or delete it")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            found = draft(open_table(data), label, positive)
+            with engine_at_work("reading", data):
+                found = draft(open_table(data), label, positive)
         out.write_text(found.to_toml(), encoding="utf-8")
         leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
         for leak in leaks:
@@ -56,15 +57,16 @@ def draft_command(
 @app.command("check")
 def check_command(
     schema_file: Annotated[Path, typer.Argument(help="The schema file.")],
-    data: Annotated[str | None, typer.Argument(help=DataFile)] = None,
+    data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a schema file and list its features; with data, count for the curator what falls outside."""
     with one_line_errors():
         schema = Schema.load(schema_file)
-        encoded = None if data is None else schema.table(open_table(data))
         curator = None
-        if encoded is not None:
+        if data is not None:
+            with engine_at_work("reading", data):
+                encoded = schema.table(open_table(data))
             table = encoded.table
             curator = {
                 "note": NOT_PRIVATE,

@@ -21,13 +21,13 @@ from privsolve.continuous.objectives import Box, as_box
 from privsolve.continuous.oracles import BoxOracle
 from privsolve.continuous.stability import SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
-from privsolve.models.release import NOT_PRIVATE, release_fields
 from privsolve.noise.draws import discrete_laplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import profile_of
+from privsolve.releases import NOT_PRIVATE
 
 __all__ = [
     "BoxDiagnostics",
@@ -97,7 +97,7 @@ class BoxRelease:
     @classmethod
     def from_json(cls, text: str) -> BoxRelease:
         """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
-        content = release_fields(text, FORMAT, FIELDS)
+        content = _fields(text)
         if not isinstance(content["steps"], list) or not all(type(k) is int for k in content["steps"]):
             raise ValueError("the release file's steps must be a list of whole numbers")
         if not isinstance(content["setting"], dict):
@@ -324,3 +324,18 @@ def _check_answers(points: Floats, gap: float, box: Box, draws: int, error: floa
             f"the oracle left a gap of {gap:.3g}, more than the error of {error:.3g} that it stated: nothing is released; "
             "give it more work on the same noise"
         )
+
+
+def _fields(text: str) -> dict[str, Any]:
+    """The fields of a release file, or what is wrong with it."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"not a release file: it is not JSON ({error})") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
+    if wrong := FIELDS ^ set(content):
+        raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
+    if not isinstance(content["version"], str):
+        raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
+    return content

@@ -15,8 +15,8 @@ from privsolve.data.schema import Schema
 from privsolve.errors import PrivacyLeakWarning
 
 LEAK = (
-    "the schema was drafted from the data, so the guarantee does not cover what it gives away: replace every value "
-    "marked as guessed by what you know without looking at the records"
+    "the schema was drafted from the data, so the guarantee does not cover what it gives away: check every column in "
+    "its list `guessed`, and replace what you would not know without looking at the records"
 )
 FEW_NUMBERS = 5
 """Whole numbers with so few values are options rather than a scale."""
@@ -32,12 +32,12 @@ class Draft:
 
     def to_toml(self) -> str:
         """The text of a schema file with every guess marked."""
-        head = (
-            "Drafted from the data. Lines marked GUESSED were read off private records and are not covered by any",
-            "guarantee: check each of them, and replace what is not public knowledge. Then delete the mark.",
-            "",
+        head = ("Drafted from the data.", "")
+        list_of_guesses = (
+            "The values of these columns were read off private records, and no guarantee covers what they give away.",
+            "Check each column, replace what is not public knowledge, then take its name off this list.",
         )
-        text = self.schema.to_toml({"": head, **self.notes})
+        text = self.schema.to_toml({"": head, "guessed": list_of_guesses, **self.notes})
         reasons = [toml.comment(f"{name}: {reason}") for name, reason in self.left_out.items()]
         return text + "".join(f"{line}\n" for line in ["", toml.comment("Left out:"), *reasons]) if reasons else text
 
@@ -65,12 +65,12 @@ def draft(data: Any, label: str | None = None, positive: Value | None = None) ->
             left_out[name] = drafted
         else:
             columns.append(drafted[0])
-            notes[name] = (f"GUESSED: {drafted[1]}",)
+            notes[name] = (f"Guessed: {drafted[1]}",)
     if not columns:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column of the data can be drafted: write the schema by hand ({reasons})")
     warnings.warn(LEAK, PrivacyLeakWarning, stacklevel=2)
-    return Draft(Schema(columns, target), notes, left_out)
+    return Draft(Schema(columns, target).all_guessed(), notes, left_out)
 
 
 def _label(name: str, profile: Profile, positive: Value | None) -> tuple[Label, str]:
@@ -82,14 +82,14 @@ def _label(name: str, profile: Profile, positive: Value | None) -> tuple[Label, 
     if positive is None:
         if len(values) != 2:
             raise ValueError(f"positive must be given: the label {name!r} has {len(values)} different values")
-        chosen, note = values[-1], "GUESSED: the values, and that the last one is positive."
+        chosen, note = values[-1], "Guessed: the values, and that the last one is positive."
     else:
         wanted = positive.strip() if isinstance(positive, str) else value_text(positive, "positive")
         matches = [value for value in values if value_text(value, name) == wanted]
         if not matches:
             listed = ", ".join(value_text(value, name) for value in values)
             raise ValueError(f"positive={wanted!r} is not a value of the label {name!r}: it has {listed}")
-        chosen, note = matches[0], "GUESSED: the other values."
+        chosen, note = matches[0], "Guessed: the other values."
     rest = tuple(value for value in values if value != chosen)
     return Label(name, (chosen,), rest or None), note
 

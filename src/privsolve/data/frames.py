@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
 
-from privsolve.data.columns import MISSING, OTHER, SPACES, Bins, Categories, Column, Number
+from privsolve.data.columns import Column
 from privsolve.data.patterns import Int64Array
-from privsolve.data.reading import NUMBER_PATTERN, check_columns, text_for_numbers
-from privsolve.noise.entropy import Floats
-
-_NUMBER = re.compile(NUMBER_PATTERN)
-_WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
-_BOOLEANS = {"true": 1.0, "false": 0.0}
+from privsolve.data.reading import check_columns
 
 
 def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
     """The code of every row, column by column."""
     frame = as_frame(data)
     check_columns([column.column for column in columns], frame.columns)
-    return [_codes(frame[column.column], column) for column in columns]
+    return [column.codes(frame[column.column]) for column in columns]
 
 
 def as_frame(data: Any) -> Any:
@@ -37,97 +27,3 @@ def as_frame(data: Any) -> Any:
         raise TypeError(
             f"data must be a pandas, Polars or Arrow table or an Ibis table, got {type(data).__name__}"
         ) from None
-
-
-def _codes(series: Any, column: Column) -> Int64Array:
-    if isinstance(column, Categories):
-        return _category_codes(series, column)
-    values = numbers_of(series, column.column, boolean=False)
-    missing = np.isnan(values)
-    if isinstance(column, Bins):
-        codes = np.searchsorted(np.array(column.cuts, dtype=np.float64), values, side="right")
-    else:
-        codes = _number_codes(np.where(missing, float(column.low), values), column)
-    return np.where(missing, column.outside[MISSING], codes).astype(np.int64)
-
-
-def _number_codes(values: Floats, column: Number) -> Int64Array:
-    low, high = float(column.low), float(column.high)
-    inside = np.clip(values, low, high)
-    codes = np.floor(inside / float(column.step) + 0.5).astype(np.int64) - column.first + 1
-    codes[values < low] = column.outside["below"]
-    codes[values > high] = column.outside["above"]
-    return codes
-
-
-def _category_codes(series: Any, column: Categories) -> Int64Array:
-    other, missing = column.outside[OTHER], column.outside[MISSING]
-    if column.kind == "text":
-        texts = {value: code for code, option in enumerate(column.options) for value in option.values}
-        return np.array(
-            [missing if text is None else texts.get(text, other) for text in texts_of(series, column.column)],
-            dtype=np.int64,
-        )
-    values = numbers_of(series, column.column, boolean=column.kind == "boolean")
-    codes = np.full(len(values), other, dtype=np.int64)
-    for code, option in enumerate(column.options):
-        codes[np.isin(values, [float(value) for value in option.values])] = code
-    codes[np.isnan(values)] = missing
-    return codes
-
-
-def texts_of(series: Any, name: str) -> list[str | None]:
-    """Texts without surrounding spaces; None where there is none."""
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        raise text_for_numbers(name)
-    values = _known(series)
-    if not all(isinstance(value, str) for value in values if value is not None):
-        raise text_for_numbers(name)
-    return [(value.strip(SPACES) or None) if value is not None else None for value in values]
-
-
-def numbers_of(series: Any, name: str, boolean: bool) -> Floats:
-    """Numbers as float64; NaN where there is none."""
-    if series.dtype.is_integer() and series.dtype not in _WIDE:
-        return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return _as_floats(series.cast(nw.Float64), 0.0)
-    known = _known(series)
-    found: Floats = np.full(len(known), math.nan)
-    for i, value in enumerate(known):
-        if isinstance(value, str):
-            found[i] = _parsed(value.strip(SPACES), boolean)
-        elif isinstance(value, (bool, int, float, Decimal, np.bool_, np.number)):
-            found[i] = _float(value)
-        elif value is not None:
-            raise ValueError(f"column {name!r} holds {type(value).__name__} values: convert them to numbers or texts")
-    return found
-
-
-def _float(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # an integer beyond float64
-        return math.inf if value > 0 else -math.inf
-
-
-def _parsed(text: str, boolean: bool) -> float:
-    if boolean:
-        return _BOOLEANS.get(text.lower(), math.nan)
-    return float(text) if _NUMBER.search(text) else math.nan
-
-
-def _as_floats(series: Any, filler: float) -> Floats:
-    values = np.array(series.fill_null(filler).to_numpy(), dtype=np.float64)
-    values[_nulls(series)] = math.nan
-    return values
-
-
-def _known(series: Any) -> list[Any]:
-    """The values, with every kind of missing value as None."""
-    nulls = _nulls(series)
-    return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
-
-
-def _nulls(series: Any) -> NDArray[np.bool_]:
-    return np.asarray(series.is_null().to_numpy(), dtype=np.bool_)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from privsolve.data import Schema
 
 Int64Array = NDArray[np.int64]
+IntArray = NDArray[np.integer[Any]]
+"""Integers of any width: a table of 0/1 features is eight times smaller in bytes than in 64 bits."""
 
 SCORE_LIMIT = 2**62
 """Scores and objective values stay below this, so that a sum of two never leaves int64."""
@@ -31,6 +33,10 @@ class PatternTable:
     public constants (1 for an indicator, 99 for hours-per-week divided by 99), so every score `<x, w>` with
     integer weights is exact in the common unit `1 / unit` (theory, section 6).
 
+    `ranges[j]` is what is publicly known of feature j, its least and largest integer (`(0, 1)` for an indicator). Solvers
+    choose how to work by declared ranges, never by the records, so a table with a value outside is refused. None says
+    nothing, and the general methods are used.
+
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
     same records are equal whatever order the records came in.
     """
@@ -40,6 +46,7 @@ class PatternTable:
     negatives: Int64Array
     names: tuple[str, ...]
     scales: tuple[int, ...]
+    ranges: tuple[tuple[int, int], ...] | None = None
 
     def __init__(
         self,
@@ -48,8 +55,9 @@ class PatternTable:
         negatives: ArrayLike,
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        rows = _integer_array(features, "features", ndim=2)
+        rows = _narrow(_checked_integers(features, "features", ndim=2))
         counts = [_counts(c, name, len(rows)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
         dim = rows.shape[1]
         if dim == 0:
@@ -58,11 +66,12 @@ class PatternTable:
         if len(rows) == 0:
             raise ValueError("the table is empty: positives and negatives are all zero; give at least one record")
         set_field = object.__setattr__
-        set_field(self, "features", _readonly(rows))
+        set_field(self, "features", _readonly(rows.astype(np.int64)))
         set_field(self, "positives", _readonly(merged[:, 0]))
         set_field(self, "negatives", _readonly(merged[:, 1]))
         set_field(self, "names", checked_names(names, dim))
         set_field(self, "scales", checked_scales(scales, dim))
+        set_field(self, "ranges", _checked_ranges(ranges, self.names, self.features))
         _ = self.score_features  # overflow is found here, before anything is spent
 
     @classmethod
@@ -72,11 +81,12 @@ class PatternTable:
         labels: ArrayLike,
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
     ) -> PatternTable:
         """One row per record; `labels` are +1/-1, 1/0 or booleans (positive is 1 or True)."""
-        rows = _integer_array(features, "features", ndim=2)
+        rows = _narrow(_checked_integers(features, "features", ndim=2))
         positive = _positive_labels(labels, len(rows))
-        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales)
+        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales, ranges)
 
     @classmethod
     def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
@@ -113,6 +123,8 @@ class PatternTable:
                     f"features[{name!r}] leaves the 64-bit integers once brought to the common unit 1/{self.unit}: "
                     "use smaller values or coarser scales"
                 )
+        if self.unit == 1:
+            return self.features
         return _readonly(self.features * np.array(factors, dtype=np.int64))
 
     def scores(self, weights: ArrayLike) -> Int64Array:
@@ -136,6 +148,7 @@ class PatternTable:
         return (
             self.names == other.names
             and self.scales == other.scales
+            and self.ranges == other.ranges
             and np.array_equal(self.features, other.features)
             and np.array_equal(self.positives, other.positives)
             and np.array_equal(self.negatives, other.negatives)
@@ -161,6 +174,11 @@ def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
 
 
 def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
+    return _checked_integers(values, name, ndim).astype(np.int64)
+
+
+def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
+    """An array of whole numbers, of whatever type they came in."""
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -168,7 +186,7 @@ def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
     if array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if array.size == 0:
-        return array.astype(np.int64)
+        return array
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {array.dtype}, not 64-bit integers: encode or round it first")
     if array.dtype.kind == "f":
@@ -180,7 +198,19 @@ def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
             )
     if max(int(array.max()), -int(array.min())) >= SCORE_LIMIT:
         raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
-    return array.astype(np.int64)
+    return array
+
+
+def _narrow(array: NDArray[Any]) -> IntArray:
+    """The same whole numbers in as few bytes as hold them."""
+    least, largest = (int(array.min()), int(array.max())) if array.size else (0, 0)
+    return array.astype(narrowest(least, largest))
+
+
+def narrowest(least: int, largest: int) -> np.dtype[np.signedinteger[Any]]:
+    """The narrowest type that holds all integers between two."""
+    types: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, (np.int8, np.int16, np.int32, np.int64)))
+    return next(kind for kind in types if np.iinfo(kind).min <= least and largest <= np.iinfo(kind).max)
 
 
 def _counts(values: ArrayLike, name: str, rows: int) -> Int64Array:
@@ -194,12 +224,23 @@ def _counts(values: ArrayLike, name: str, rows: int) -> Int64Array:
     return counts
 
 
-def _merge_equal_rows(rows: Int64Array, counts: Int64Array) -> tuple[Int64Array, Int64Array]:
-    present = counts.sum(axis=1) > 0
-    distinct, inverse = np.unique(rows[present], axis=0, return_inverse=True)
-    merged = np.zeros((len(distinct), counts.shape[1]), dtype=np.int64)
-    np.add.at(merged, inverse.reshape(-1), counts[present])
-    return distinct, merged
+def _merge_equal_rows(rows: IntArray, counts: Int64Array) -> tuple[IntArray, Int64Array]:
+    """The distinct rows that have records, in ascending order, and the sums of their counts."""
+    present = np.flatnonzero(counts.sum(axis=1) > 0)
+    if not len(present):
+        return rows[:0], counts[:0]
+    order = present[np.argsort(_sortable(rows[present]), kind="stable")]
+    rows = rows[order]
+    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+    return rows[first], np.add.reduceat(counts[order], first, axis=0)
+
+
+def _sortable(rows: IntArray) -> NDArray[np.void]:
+    """Rows as strings of bytes in the same order: the sign bit turned around, the highest byte first."""
+    unsigned = np.dtype(f"u{rows.itemsize}")
+    keys = np.ascontiguousarray(rows).view(unsigned) ^ unsigned.type(1 << (8 * rows.itemsize - 1))
+    strings: NDArray[np.void] = keys.astype(unsigned.newbyteorder(">")).view(f"V{rows.itemsize * rows.shape[1]}")
+    return strings[:, 0]
 
 
 def checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
@@ -224,6 +265,27 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
         result = ()
     if len(result) != dim or min(result) < 1:
         raise ValueError(f"scales must be {dim} positive integers, one per feature, got {scales!r}")
+    return result
+
+
+def _checked_ranges(
+    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], rows: Int64Array
+) -> tuple[tuple[int, int], ...] | None:
+    """The declared ranges as pairs of integers; raise if they are none, or if a row leaves them."""
+    if ranges is None:
+        return None
+    try:
+        result = tuple((operator.index(low), operator.index(high)) for low, high in ranges)
+    except (TypeError, ValueError):
+        result = ()
+    if len(result) != len(names) or any(low > high for low, high in result):
+        raise ValueError(f"ranges must be {len(names)} pairs (low, high) of integers, one per feature, got {ranges!r}")
+    for name, (low, high), column in zip(names, result, rows.T, strict=True):
+        if column.min() < low or column.max() > high:
+            raise ValueError(
+                f"features[{name!r}] has values outside its declared range {low} to {high}: clip or encode it by a public "
+                "rule, or declare a wider range"
+            )
     return result
 
 

@@ -10,8 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from privsolve.data.columns import Value, tidy
-from privsolve.data.engines import is_ibis_table, number_of, run, text_of
-from privsolve.data.frames import as_frame, numbers_of, texts_of
+from privsolve.data.engines import is_ibis_table, run
+from privsolve.data.expressions import number_of, text_of
+from privsolve.data.frames import as_frame
+from privsolve.data.series import numbers_of, texts_of
 
 MOST_VALUES = 20
 """Columns with more different values than this are not listed as categories."""
@@ -44,7 +46,18 @@ def profiles(data: Any) -> dict[str, Profile]:
     if is_ibis_table(data):
         return _profiles_in_engine(data)
     frame = as_frame(data)
+    check_texts(frame.columns)
     return {name: _profile_of_series(frame[name], name) for name in frame.columns}
+
+
+def check_texts(names: Sequence[object]) -> None:
+    """Raise unless names of columns are texts, as they are in a schema."""
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"the names of columns must be texts, got {name!r}: rename them, for example by "
+                "data.columns = data.columns.map(str)"
+            )
 
 
 def _profile_of_series(series: Any, name: str) -> Profile:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+SPACES = " \t\n\r\v\f"
+"""What is taken off both ends of a text before it is compared; what is then empty is missing."""
+
 NUMBER_PATTERN = r"^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2})?$"
 """A text that is a number. Everything else (also `inf`, `nan`, hexadecimal and digits with separators, which engines
 read differently) counts as missing where a number is expected."""

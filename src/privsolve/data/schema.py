@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import reprlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +13,26 @@ from typing import Any
 import numpy as np
 
 from privsolve.data import toml
-from privsolve.data.columns import MISSING, OTHER, Bins, Categories, Category, Column, Label, Number
+from privsolve.data.columns import MISSING, OTHER, Column, Label
+from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.engines import count_codes, is_ibis_table
+from privsolve.data.files import read_text
 from privsolve.data.frames import codes_of_frame
 from privsolve.data.packing import distinct_codes
-from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.data.patterns import Int64Array, IntArray, PatternTable
 from privsolve.data.questions import Choice, Question
 
 INTERCEPT = "intercept"
 """The name of the constant feature, always the last one."""
 
-_COLUMN_KEYS = {
-    "categories": ("categories", "other", "missing"),
-    "bins": ("bins", "encoding", "whole", "missing"),
-    "low": ("low", "high", "step", "scale", "missing"),
-}
+MARK = "# GUESSED"
+"""How a draft of version 0.1.0 marked what it had read off the data."""
+
+MOST_FEATURES = 100_000
+"""Of a schema; checked before anything is made of it."""
+
+MOST_CELLS = 2**28
+"""Of the features of distinct rows: 2 GiB of integers."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,22 @@ class Schema:
     """What is public about a table. Nothing in it is read from the data.
 
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
-    `intercept` is a constant feature of ones, the last one.
+    `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
+    values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
     """
 
     columns: tuple[Column, ...]
     label: Label | None = None
     intercept: bool = True
+    guessed: tuple[str, ...] = ()
 
-    def __init__(self, columns: Sequence[Column], label: Label | None = None, intercept: bool = True) -> None:
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        label: Label | None = None,
+        intercept: bool = True,
+        guessed: Sequence[str] = (),
+    ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
             raise ValueError("columns must list at least one of Categories, Bins and Number")
@@ -63,7 +78,14 @@ class Schema:
         object.__setattr__(self, "columns", found)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "guessed", self._checked_guesses(guessed))
         self._check_names()
+
+    def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
+        known = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
+        if isinstance(guessed, str) or not isinstance(guessed, Sequence) or not all(name in known for name in guessed):
+            raise ValueError(f"guessed must list columns of the schema, got {reprlib.repr(guessed)}")
+        return tuple(dict.fromkeys(guessed))
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -74,10 +96,11 @@ class Schema:
                 )
             if self.label is not None and column.column == self.label.column:
                 raise ValueError(f"columns.{column.column}: this is the label, which cannot be a feature: remove one")
-        listed = [column.column for column in self.columns]
-        for name in listed:
-            if listed.count(name) > 1:
+        for name, times in Counter(column.column for column in self.columns).items():
+            if times > 1:
                 raise ValueError(f"columns.{name}: listed twice: keep one")
+        if (features := sum(len(column.names) for column in self.columns)) > MOST_FEATURES:
+            raise ValueError(f"columns: the schema has {features:,} features, more than {MOST_FEATURES:,}: list fewer")
         if self.intercept:
             seen[INTERCEPT] = INTERCEPT
         for column in self.columns:
@@ -110,6 +133,12 @@ class Schema:
         return (*scales, 1) if self.intercept else scales
 
     @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The least and largest integer of every feature: 0 and 1 for indicators."""
+        found = tuple(ends for column in self.columns for ends in [column.range] * len(column.names))
+        return (*found, (1, 1)) if self.intercept else found
+
+    @property
     def dim(self) -> int:
         """Number of features."""
         return len(self.features)
@@ -127,7 +156,7 @@ class Schema:
 
     def encode(self, frame: Any) -> Int64Array:
         """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them."""
-        return self._expand(codes_of_frame(frame, self.columns))
+        return self._expand(codes_of_frame(frame, self.columns)).astype(np.int64)
 
     def table(self, data: Any) -> EncodedTable:
         """The pattern table of a pandas, Polars or Arrow table, or of an Ibis table, whose rows stay in its engine.
@@ -144,9 +173,15 @@ class Schema:
         if not counts.sum():
             raise ValueError("the data has no records: give at least one")
         positive = self._positive(codes[-1], counts)
+        if len(counts) * self.dim > MOST_CELLS:
+            raise ValueError(
+                f"the data has too many different rows for {self.dim:,} features (at most {MOST_CELLS:,} cells): use fewer "
+                "columns, coarser bins or larger steps in the schema"
+            )
         table = PatternTable(
-            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales
-        )
+            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
+            ranges=self.ranges,
+        )  # fmt: skip
         return EncodedTable(table, _outside(coded, codes, counts))
 
     def _positive(self, codes: Int64Array, counts: Int64Array) -> Any:
@@ -167,15 +202,17 @@ class Schema:
             )
         return codes == 0
 
-    def _expand(self, codes: Sequence[Int64Array]) -> Int64Array:
+    def _expand(self, codes: Sequence[Int64Array]) -> IntArray:
         parts = [column.expand(code) for column, code in zip(self.columns, codes, strict=True)]
         if self.intercept:
-            parts.append(np.ones((len(codes[0]), 1), dtype=np.int64))
+            parts.append(np.ones((len(codes[0]), 1), dtype=np.int8))
         return np.hstack(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
         result: dict[str, Any] = {"intercept": self.intercept}
+        if self.guessed:
+            result["guessed"] = list(self.guessed)
         if self.label is not None:
             result["label"] = self.label.to_dict()
         return result | {"columns": {column.column: column.to_dict() for column in self.columns}}
@@ -183,19 +220,19 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        _check_keys(description, ("intercept", "label", "columns"), "the schema")
+        check_keys(description, ("intercept", "guessed", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
-        if label is not None:
-            _check_keys(label, ("column", "positive", "negative", "missing"), "label")
-            for key in ("column", "positive"):
-                if key not in label:
-                    raise ValueError(f"label: {key} is missing")
-            label = Label(**label)
-        found = [_column_from_dict(name, settings) for name, settings in columns.items()]
-        return cls(found, label, description.get("intercept", True))
+        found = [column_from_dict(name, settings) for name, settings in columns.items()]
+        target = None if label is None else Label.from_dict(label)
+        return cls(found, target, description.get("intercept", True), description.get("guessed", ()))
+
+    def all_guessed(self) -> Schema:
+        """The same schema, every column of it marked as guessed."""
+        names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
+        return Schema(self.columns, self.label, self.intercept, names)
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""
@@ -203,8 +240,11 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """The schema in a TOML text."""
-        return cls.from_dict(toml.read(text))
+        """The schema in a TOML text. A draft of version 0.1.0 is known by its comments, and all of it is guessed."""
+        schema = cls.from_dict(toml.read(text))
+        if schema.guessed or not any(line.startswith(MARK) for line in text.splitlines()):
+            return schema
+        return schema.all_guessed()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a schema file."""
@@ -214,7 +254,7 @@ class Schema:
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read a schema file; nothing in it is executed."""
         try:
-            return cls.from_toml(Path(path).read_text(encoding="utf-8"))
+            return cls.from_toml(read_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
 
@@ -225,43 +265,3 @@ def _outside(columns: Sequence[Column], codes: Sequence[Int64Array], counts: Int
         here = {fate: int(counts[code == number].sum()) for fate, number in column.outside.items()}
         found[column.column] = {fate: n for fate, n in here.items() if n}
     return {column: here for column, here in found.items() if here}
-
-
-def _column_from_dict(name: str, settings: object) -> Column:
-    where = f"columns.{name}"
-    if not isinstance(settings, Mapping):
-        raise ValueError(f"{where}: must be a table with categories, bins, or low and high")
-    kinds = [key for key in _COLUMN_KEYS if key in settings]
-    if len(kinds) != 1:
-        found = f"it has {' and '.join(kinds)}" if kinds else "it has none of them"
-        raise ValueError(f"{where}: needs exactly one of categories, bins, or low and high; {found}")
-    kind = kinds[0]
-    _check_keys(settings, _COLUMN_KEYS[kind], where)
-    rest = {key: value for key, value in settings.items() if key != kind}
-    if kind == "categories":
-        options = settings["categories"]
-        if isinstance(options, list):
-            options = [_option(option, where) for option in options]
-        return Categories(name, options, **rest)
-    if kind == "bins":
-        return Bins(name, settings["bins"], **rest)
-    if "high" not in settings:
-        raise ValueError(f"{where}: high is missing")
-    return Number(name, settings["low"], **rest)
-
-
-def _option(option: Any, where: str) -> Any:
-    if not isinstance(option, Mapping):
-        return option
-    _check_keys(option, ("name", "values"), f"{where}: categories")
-    if set(option) != {"name", "values"} or not isinstance(option["values"], list):
-        raise ValueError(f"{where}: categories must hold values or tables like {{ name = ..., values = [...] }}")
-    return Category(option["name"], tuple(option["values"]))
-
-
-def _check_keys(settings: object, known: Sequence[str], where: str) -> None:
-    if not isinstance(settings, Mapping):
-        raise ValueError(f"{where}: must be a table of {', '.join(known)}")
-    for key in settings:
-        if key not in known:
-            raise ValueError(f"{where}: unknown key {key!r}; known are {', '.join(known)}")

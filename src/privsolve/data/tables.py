@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import csv
-import glob
 import gzip
 import os
-import sys
-import tempfile
 import warnings
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
-MEMORY_LIMIT = "1GB"
-"""What the engine may use before it spills to disk."""
+from privsolve.data.complaints import in_our_words
+from privsolve.data.connection import connect, quoted, read_each_value
+from privsolve.data.files import files_of, literal
 
 SEPARATORS = (",", ";", "\t", "|")
+LONGEST_HEADER = 2**20
 _CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 _PARQUET = (".parquet", ".pq")
 _DUCKDB = (".duckdb", ".ddb", ".db")
@@ -26,54 +25,50 @@ def open_table(source: str | os.PathLike[str]) -> Any:
     """An Ibis table of CSV or Parquet files (a path or a glob), or of a DuckDB file (`file.duckdb::table`).
 
     All columns of a CSV file are texts, which the schema says how to read: nothing about their types is guessed from the
-    records. The separator is the most frequent one of `, ; | tab` in the first line, which must be the header.
+    records. The separator is the most frequent one of `, ; | tab` in the first line, which must be the header. Files that
+    are read together must have the same columns, of the same types. A DuckDB file may come from anybody: its views can
+    read nothing but the file itself.
     """
-    with warnings.catch_warnings():
+    return open_for_copying(source, None)
+
+
+def open_for_copying(source: str | os.PathLike[str], folder: str | os.PathLike[str] | None) -> Any:
+    """The same, from which files can be written to `folder`."""
+    name = os.fspath(source)
+    with warnings.catch_warnings(), in_our_words(name):
         # Ibis calls DuckDB by a name that newer versions of DuckDB deprecate
         warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
-        return _open_or_say(os.fspath(source))
+        return read_each_value(_open(name, folder))
 
 
-def _open_or_say(source: str) -> Any:
-    """What the engine complains about as an error that names the file."""
-    try:
-        return _open(source)
-    except Exception as error:
-        duckdb = sys.modules.get("duckdb")
-        if duckdb is None or not isinstance(error, duckdb.Error):
-            raise
-        raise ValueError(f"{source}: {str(error).strip().splitlines()[0]}") from None
-
-
-def _open(source: str) -> Any:
+def _open(source: str, folder: str | os.PathLike[str] | None) -> Any:
     path, _, name = source.partition("::")
     lower = path.lower()
     if lower.endswith(_DUCKDB):
-        return _open_duckdb(path, name)
+        return _open_duckdb(path, name, folder)
     if name:
         raise ValueError(f"{source}: only DuckDB files have tables; leave out ::{name}")
     if not lower.endswith(_CSV + _PARQUET):
         raise ValueError(f"{source}: must end in .csv, .parquet or .duckdb")
-    files = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
-    missing = [file for file in files if not os.path.isfile(file)]
-    if missing or not files:
-        raise FileNotFoundError(f"{source}: no such file")
-    engine = _connect()
-    if lower.endswith(_PARQUET):
-        return _with_tidy_names(engine.read_parquet(files), source)
-    return _read_csv(engine, files)
+    return (_read_parquet if lower.endswith(_PARQUET) else _read_csv)(connect(), files_of(path))
 
 
-def _connect(path: str | None = None) -> Any:
-    """DuckDB with bounded memory; it spills to the system's temporary folder."""
-    import ibis
+def _read_parquet(engine: Any, files: list[str]) -> Any:
+    """Exactly the columns in the files: names of folders add none, and values are looked at, whatever statistics say."""
+    names = {file: _columns(engine, file) for file in files}
+    for file, columns in names.items():
+        if columns != names[files[0]]:
+            raise ValueError(
+                f"{file}: its columns or their types differ from those of {files[0]}: files read together must agree"
+            )
+    patterns = [literal(file) for file in files]
+    return _with_tidy_names(engine.read_parquet(patterns, can_have_nan=True, hive_partitioning=False), files[0])
 
-    engine = ibis.duckdb.connect(path, read_only=True) if path else ibis.duckdb.connect()
-    engine.raw_sql(f"SET memory_limit = '{MEMORY_LIMIT}'")
-    folder = tempfile.gettempdir().replace("'", "''")
-    engine.raw_sql(f"SET temp_directory = '{folder}'")
-    engine.raw_sql("SET preserve_insertion_order = false")
-    return engine
+
+def _columns(engine: Any, file: str) -> list[tuple[str, str]]:
+    """The names and types of a Parquet file."""
+    of_file = f"read_parquet({quoted(literal(file))}, hive_partitioning = false)"
+    return [row[:2] for row in engine.raw_sql(f"DESCRIBE SELECT * FROM {of_file}").fetchall()]
 
 
 def _read_csv(engine: Any, files: list[str]) -> Any:
@@ -83,21 +78,23 @@ def _read_csv(engine: Any, files: list[str]) -> Any:
         if header != (separator, names):
             raise ValueError(f"{file}: its header differs from that of {files[0]}: files read together must agree")
     return engine.read_csv(
-        files, header=False, skip=1, auto_detect=False, delim=separator, quote='"', escape='"',
-        columns=dict.fromkeys(names, "VARCHAR"),
+        [literal(file) for file in files], header=False, skip=1, auto_detect=False, delim=separator, quote='"',
+        escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,
     )  # fmt: skip
 
 
 def _header(path: str) -> tuple[str, tuple[str, ...]]:
     """Separator and column names: the first line, which is public."""
-    opener = gzip.open if path.lower().endswith(".gz") else open
-    with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opener(path, "rb") as file:
         try:
-            line = file.readline()
+            line = file.readline(LONGEST_HEADER).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise ValueError(f"{path}: must be text in UTF-8: convert it first") from None
         except (EOFError, zlib.error) as error:
             raise ValueError(f"{path}: is damaged: {error}") from None
+    if len(line) >= LONGEST_HEADER // 4:
+        raise ValueError(f"{path}: the first line must be a header with the names of the columns, it is too long")
     separator = max(SEPARATORS, key=line.count)
     try:
         names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
@@ -108,10 +105,12 @@ def _header(path: str) -> tuple[str, tuple[str, ...]]:
     return separator, tuple(_tidy(names, path).values())
 
 
-def _open_duckdb(path: str, name: str) -> Any:
-    if not os.path.isfile(path):
+def _open_duckdb(path: str, name: str, folder: str | os.PathLike[str] | None) -> Any:
+    if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such file")
-    engine = _connect(path)
+    if not os.path.isfile(path):
+        raise ValueError(f"{path}: is not a regular file: copy its content to one")
+    engine = connect(path, writing_to=folder)
     query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY table_name"
     tables = [row[0] for row in engine.raw_sql(query).fetchall()]
     if not name and len(tables) != 1:

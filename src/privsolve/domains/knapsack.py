@@ -60,7 +60,9 @@ class Knapsack:
     norm_sq: Int64Array | None = None
 
     def __post_init__(self) -> None:
-        for array in {id(c): c for c in self.costs}.values():
+        object.__setattr__(self, "costs", tuple(map(np.asarray, self.costs)))
+        object.__setattr__(self, "allowed", np.asarray(self.allowed))
+        for array in _different(self.costs).values():
             if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu" or int(array.min()) < 0:
                 raise ValueError("costs must hold, for every coordinate, one non-negative integer per value")
         if self.allowed.ndim != 1 or self.allowed.size == 0 or self.allowed.dtype != np.bool_:
@@ -71,11 +73,12 @@ class Knapsack:
 
     def _start_at_zero(self) -> None:
         """Take the cheapest cost of every coordinate out of its costs and out of the totals."""
-        least = [int(c.min()) for c in self.costs]
-        shift = sum(least)
-        if shift == 0:
+        different = _different(self.costs)
+        least = {key: int(c.min()) for key, c in different.items()}
+        if not any(least.values()):
             return
-        shifted = {id(c): c - c.min() for c in self.costs}  # coordinates that share their costs keep sharing them
+        shift = sum(least[id(c)] for c in self.costs)
+        shifted = {key: c - least[key] for key, c in different.items()}
         object.__setattr__(self, "costs", tuple(shifted[id(c)] for c in self.costs))
         nothing = shift >= len(self.allowed)
         object.__setattr__(self, "allowed", np.zeros(1, dtype=bool) if nothing else self.allowed[shift:])
@@ -85,7 +88,7 @@ class Knapsack:
     @classmethod
     def between(cls, costs: Sequence[Int64Array], low: int, high: int, norm_sq: Int64Array | None = None) -> Knapsack:
         """Every total from `low` to `high` is allowed: 0 and `B` for "at most B", twice `k` for "exactly k"."""
-        _check_length(high + 1)
+        check_totals(high + 1)
         return cls(tuple(costs), np.arange(high + 1) >= low, norm_sq)
 
     @property
@@ -100,7 +103,7 @@ class Knapsack:
         taken for a vector of another total.
         """
         step = largest + 1
-        _check_length(len(self.allowed) * step)
+        check_totals(len(self.allowed) * step)
         squares = [values(j) ** 2 for j in range(len(self.costs))]
         costs = tuple(c * step + s for c, s in zip(self.costs, squares, strict=True))
         total, norm_sq = np.divmod(np.arange(len(self.allowed) * step), step)
@@ -187,8 +190,13 @@ class Knapsack:
 
     @cached_property
     def _multiplicity(self) -> dict[int, Counter[int]]:
-        """How many values have each cost, by the identity of the costs: coordinates mostly share them."""
-        return {id(c): Counter(c.tolist()) for c in {id(c): c for c in self.costs}.values()}
+        """How many values have each cost."""
+        return {key: Counter(c.tolist()) for key, c in _different(self.costs).items()}
+
+
+def _different(costs: Iterable[Int64Array]) -> dict[int, Int64Array]:
+    """The costs by their identity: coordinates mostly share them."""
+    return {id(c): c for c in costs}
 
 
 def _last(tables: Iterable[NDArray[Any]]) -> NDArray[Any]:
@@ -197,9 +205,10 @@ def _last(tables: Iterable[NDArray[Any]]) -> NDArray[Any]:
     return result
 
 
-def _check_length(totals: int) -> None:
+def check_totals(totals: int) -> None:
+    """Raise if a table with an entry for each of so many totals, or squared norms, would be too large."""
     if totals > LARGEST_TOTALS:
         raise WorkLimitReached(
-            f"a table of {totals:,} totals is too large for the tree: use a domain with smaller weights, or, if its norms "
-            "make it large, a mechanism without noise on the norm"
+            f"the domain needs a table of {totals:,} totals of costs or norms, which is too large: use smaller weights, or "
+            "the exponential mechanism or RSPM, which do not look at norms"
         )

@@ -49,13 +49,11 @@ class KnapsackDomain(Domain):
 
     def has(self, vector: Int64Array) -> bool:
         """Whether every entry is a value of its coordinate and the total cost is allowed."""
+        positions = [np.flatnonzero(self.values(j) == value) for j, value in enumerate(vector)]
+        if not all(len(position) for position in positions):
+            return False
         knapsack = self.knapsack()
-        total = 0
-        for j, value in enumerate(vector):
-            position = np.flatnonzero(self.values(j) == value)
-            if len(position) == 0:
-                return False
-            total += int(knapsack.costs[j][position[0]])
+        total = sum(int(costs[position[0]]) for costs, position in zip(knapsack.costs, positions, strict=True))
         return total <= knapsack.limit and bool(knapsack.allowed[total])
 
     def members(self) -> Int64Array:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,7 +23,7 @@ from privsolve.data.patterns import Int64Array, PatternTable
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
-from privsolve.models.scoring import unit_weights
+from privsolve.models.linear import LinearRule
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
@@ -37,6 +36,8 @@ from privsolve.problems.priors import Prior
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
+
+GUESS: Literal["guess"] = "guess"
 
 RandomState = int | np.random.SeedSequence | Randomness | None
 
@@ -52,7 +53,7 @@ class PrivateScore:
 class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fitting by a schema, predicting by exact integer scores."""
 
-    schema: Schema | None
+    schema: Schema | Literal["guess"] | None
     adjacency: str
     budget: Account | None
     random_state: RandomState
@@ -80,12 +81,11 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
         choice = self._choice()
-        if self.schema is not None and not isinstance(self.schema, Schema):
-            raise ValueError(f"schema must be a privsolve Schema or None, got {type(self.schema).__name__}")
+        stated = self._stated_schema()
         _warn_in_search()
         frame = self._frame(X, reset=True)
-        classes, positive = _binary_labels(y, len(frame), self.schema)
-        schema = self.schema if self.schema is not None else _guessed_schema(frame)
+        classes, positive = _binary_labels(y, len(frame), stated)
+        schema = stated if stated is not None else _guessed_schema(frame)
         table = PatternTable.from_records(schema.encode(frame), positive, names=schema.features, scales=schema.scales)
         run = choice.run(table, self._domain(schema), schema, random_state=self.random_state, budget=self.budget)
         self.classes_ = classes
@@ -93,12 +93,29 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.diagnostics_ = run.diagnostics
         return self
 
+    def _stated_schema(self) -> Schema | None:
+        """The schema that was passed, or None if it is to be guessed, which has to be asked for."""
+        if isinstance(self.schema, Schema):
+            return self.schema
+        if isinstance(self.schema, str) and self.schema == GUESS:
+            return None
+        raise ValueError(
+            f"schema must say what is public about the table: pass a privsolve Schema, or schema={GUESS!r} to infer it from "
+            f"the data, which no guarantee covers; got {self.schema!r}"
+        )
+
+    @property
+    def _rule(self) -> LinearRule:
+        """The fitted rule."""
+        self._check_fitted()
+        rule = self.release_.model
+        assert isinstance(rule, LinearRule)
+        return rule
+
     @property
     def schema_(self) -> Schema:
         """The schema of the fit: the given one, or the one guessed from the data."""
-        self._check_fitted()
-        assert self.release_.schema is not None
-        return self.release_.schema
+        return self._rule.stated_schema
 
     @property
     def privacy_(self) -> Guarantee:
@@ -115,17 +132,15 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The weight of every feature, in points per unit: `get_feature_names_out` names them."""
-        self._check_fitted()
-        return np.array([self.release_.weights / np.array(self.release_.scales)])
+        return np.array([self._rule.weights / np.array(self._rule.scales)])
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The names of the features that the schema makes of the columns."""
-        self._check_fitted()
-        return np.array(self.release_.features, dtype=object)
+        return np.array(self._rule.features, dtype=object)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The score of every row: positive means the positive class."""
-        return self._scores(X) / math.lcm(*self.release_.scales)
+        return np.asarray(self._scores(X) / self._rule.used.unit)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row, decided on exact integer scores."""
@@ -133,9 +148,9 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def _scores(self, X: Any) -> Int64Array:
-        """Exact scores in units of `1 / unit`; the fit has made sure that they stay in the 64-bit integers."""
-        features = self.schema_.encode(self._frame(X, reset=False))
-        return np.asarray(features @ np.array(unit_weights(self.release_), dtype=np.int64), dtype=np.int64)
+        """Exact scores in units of `1 / unit` of the used columns; the fit has made sure that they stay in 64 bits."""
+        self._check_fitted()
+        return self._rule.scores(self._frame(X, reset=False))
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
@@ -151,9 +166,19 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "release_")
 
     def private_score(
-        self, X: Any, y: ArrayLike, epsilon: float, *, random_state: RandomState = None, budget: Account | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        epsilon: float,
+        *,
+        random_state: RandomState = None,
+        budget: Account | None = None,
+        other_records: bool = False,
     ) -> PrivateScore:
         """The accuracy on held-out records, with noise, so that it may be published.
+
+        It is paid for by `budget`, or by the estimator's own if none is given: records held out of the same data set
+        belong to the same budget. Say `other_records=True` if these records are of other people, who have lost nothing yet.
 
         Guarantee:
             `epsilon`-DP for the records in `X` and `y`, under the estimator's adjacency: a count that one record changes
@@ -174,7 +199,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Pure(epsilon), Adjacency.of(self.adjacency), "noisy count", "discrete Laplace noise",
             theory="9", oracle="none", seeded=rng.is_seeded,
         )  # fmt: skip
-        with charged(budget, guarantee):
+        with charged(budget if budget is not None or other_records else self.budget, guarantee):
             noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
         total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
@@ -188,7 +213,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(X) == 0:
                 raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
             return X
-        kind = "numeric" if self.schema is None else None
+        kind = None if isinstance(self.schema, Schema) else "numeric"
         array = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
@@ -211,7 +236,8 @@ class PrivateScorecard(_PrivateClassifier):
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels.
-        schema: what is public about the table. Without one it is guessed from the data, with a `PrivacyLeakWarning`.
+        schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
+            release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -237,7 +263,7 @@ class PrivateScorecard(_PrivateClassifier):
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | None = None,
+        schema: Schema | Literal["guess"] | None = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -297,7 +323,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         delta: float | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | None = None,
+        schema: Schema | Literal["guess"] | None = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -380,12 +406,12 @@ def _guessed_schema(frame: Any) -> Schema:
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, below, in the words of the estimator
         columns = draft(frame).schema.columns
     warnings.warn(
-        "no schema was given, so columns, categories and bins are guessed from the data: the guarantee does not cover what "
-        "this gives away. Pass schema=, for instance one drafted with `privsolve schema draft` and corrected by hand",
+        "schema='guess': columns, categories and bins are guessed from the data, and the guarantee does not cover what "
+        "this gives away. Pass a Schema, for instance one drafted with `privsolve schema draft` and corrected by hand",
         PrivacyLeakWarning,
         stacklevel=3,
     )
-    return Schema(columns)
+    return Schema(columns).all_guessed()
 
 
 def _warn_in_search() -> None:

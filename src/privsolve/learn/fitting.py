@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.models.release import Run
 from privsolve.models.scoring import check_scores
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
@@ -21,6 +20,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
+from privsolve.releases import Run
 
 MAX_FEATURES = 4
 """Of a scorecard, unless said otherwise: on a hundred features to choose from, a draw takes seconds."""
@@ -81,13 +81,12 @@ class Choice:
     ) -> Run:
         """Choose weights for the table that `schema` has made; the release carries the schema."""
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
-        problem = Problem(table, domain, self.loss)
+        problem = Problem(table, domain, self.loss, schema)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
         mechanism = mechanism_of(self.mechanism)
-        run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
-        return replace(run, release=replace(run.release, schema=schema))
+        return mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
 
 
 def scorecard_domain(

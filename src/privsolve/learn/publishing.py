@@ -1,42 +1,48 @@
-"""What a fit leaves on disk: files to publish, and a folder that stays with the curator."""
+"""What a fit leaves on disk: a folder to publish, and beside it one that stays with the curator."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from privsolve.models.release import Release, Run
+from privsolve.learn.claims import claimed
+from privsolve.privacy.high_water import sync_directory
+from privsolve.releases import Release, Run
 
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
-DIAGNOSTICS = "curator/diagnostics.json"
-FILES = (RELEASE, SCORECARD, DIAGNOSTICS)
+DIAGNOSTICS = "diagnostics.json"
+ROOM = 1 << 20
+"""So many bytes are set aside for each file before anything is spent: a full disk is found in time."""
 
 
 @dataclass(frozen=True)
 class Folder:
-    """An output folder that can take a release."""
+    """Where a release goes: `path` is published as a whole, `curator` is outside of it, for its owner only."""
 
     path: Path
+    curator: Path
 
     @classmethod
-    def prepare(cls, path: str | os.PathLike[str], *, overwrite: bool = False) -> Folder:
-        """Make the folder, or say what is wrong with it: before any budget is spent. An earlier release is kept for now."""
-        folder = Path(path)
-        for name in FILES:
-            if (folder / name).exists() and not overwrite:
-                raise ValueError(f"{folder / name} exists already: choose another --out, or pass --overwrite")
-        try:
-            (folder / DIAGNOSTICS).parent.mkdir(parents=True, exist_ok=True)
-            for name in FILES:
-                _try_to_write(folder / name)
-        except OSError as error:
-            raise ValueError(f"--out {folder} cannot be written to: {error.strerror}; choose another folder") from None
-        return cls(folder)
+    def of(cls, path: str | os.PathLike[str], curator: str | os.PathLike[str] | None = None) -> Folder:
+        """The folder and the curator's, `<path>-curator` unless another is given; refuses one that would be published."""
+        out = Path(path)
+        named = out if out.name not in ("", "..") else Path(os.path.abspath(out))
+        apart = named.with_name(f"{named.name}-curator") if curator is None else Path(curator)
+        if Path(os.path.realpath(apart)).is_relative_to(os.path.realpath(out)):
+            raise ValueError(
+                f"--curator {apart} lies in --out {out}, which is published: choose a folder outside of it"
+            )
+        return cls(out, apart)
+
+    @property
+    def files(self) -> list[Path]:
+        """The release, its scorecard, and the curator's diagnostics."""
+        return [self.path / RELEASE, self.path / SCORECARD, self.curator / DIAGNOSTICS]
 
     def write(self, run: Run, outside: Mapping[str, Mapping[str, int]]) -> list[Path]:
         """The release and its scorecard, and the curator's diagnostics apart from them; their paths in this order.
@@ -44,26 +50,55 @@ class Folder:
         `outside` are the counts of an `EncodedTable`, for the diagnostics.
         """
         values = run.diagnostics.values | {"outside_the_schema": {k: dict(v) for k, v in outside.items()}}
-        texts = {
-            DIAGNOSTICS: replace(run.diagnostics, values=values).to_json(),
-            SCORECARD: run.release.scorecard().to_html(),
-            RELEASE: run.release.to_json(),  # last: where it is, everything is
-        }
-        _write_together({self.path / name: text for name, text in texts.items()})
-        return [self.path / name for name in FILES]
+        texts = (
+            run.release.to_json(),
+            run.release.scorecard().to_html(),
+            replace(run.diagnostics, values=values).to_json(),
+        )
+        for path, text in zip(self.files, texts, strict=True):
+            _fill(_draft(path), text)
+        for path in reversed(self.files):  # the release last: where it is, everything is
+            os.replace(_draft(path), path)
+        for place in (self.path, self.curator):
+            sync_directory(place)
+        return self.files
+
+    def check_free(self, overwrite: bool) -> None:
+        """Refuse to replace files, unless told to, and to publish what an earlier version left for the curator."""
+        for path in self.files:
+            if path.exists() and not overwrite:
+                raise ValueError(f"{path} exists already: choose another --out, or pass --overwrite")
+        if (old := self.path / "curator").exists():
+            raise ValueError(
+                f"{old} is the curator's, of an earlier version, and not to be published: move it elsewhere"
+            )
 
 
 @contextmanager
-def output_folder(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Folder]:
-    """`Folder.prepare` for the release that the block makes; if it makes none, new folders are removed again."""
-    innermost = Path(path) / Path(DIAGNOSTICS).parent
-    made = [place for place in (innermost, *innermost.parents) if not place.exists()]
-    try:
-        yield Folder.prepare(path, overwrite=overwrite)
-    finally:
-        for place in made:
-            with suppress(OSError):  # not empty: it holds the release
-                place.rmdir()
+def output_folder(
+    path: str | os.PathLike[str], *, curator: str | os.PathLike[str] | None = None, overwrite: bool = False
+) -> Iterator[Folder]:
+    """A folder for the release that the block makes, claimed from other processes and with room for it on the disk.
+
+    What is wrong with it is said here, before any budget is spent. An earlier release is kept until the new one is written.
+    If the block makes none, new folders are removed again.
+    """
+    folder = Folder.of(path, curator)
+    with ExitStack() as stack:
+        try:
+            for place, mode in ((folder.path, 0o777), (folder.curator, 0o700)):
+                made = _make(place, mode)
+                stack.enter_context(claimed(place))
+                stack.callback(_remove_empty, made)
+            folder.check_free(overwrite)
+            for file, mode in zip(folder.files, (0o666, 0o666, 0o600), strict=True):
+                stack.callback(_draft(file).unlink, missing_ok=True)
+                _set_aside(file, mode)
+        except OSError as error:
+            raise ValueError(
+                f"--out {folder.path} cannot be written to: {error.strerror}; choose another folder"
+            ) from None
+        yield folder
 
 
 def load_release(path: str | os.PathLike[str]) -> Release:
@@ -81,28 +116,42 @@ def as_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-def _write_together(texts: Mapping[Path, str]) -> None:
-    """Every file is whole or not there, and they appear in one go."""
-    try:
-        for path, text in texts.items():
-            with _temporary(path).open("w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-        for path in texts:
-            os.replace(_temporary(path), path)
-    finally:
-        for path in texts:
-            _temporary(path).unlink(missing_ok=True)
+def _make(place: Path, mode: int) -> list[Path]:
+    """Make a folder and those above it; what was made, innermost first."""
+    made: list[Path] = []
+    for folder in reversed([above for above in (place, *place.parents) if not above.exists()]):
+        with suppress(FileExistsError):  # somebody else just did
+            folder.mkdir(mode if folder == place else 0o777)
+            made.insert(0, folder)
+    return made
 
 
-def _try_to_write(path: Path) -> None:
+def _remove_empty(folders: list[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):  # not empty: it holds the release
+            folder.rmdir()
+
+
+def _set_aside(path: Path, mode: int) -> None:
+    """A draft of the file with room for its content, on the disk."""
     if path.is_dir():
         raise IsADirectoryError(0, f"{path.name} is a folder")
-    temporary = _temporary(path)
-    temporary.touch()
-    temporary.unlink()
+    draft = _draft(path)
+    draft.unlink(missing_ok=True)  # of a run that was killed
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(bytes(ROOM))
+        file.flush()
+        os.fsync(file.fileno())
 
 
-def _temporary(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}")
+def _fill(draft: Path, text: str) -> None:
+    """Write over what was set aside: that needs no more room."""
+    with draft.open("r+b") as file:
+        file.write(text.encode())
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")

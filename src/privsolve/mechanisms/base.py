@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.losses import Loss
-from privsolve.models.release import Run
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import promised
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Run
 
 ANY_MEMBER = "any points"
 

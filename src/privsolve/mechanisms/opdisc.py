@@ -15,7 +15,6 @@ from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
-from privsolve.models.release import Run
 from privsolve.noise.entropy import Floats, Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -24,6 +23,7 @@ from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Run
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.checks import check_callback
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
@@ -21,7 +22,6 @@ from privsolve.errors import IntegerRangeError, PrivacyWarning
 from privsolve.losses import Loss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.mechanisms.solving import PaidNoise, check_oracle, resolve_oracle, solve
-from privsolve.models.release import Release, Run
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Floats, Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
@@ -33,6 +33,7 @@ from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Profile
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Release, Run
 
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
@@ -207,6 +208,7 @@ class PerturbedMechanism(Mechanism):
         budget: Account | None,
     ) -> Run:
         """Check everything, calibrate, pay, draw the noise, solve once, release."""
+        check_callback("progress", progress)
         rng, the_oracle = as_randomness(random_state), resolve_oracle(oracle)
         check_oracle(the_oracle, problem, _with_penalty(geometry.perturbation(np.zeros(geometry.dim)), penalty))
         the_adjacency = Adjacency.of(adjacency)
@@ -222,12 +224,13 @@ class PerturbedMechanism(Mechanism):
         def promise(with_oracle: Oracle) -> Guarantee:
             return Guarantee(
                 found.profile, the_adjacency, self.title, f"{found.law_type.name} noise", theory=found.theory,
-                oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded, negligible=NEGLIGIBLE,
+                oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded,
+                schema_guessed=problem.schema_guessed, negligible=NEGLIGIBLE,
             )  # fmt: skip
 
         def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
             solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
-            return Run(Release.of(problem, solution.weights, promise(with_oracle)), diagnostics)
+            return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
         with charged(budget, promise(the_oracle)):
             perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)

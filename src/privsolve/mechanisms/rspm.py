@@ -17,7 +17,6 @@ from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.models.release import Run
 from privsolve.noise.entropy import Floats, Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -28,6 +27,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.separators import Indicator, Indicators, Thresholds
+from privsolve.releases import Run
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import Any, cast
 from privsolve import oracles
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivsolveError, SolveInterrupted
-from privsolve.models.release import Diagnostics, Run
 from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
 from privsolve.problems.perturbation import AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Diagnostics, Run
 
 
 def resolve_oracle(oracle: str | Oracle) -> Oracle:

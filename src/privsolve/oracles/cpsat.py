@@ -33,6 +33,7 @@ class CpsatOracle(MipOracle):
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if OR-Tools is missing or the scores leave its integers."""
+        self._check_loss(problem)
         require(self.backend)
         widest = [int(np.abs(problem.domain.values(j)).max()) for j in range(problem.domain.dim)]
         rows = np.abs(problem.table.score_features).max(axis=0).tolist()

@@ -1,6 +1,7 @@
 """The default oracle: privsolve's own branch and bound, exact in integers.
 
-Scorecards over binary columns are solved by the supports-first tree, everything else by the coordinate tree.
+Scorecards over columns that are declared to be 0/1 are solved by the supports-first tree, everything else by the coordinate
+tree.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from typing import ClassVar
 
 from privsolve.domains import FiniteSet
 from privsolve.engines.coordinates.instance import lay_out, weights_of
-from privsolve.engines.coordinates.minimise import ProgressCallback, minimise
+from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
+from privsolve.engines.supports.minimise import compile_minimiser
 from privsolve.engines.supports.problems import can_minimise, columns_of
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.oracles.base import Solution, solution_of
@@ -40,12 +42,19 @@ class TreeOracle:
                 raise ValueError(f"{field} must be positive or None, got {value!r}")
 
     def check(self, problem: Problem, template: Perturbation | None = None) -> None:
-        """Raise before any noise is drawn if the tree cannot hold the problem with a perturbation like `template`."""
+        """Raise before any noise is drawn if the tree cannot hold the problem with a perturbation like `template`.
+
+        Everything that solving it takes is compiled here, so that whoever has paid does not wait for the compiler.
+        """
         if not isinstance(problem, Problem):
             raise ValueError("the tree oracle solves classification problems: pass the oracle of your domain")
         like = Perturbation.zero(problem.domain) if template is None else template
-        if not isinstance(problem.domain, FiniteSet) and not can_minimise(problem, columns_of(problem), like):
-            lay_out(problem, like)
+        if isinstance(problem.domain, FiniteSet):
+            return
+        if can_minimise(problem, like):
+            compile_minimiser(problem.loss)
+        else:
+            compile_search(lay_out(problem, like))
 
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
@@ -54,9 +63,8 @@ class TreeOracle:
         problem.check_perturbation(perturbation)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().minimise(problem, perturbation)
-        columns = columns_of(problem)
-        if columns is not None and can_minimise(problem, columns, perturbation):
-            best = minimise_scorecard(problem, columns, perturbation)
+        if can_minimise(problem, perturbation):
+            best = minimise_scorecard(problem, columns_of(problem), perturbation)
             weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
             return solution_of(problem, perturbation, weights, best.value, supports=best.work.supports)
         inst = lay_out(problem, perturbation)

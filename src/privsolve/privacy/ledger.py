@@ -2,6 +2,8 @@
 
 The payment is on the disk before the mechanism draws its noise, so a crash can lose a release but never a payment. Several
 processes may share a ledger. Each operation opens the file anew, so a ledger may be passed to threads and forks.
+
+Beside the ledger lies its high-water mark (`high_water`), by which an older copy put in its place is noticed.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +25,7 @@ from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.high_water import HighWater, high_water_path, read_high_water, sync_directory, write_high_water
 
 APPLICATION_ID = 0x7073_6C67
 """The four letters "pslg" in the header of the file tell a ledger from other databases."""
@@ -59,6 +62,9 @@ CREATE TABLE releases (
 );
 """
 
+MARKED = "CREATE TABLE IF NOT EXISTS marked (since TEXT NOT NULL)"
+"""A ledger with this table has a high-water mark beside it; those of version 0.1.0 get both with their next payment."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -86,8 +92,8 @@ class Ledger:
     Guarantee:
         That of `Budget`, for all processes that share the file: everything released inside `spending` is together
         `(epsilon, delta)`-DP, with each release chosen freely after the ones before. A payment is on the disk before the
-        block runs and is never taken back. A file that was copied, restored from a backup or edited is outside the
-        guarantee: damage is detected, an older copy is not.
+        block runs and is never taken back. Damage, edited or deleted entries, and an older copy of the file alone are
+        noticed; a ledger that was restored together with its high-water mark is not, and is outside the guarantee.
     """
 
     path: Path
@@ -112,16 +118,31 @@ class Ledger:
             "epsilon": budget.epsilon, "delta": budget.delta, "adjacency": budget.adjacency,
             "composition_delta": budget.composition_delta, "dataset": _text("dataset", dataset), "created": _now(),
         }  # fmt: skip
-        _write_new(Path(path), json.dumps(terms))
+        _write_new(Path(path).absolute(), json.dumps(terms))
         return cls.open(path)
+
+    @classmethod
+    def accept(cls, path: str | os.PathLike[str]) -> Ledger:
+        """Take a ledger whose high-water mark is lost, or ahead of it, for the latest one, and mark it anew.
+
+        Only for when the latest file is gone: then `spend` again for every release that is missing in it.
+        """
+        place = Path(path).absolute()
+        with _connection(place, 60.0) as db:
+            db.execute("BEGIN IMMEDIATE")
+            content = _read(place, db)
+            db.execute(MARKED)
+            write_high_water(place, content.high_water)
+            db.execute("COMMIT")
+        return cls.open(place)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 60.0) -> Ledger:
         """An existing ledger, checked from end to end. `timeout`: seconds to wait for other processes."""
         place = Path(path).absolute()  # the same file after a change of folder
         with _connection(place, timeout) as db:
-            budget, dataset, _, _ = _read(place, db)
-        return cls(place, budget, dataset, timeout)
+            content = _checked(place, db)
+        return cls(place, content.budget, content.dataset, timeout)
 
     def spend(self, guarantee: Guarantee, note: str = "") -> int:
         """Pay for a release that is about to be made; its number in the ledger. Raises `BudgetExceeded` beyond the budget."""
@@ -129,13 +150,26 @@ class Ledger:
         content = (_now(), json.dumps(guarantee.to_dict()), _text("note", note))
         with _connection(self.path, self.timeout) as db:
             db.execute("BEGIN IMMEDIATE")  # nobody else can pay between this look at the sums and the commit
-            budget, _, entries, digest = _read(self.path, db)
-            budget.check(Totals.of(e.guarantee for e in entries), guarantee)
-            number = len(entries) + 1
-            row = (number, *content, _digest(digest, number, *content), "spent")
+            now = _checked(self.path, db)
+            now.budget.check(Totals.of(e.guarantee for e in now.entries), guarantee)
+            if not now.marked:
+                write_high_water(self.path, now.high_water)  # while nothing is spent: it may fail
+                db.execute(MARKED)
+            number = len(now.entries) + 1
+            row = (number, *content, _digest(now.high_water.digest, number, *content), "spent")
             db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", row)
             db.execute("COMMIT")
+            self._try_to_raise_high_water(db, number)
         return number
+
+    def _try_to_raise_high_water(self, db: sqlite3.Connection, number: int) -> None:
+        """The payment stands in the ledger; a mark that stays behind is a weaker check, no reason to lose the release."""
+        try:
+            db.execute("BEGIN IMMEDIATE")  # one at a time, so that the mark never goes down
+            write_high_water(self.path, _read(self.path, db).high_water)
+            db.execute("ROLLBACK")
+        except (LedgerError, sqlite3.Error) as error:
+            warnings.warn(f"entry {number} is paid for, but not in the mark: {error}", RuntimeWarning, stacklevel=3)
 
     def mark(self, number: int, outcome: str) -> None:
         """Note how a paid run ended: `"released"` or `"failed"`. The payment stands."""
@@ -143,7 +177,7 @@ class Ledger:
             raise ValueError(f"outcome must be released or failed, got {outcome!r}")
         with _connection(self.path, self.timeout) as db:
             db.execute("BEGIN IMMEDIATE")
-            _read(self.path, db)  # nothing is written to a damaged file
+            _checked(self.path, db)  # nothing is written to a damaged file
             changed = db.execute("UPDATE releases SET outcome = ? WHERE number = ?", (outcome, number)).rowcount
             db.execute("COMMIT")
         if changed != 1:
@@ -158,11 +192,11 @@ class Ledger:
         except (OracleNotCertified, SolveInterrupted):
             raise  # a retry with the same noise may still release, and is paid for
         except BaseException:
-            self._try_to_mark(number, "failed")
+            self.try_to_mark(number, "failed")
             raise
-        self._try_to_mark(number, "released")
+        self.try_to_mark(number, "released")
 
-    def _try_to_mark(self, number: int, outcome: str) -> None:
+    def try_to_mark(self, number: int, outcome: str) -> None:
         """The outcome is a courtesy: a release that was paid for is not lost because it could not be noted."""
         try:
             self.mark(number, outcome)
@@ -174,7 +208,7 @@ class Ledger:
     def history(self) -> tuple[Entry, ...]:
         """All payments, oldest first."""
         with _connection(self.path, self.timeout) as db:
-            return _read(self.path, db)[2]
+            return _checked(self.path, db).entries
 
     def totals(self) -> Totals:
         """Exact sums over all payments."""
@@ -186,31 +220,35 @@ class Ledger:
 
 
 def _write_new(path: Path, terms: str) -> None:
-    """The file appears whole or not at all, and only where there is none."""
+    """The file appears whole or not at all, for its owner only, and only where there is none."""
+    mark, taken = high_water_path(path), f"{path} exists already: choose another name, or open it"
     if path.exists():
-        raise LedgerError(f"{path} exists already: choose another name, or open it")
+        raise LedgerError(taken)
+    if mark.exists():
+        raise LedgerError(
+            f"{mark} exists: a ledger of this name was here; put it back, choose another name, or delete the mark"
+        )
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as place:
             draft = Path(place) / "ledger"
+            draft.touch(0o600)
             with closing(sqlite3.connect(draft, isolation_level=None)) as db:
                 db.executescript(SCHEMA)
+                db.execute(MARKED)
                 db.execute("INSERT INTO budget VALUES (?, ?)", (terms, _digest(terms)))
                 db.execute("COMMIT")
-            os.link(draft, path)
-        _sync_directory(path.parent)
+            write_high_water(draft, HighWater(0, _digest(terms)))
+            os.link(high_water_path(draft), mark)  # first: where the ledger is, its mark is
+            try:
+                os.link(draft, path)
+            except BaseException:
+                mark.unlink()
+                raise
+        sync_directory(path.parent)
     except FileExistsError:
-        raise LedgerError(f"{path} exists already: choose another name, or open it") from None
+        raise LedgerError(taken) from None
     except (OSError, sqlite3.Error) as error:
         raise LedgerError(f"cannot create the ledger {path}: {error}") from None
-
-
-def _sync_directory(path: Path) -> None:
-    with suppress(PermissionError):  # Windows cannot open a directory
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextmanager
@@ -231,6 +269,8 @@ def _connection(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
         if code in UNUSABLE:
             raise LedgerError(f"cannot use the ledger {path}: {error}; check its permissions and the disk") from None
         raise _damaged(path, str(error)) from None
+    except UnicodeDecodeError:  # of a message about names in the file
+        raise _damaged(path, "it holds text that is not UTF-8") from None
 
 
 def _check_header(path: Path) -> None:
@@ -251,27 +291,61 @@ def _check_header(path: Path) -> None:
         raise _damaged(path, "its header is not that of a ledger")
 
 
-def _read(path: Path, db: sqlite3.Connection) -> tuple[Budget, str, tuple[Entry, ...], str]:
-    """Budget, data set, entries and the last digest, after checking that the digests chain from the first to the last."""
+@dataclass(frozen=True)
+class _Content:
+    """All that a ledger holds, and its own digests: of the terms, then of every entry."""
+
+    budget: Budget
+    dataset: str
+    entries: tuple[Entry, ...]
+    digests: tuple[str, ...]
+    marked: bool
+
+    @property
+    def high_water(self) -> HighWater:
+        return HighWater(len(self.entries), self.digests[-1])
+
+
+def _checked(path: Path, db: sqlite3.Connection) -> _Content:
+    """The ledger's content, held to its high-water mark; the mark is read first, since payments may be made meanwhile."""
+    mark = read_high_water(path)
+    content = _read(path, db)
+    if mark is None and content.marked:
+        raise LedgerError(
+            f"{high_water_path(path)} is missing, so an older copy of the ledger would go unnoticed: put it back beside "
+            f"{path.name}; if it is lost and no payment is missing, `privsolve budget accept` makes it anew"
+        )
+    if mark is not None and mark.digest not in content.digests[mark.entries : mark.entries + 1]:
+        made = "1 payment was" if mark.entries == 1 else f"{mark.entries} payments were"
+        raise LedgerError(
+            f"{path} is not the latest: {made} made from it, and it does not hold all. Put the latest file back; if it is "
+            "lost, `privsolve budget accept` takes this one, and what is missing must be spent again"
+        )
+    return content
+
+
+def _read(path: Path, db: sqlite3.Connection) -> _Content:
+    """The ledger's content, after checking that the digests chain from the first to the last."""
     problems = db.execute("PRAGMA quick_check(1)").fetchall()
     if problems != [("ok",)]:
         raise _damaged(path, str(problems[0][0]))
     head = db.execute("SELECT terms, digest FROM budget").fetchall()
     if len(head) != 1 or head[0][1] != _digest(head[0][0]):
         raise _damaged(path, "the terms of its budget do not match their digest")
-    digest = head[0][1]
+    digests = [head[0][1]]
     entries = []
     columns = "number, spent_at, guarantee, note, digest, outcome"
     for expected, row in enumerate(db.execute(f"SELECT {columns} FROM releases ORDER BY number"), 1):
-        digest = _digest(digest, *row[:4])
-        if row[0] != expected or row[4] != digest or row[5] not in OUTCOMES:
+        digests.append(_digest(digests[-1], *row[:4]))
+        if row[0] != expected or row[4] != digests[-1] or row[5] not in OUTCOMES:
             raise _damaged(path, f"entry {expected} does not match its digest")
         entries.append(row)
+    marked = bool(db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'marked'").fetchall())
     try:
         terms = json.loads(head[0][0])
         budget = Budget(terms["epsilon"], terms["delta"], terms["adjacency"], terms["composition_delta"])
         history = tuple(Entry(n, at, Guarantee.from_dict(json.loads(g)), note, o) for n, at, g, note, _, o in entries)
-        return budget, _text("dataset", terms["dataset"]), history, digest
+        return _Content(budget, _text("dataset", terms["dataset"]), history, tuple(digests), marked)
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, str(error)) from None
 
@@ -288,6 +362,8 @@ def _damaged(path: Path, what: str) -> LedgerError:
 def _text(name: str, value: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} must be a text, got {type(value).__name__}")
+    if not value.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise ValueError(f"{name} must be a text that can be written as UTF-8, got half of a pair of surrogates")
     return value
 
 

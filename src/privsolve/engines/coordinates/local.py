@@ -8,7 +8,8 @@ import numpy as np
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.compiling import compile_for
+from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry
 from privsolve.problems.perturbation import UNIT_BITS
 
 
@@ -16,6 +17,11 @@ def improve(inst: Instance, path: Int64Array) -> tuple[Int64Array, int]:
     """Change one column at a time while that lowers the objective; returns the path and its objective."""
     value = _improve(inst, path)
     return path, int(value)
+
+
+def compile_improve(inst: Instance, path: Int64Array) -> None:
+    """Compile what `improve` runs."""
+    compile_for(_improve, inst, path)
 
 
 @compiled
@@ -47,7 +53,7 @@ def _objective(inst, path, scores):
         return np.int64(INFEASIBLE)
     loss = np.int64(0)
     for i in range(len(scores)):
-        loss += inst.cost_pos[i] if scores[i] > 0 else inst.cost_neg[i]
+        loss += inst.row_costs[i, entry(inst.scale, scores[i])]
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 

@@ -21,9 +21,12 @@ import numpy as np
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace
+from privsolve.engines.compiling import compile_for
+from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
-from privsolve.engines.coordinates.local import improve
+from privsolve.engines.coordinates.local import compile_improve, improve
+from privsolve.engines.coordinates.totals import add_column
+from privsolve.engines.semirings import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import sort_indices
 from privsolve.problems.perturbation import UNIT, UNIT_BITS
@@ -108,14 +111,11 @@ def enter(inst, ws, search, k):
 
 @compiled
 def _combine(inst, search, k):
-    """`suffix[j, t]`: the least that columns from j on can add when `t` of the budget is spent before them."""
-    dim, totals = len(inst.order), len(inst.total_table)
-    for j in range(dim - 1, k, -1):
-        search.suffix[j, search.spent[k] :] = INFEASIBLE
-        for x in range(inst.n_values[j]):
-            cost, add = inst.costs[j, x], search.unary[j, x]
-            for t in range(search.spent[k], totals - cost):
-                search.suffix[j, t] = min(search.suffix[j, t], add + search.suffix[j + 1, t + cost])
+    """`suffix[j, t]`: the least that columns from j on can add when a total of `t` is spent before them."""
+    for j in range(len(inst.order) - 1, k, -1):
+        add_column(
+            Costs(INFEASIBLE, 0), search.suffix, j + 1, j, search.spent[k], j, inst.n_values[j], inst.costs, search.unary
+        )  # fmt: skip
 
 
 @compiled
@@ -252,6 +252,18 @@ def minimise(
     winner = int(np.argmin(team.found))
     path = first_path if winner == 0 else team.paths[winner - 1]
     return Optimum(path, int(team.found[winner]), int(team.nodes.sum()) + opened)
+
+
+def compile_search(inst: Instance) -> None:
+    """Compile everything that `minimise` runs on an instance with the types of this one."""
+    search, ws, numbers = new_search(inst), new_workspace(inst), np.zeros(1, dtype=np.int64)
+    compile_for(tabulate_rows, inst, ws)
+    compile_for(enter, inst, ws, search, 0)
+    compile_for(step, inst, ws, search, 0, 0)
+    compile_for(_trace, inst, search, 0)
+    compile_for(_to_beat, numbers, 0)
+    compile_for(_search_below, inst, ws, search, numbers, numbers, 0, numbers, numbers, numbers)
+    compile_improve(inst, numbers)
 
 
 def _limits(start: float, node_limit: int | None, time_limit: float | None) -> Callable[[int], str | None]:

@@ -21,16 +21,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
-from privsolve.engines.coordinates.weigh import advance, new_weighing, record, weigh
+from privsolve.engines.coordinates.weigh import (
+    advance,
+    choose_child,
+    complete,
+    new_weighing,
+    public_logarithms,
+    record,
+    weigh,
+)
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import (
-    Stream,
     SumTree,
-    choose_log,
+    Uniforms,
     coin,
     copy_leaves,
     log_total,
@@ -46,10 +55,7 @@ UNIFORM_BLOCK = 1 << 14
 CACHE_LIMIT = 1 << 24
 SPARE_UNIFORMS = 1024
 
-NONE, ACCEPTED, DRY, FULL, GREW = range(5)
-
-ROUNDING = 1e-12
-"""A child's own bound may exceed its share by rounding, never by more than this (relative)."""
+NONE, ACCEPTED, FULL, GREW = range(4)
 
 
 @dataclass(frozen=True)
@@ -162,18 +168,17 @@ class Frontier(NamedTuple):
 
 
 @compiled
-def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
+def _attempts(inst, ws, weighing, cache, frontier, stream, reserve, most, result):
     """Attempts until one succeeds, `most` are made, or too few uniforms or too little room are left for another.
 
-    Returns (status, attempts, nodes): ACCEPTED with the path in `result`, NONE, DRY (uniforms are needed), FULL (room is
-    needed) or GREW (a child is heavier than its share).
+    Returns (status, attempts, nodes): ACCEPTED with the path in `result`, NONE, FULL (room is needed) or GREW (a child is
+    heavier than its share).
     """
     dim = len(inst.order)
-    reserve = dim * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
     made, nodes = 0, 0
     while made < most:
         if stream.used[0] + reserve > len(stream.uniforms):
-            return DRY, made, nodes
+            return NONE, made, nodes
         if frontier.size[0] + inst.values.size > len(frontier.levels):
             return FULL, made, nodes
         made += 1
@@ -184,17 +189,17 @@ def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
         while True:
             own = weigh(inst, ws, weighing, k)
             nodes += 1
-            if own > bound + ROUNDING * max(1.0, abs(bound)):
+            if own > bound:
                 return GREW, made, nodes
-            if not coin(stream, min(0.0, own - bound)):
+            if not coin(stream, own - bound):
                 _refine(inst, weighing, frontier, node, top, k, own)
                 break
             if k >= inst.exact_from:
-                _complete(inst, ws, weighing, k, stream)
+                complete(inst, ws, weighing, k, stream)
                 for j in range(dim):
                     result[j] = weighing.path[j]
                 return ACCEPTED, made, nodes
-            x = choose_log(stream, weighing.child_log[k], inst.n_values[k])
+            x = choose_child(inst, weighing, k, own, stream)
             bound = weighing.child_log[k, x]
             advance(inst, ws, weighing, k, x)
             k += 1
@@ -226,15 +231,6 @@ def _put(frontier, node, level, log_bound):
     set_weight(frontier.tree, node, log_bound)
 
 
-@compiled
-def _complete(inst, ws, weighing, k, stream):
-    """Draw the free columns of an exact node from their joint law, one after the other."""
-    for j in range(k, len(inst.order)):
-        if j > k:
-            weigh(inst, ws, weighing, j)
-        advance(inst, ws, weighing, j, choose_log(stream, weighing.child_log[j], inst.n_values[j]))
-
-
 def _loss_bound(inst: Instance, ws: Workspace) -> int:
     """A lower bound on every loss, near the best one: what is subtracted before exponentials are taken."""
     decided = int(charge(inst, ws, 0, len(inst.total_table) - 1))
@@ -242,7 +238,10 @@ def _loss_bound(inst: Instance, ws: Workspace) -> int:
 
 
 class TreeSampler:
-    """Draws from `exp(-κ loss) · prior` over the instance, exactly; a frontier is kept from draw to draw."""
+    """Draws from `exp(-κ loss) · prior` over the instance, exactly; a frontier is kept from draw to draw.
+
+    Copies and forked processes draw uniforms of their own. Not thread-safe: use one sampler per thread.
+    """
 
     def __init__(
         self,
@@ -258,13 +257,14 @@ class TreeSampler:
         self._progress, self._start = progress, time.monotonic()
         self.inst = inst
         self.work = Work()
-        self._rng = rng
-        self._max_nodes, self._max_attempts = max_nodes, max_attempts
+        self._uniforms = Uniforms(rng)
+        self._reserve = len(inst.order) * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
+        self._max_nodes = check_count("max_nodes", max_nodes)
+        self._max_attempts = check_count("max_attempts", max_attempts)
         self._ws = new_workspace(inst)
         self.reference = _loss_bound(inst, self._ws)
         self._weighing = new_weighing(inst, kappa, self.reference, log_prior)
         self._cache = _new_cache(inst, self._ws.cells.dtype)
-        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
         root = float(weigh(inst, self._ws, self._weighing, 0))
         self._frontier = Frontier(
             paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int32),
@@ -273,6 +273,24 @@ class TreeSampler:
             size=np.ones(1, dtype=np.int64),
             tree=new_sum_tree(np.array([root]), FIRST_ROOM),
         )
+        self._compile()
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        tree, result = self._frontier.tree, np.empty(0, dtype=np.int64)
+        compile_for(
+            _attempts,
+            self.inst,
+            self._ws,
+            self._weighing,
+            self._cache,
+            self._frontier,
+            self._uniforms.stream,
+            BLOCK,
+            result,
+        )
+        compile_for(log_total, tree)
+        compile_for(copy_leaves, tree, tree)
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""
@@ -286,6 +304,17 @@ class TreeSampler:
         """`log Σ f(w)` relative to the reference, by opening every node: for small domains."""
         return float(_total(self.inst, self._ws, self._weighing))
 
+    def relative_error(self, largest_difference: int) -> float:
+        """A bound on the relative error of every vector's probability, from public numbers only.
+
+        `largest_difference` bounds what two losses differ by. The count is that of "Rounding" in
+        `docs/theory/exponential.md`.
+        """
+        dim, most = self.inst.values.shape
+        small = public_logarithms(self._weighing.log_prior)
+        large = self._weighing.kappa * largest_difference + small
+        return float(2.0**-53 * (10 + 8 * dim) * large + 2.0**-52 * dim * (most + 16) * small)
+
     def _try(self, result: Int64Array) -> bool:
         """A block of attempts; limits are only checked here, between attempts."""
         left = self._max_attempts - self.work.attempts
@@ -294,9 +323,11 @@ class TreeSampler:
                 f"no sample was accepted within max_attempts={self._max_attempts:,}: nothing is released; raise it, or "
                 "use a smaller epsilon or a smaller domain"
             )
+        self._uniforms.at_least(self._reserve, UNIFORM_BLOCK + 64 * self.inst.values.size)
         status, made, nodes = _attempts(
-            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._stream, min(BLOCK, left), result
-        )
+            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._uniforms.stream,
+            self._reserve, min(BLOCK, left), result,
+        )  # fmt: skip
         self.work.attempts += made
         self.work.nodes += nodes
         self.work.frontier = int(self._frontier.size[0])
@@ -309,9 +340,6 @@ class TreeSampler:
                 "a bound grew below its parent, which is a defect of the sampler: nothing is released, and running again "
                 "would not have the stated law"
             )
-        if status == DRY:
-            uniforms = self._rng.uniform(UNIFORM_BLOCK + 64 * self.inst.values.size)
-            self._stream = Stream(uniforms, np.zeros(1, dtype=np.int64))
         if status == FULL:
             self._frontier = self._grown()
         return bool(status == ACCEPTED)

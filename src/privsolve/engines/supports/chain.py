@@ -26,7 +26,9 @@ import numpy as np
 
 from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.supports.fold import Weights, evaluate, fix_column, folding_order, load, sketch
+from privsolve.engines.semirings import Weights
+from privsolve.engines.supports.costs import regret
+from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
 from privsolve.noise.entropy import Floats
@@ -93,7 +95,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
 
     Returns the outcome, the step reached and the logarithm of the bound there.
     """
-    needed = folding_order(now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
     loaded = False
     while step < TOO_LIGHT:
         if step > LISTED and not loaded:
@@ -154,5 +156,5 @@ def excess_loss(grid, now, size):
         for i in range(size):
             if c >> i & 1:
                 score += grid.points[now.chosen[i]]
-        total += max(now.cells[c], 0) if score > 0 else max(-now.cells[c], 0)
+        total += regret(grid.costs, now.cells[c], score)
     return total

@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.chain import Current, Law
+from privsolve.engines.supports.costs import regrets
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import Stream, choose_log, new_sum_tree, propose
 from privsolve.noise.entropy import Floats
@@ -66,8 +67,7 @@ def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, 
         for i in range(len(fixed), size):
             if c >> i & 1:
                 score = score + _along(inst.points, i - len(fixed), dims)
-        d = int(now.cells[c])
-        excess += np.where(score > 0, max(d, 0), max(-d, 0))
+        excess += regrets(inst.costs, int(now.cells[c]), score)
     prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
         column = np.log(law.weight[now.columns[i], : len(inst.points)])

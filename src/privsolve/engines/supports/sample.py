@@ -20,8 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
@@ -45,7 +47,8 @@ from privsolve.engines.supports.instance import Instance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.errors import PrivsolveError, WorkLimitReached
-from privsolve.noise.coins import Stream, choose_log, coin, log_total, new_sum_tree, propose, set_weight
+from privsolve.losses import ScoreLoss
+from privsolve.noise.coins import Uniforms, choose_log, coin, log_total, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Floats, Randomness
 
 SPARE_UNIFORMS = 1024
@@ -105,7 +108,7 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)
     cells_of(listing, now.columns, size, now.scratch, now.cells)
-    needed = folding_order(now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
     load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
     step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
     while step < last and step < TOO_LIGHT:
@@ -116,9 +119,9 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
 class SupportSampler:
     """Independent exact draws of sparse scorecards from the exponential mechanism.
 
-    `rows` are distinct 0/1 rows, `cost_pos` and `cost_neg` what each adds to the loss if predicted positive or
-    negative. A scorecard has points from `points` on at most `max_features` columns and an intercept from `intercepts`;
-    it predicts positive iff their sum is greater than 0. `log_weight[j, i]` is the log of the prior weight of
+    `rows` are distinct 0/1 rows, `positives` and `negatives` the records of each. A scorecard has points from `points` on
+    at most `max_features` columns and an intercept from `intercepts`; a record's score is the sum of those it has, and
+    `loss` what it loses there. `log_weight[j, i]` is the log of the prior weight of
     `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `inverse_temperature`
     is `κ = ε/Δ`.
 
@@ -129,13 +132,16 @@ class SupportSampler:
     Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per scorecard, which adds at most four
     times as much to ε (theory, section 4), for data of at most `2^40` total cost, if `rng` is the operating system's.
     Running time and failures depend on the data and are not covered (theory, section 7).
+
+    Copies and forked processes draw uniforms of their own. Not thread-safe: use one sampler per thread.
     """
 
     def __init__(
         self,
         rows: ArrayLike,
-        cost_pos: ArrayLike,
-        cost_neg: ArrayLike,
+        positives: ArrayLike,
+        negatives: ArrayLike,
+        loss: ScoreLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
@@ -148,13 +154,12 @@ class SupportSampler:
         max_listed: int = 1_000_000,
     ) -> None:
         start = time.perf_counter()
-        self.instance = inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
+        self.instance = inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
         if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0):
             raise ValueError(f"inverse_temperature must be finite and not negative, got {inverse_temperature}")
-        if max_attempts < 1:
-            raise ValueError(f"max_attempts must be at least 1, got {max_attempts}")
-        self._rng = rng
-        self._max_attempts = max_attempts
+        self._uniforms = Uniforms(rng)
+        self._max_attempts = check_count("max_attempts", max_attempts)
+        max_supports = check_count("max_supports", max_supports)
         lazy = inst.max_features > 0 and inst.n_supports > min(max_listed, max_supports)
         # the most uniforms that one attempt can use: a choice among n takes up to n - 1
         choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
@@ -165,7 +170,6 @@ class SupportSampler:
         self._law, self._log_mass, self._log_mass_intercept = _normalised(
             inst, log_weight, log_weight_intercept, float(inverse_temperature), self._order
         )
-        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
         self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
         self._now = new_current(inst)
         self._counts = np.zeros(1 + len(STEPS), dtype=np.int64)
@@ -177,7 +181,25 @@ class SupportSampler:
             self.reference_loss = self._lazy.reference_loss
         else:
             self._list()
+        self._compile()
         self.stats = SamplerStats(supports=0 if lazy else inst.n_supports, seconds=time.perf_counter() - start)
+
+    def _compile(self) -> None:
+        """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
+        stream, law = self._uniforms.stream, self._law
+        tree = self._lazy.tree if self._lazy else self._tree
+        compile_for(coin, stream, 0.0)
+        compile_for(choose_log, stream, np.zeros(1), 1)
+        compile_for(propose, stream, tree)
+        compile_for(set_weight, tree, 0, 0.0)
+        if self._lazy:
+            self._lazy.compile()
+            compile_for(attempt, law, self._grid, self._fold, self._now, 0, 0, stream, 0.0)
+        else:
+            compile_for(
+                _attempt_until_kept, law, self._grid, self._listing, self._frontier, tree, stream, self._fold, self._now,
+                self._counts, 0, 0,
+            )  # fmt: skip
 
     def _list(self) -> None:
         """List all supports with their first bounds."""
@@ -228,11 +250,7 @@ class SupportSampler:
                     f"max_attempts = {self._max_attempts:,} reached after {done} draws: nothing was released; "
                     "use a larger max_attempts"
                 )
-            if len(self._stream.uniforms) - self._stream.used[0] < self._reserve:
-                rest = self._stream.uniforms[self._stream.used[0] :]
-                self._stream = Stream(
-                    np.concatenate([rest, self._rng.uniform(REFILL * self._reserve)]), np.zeros(1, dtype=np.int64)
-                )
+            self._uniforms.at_least(self._reserve, REFILL * self._reserve)
             before = int(self._counts[0])
             outcome, size = self._attempt_lazily() if self._lazy else self._attempt_listed(attempts)
             attempts -= int(self._counts[0]) - before
@@ -247,7 +265,7 @@ class SupportSampler:
     def _attempt_listed(self, attempts: int) -> tuple[int, int]:
         """Attempts over the listing until one is kept or the uniforms run low: its outcome and the support's size."""
         outcome, support, size = _attempt_until_kept(
-            self._law, self._grid, self._listing, self._frontier, self._tree, self._stream, self._fold, self._now,
+            self._law, self._grid, self._listing, self._frontier, self._tree, self._uniforms.stream, self._fold, self._now,
             self._counts, attempts, self._reserve,
         )  # fmt: skip
         if outcome == NEEDS_LOGS:
@@ -265,11 +283,11 @@ class SupportSampler:
             exact = log_sum(self.instance, self._law, self._now, size)
             if exact > log_bound:
                 return GREW, exact
-            survives = coin(self._stream, exact - log_bound)
+            survives = coin(self._uniforms.stream, exact - log_bound)
             log_bound = exact
             self._counts[1 + EXACT_IN_LOGS] += 1
         if survives:
-            draw_in_logs(self.instance, self._law, self._now, size, self._stream)
+            draw_in_logs(self.instance, self._law, self._now, size, self._uniforms.stream)
         return (KEPT if survives else LOST), log_bound
 
     def _attempt_lazily(self) -> tuple[int, int]:
@@ -278,7 +296,7 @@ class SupportSampler:
         assert lazy is not None
         lazy.check_room()
         self._counts[0] += 1
-        entry = int(propose(self._stream, lazy.tree))
+        entry = int(propose(self._uniforms.stream, lazy.tree))
         columns, step, log_bound = lazy.columns[entry], int(lazy.step[entry]), float(lazy.log_bound[entry])
         parent, path = lazy.parent(entry), []
         outcome = KEPT
@@ -286,8 +304,8 @@ class SupportSampler:
             opened = lazy.open(columns, parent)
             total = float(logsumexp(opened.log_parts))  # shifting by it keeps the choice's own rounding small
             check_shrinks(total, log_bound, columns)
-            part = int(choose_log(self._stream, opened.log_parts - total, len(opened.log_parts)))
-            outcome = KEPT if coin(self._stream, total - log_bound) else LOST
+            part = int(choose_log(self._uniforms.stream, opened.log_parts - total, len(opened.log_parts)))
+            outcome = KEPT if coin(self._uniforms.stream, total - log_bound) else LOST
             path.append((opened, part))
             parent, log_bound = opened.caps, float(opened.log_parts[part])
             if part == 0 or len(columns) + 1 == self.instance.max_features:
@@ -299,7 +317,7 @@ class SupportSampler:
             self._now.columns[:size] = columns
             count_cells(lazy.table, self._now.columns, size, self._now.cells)
             outcome, step, log_bound = attempt(
-                self._law, self._grid, self._fold, self._now, size, step, self._stream, log_bound
+                self._law, self._grid, self._fold, self._now, size, step, self._uniforms.stream, log_bound
             )
             self._counts[1 + min(step, EXACT)] += 1
             if outcome == NEEDS_LOGS:

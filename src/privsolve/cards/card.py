@@ -1,0 +1,174 @@
+"""A scorecard as a value: points per answer and a threshold, and what they say of a person."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privsolve.privacy.guarantee import Guarantee
+
+Answer = str | float
+
+
+@dataclass(frozen=True)
+class OptionPoints:
+    """One possible answer and its points."""
+
+    text: str
+    points: Fraction
+
+
+@dataclass(frozen=True)
+class ChoicePoints:
+    """A question with a few possible answers."""
+
+    column: str
+    options: tuple[OptionPoints, ...]
+
+    @property
+    def lowest(self) -> Fraction:
+        """The fewest points an answer can give."""
+        return min(option.points for option in self.options)
+
+    @property
+    def highest(self) -> Fraction:
+        """The most points an answer can give."""
+        return max(option.points for option in self.options)
+
+    def points_for(self, answer: Answer) -> Fraction:
+        """The points of the option with this text."""
+        for option in self.options:
+            if option.text == answer:
+                return option.points
+        texts = ", ".join(repr(option.text) for option in self.options)
+        raise ValueError(f"answers[{self.column!r}] is {answer!r}: choose one of {texts}")
+
+
+@dataclass(frozen=True)
+class QuantityPoints:
+    """A question for a number: `points` for each step. Numbers beyond the bounds count as the nearest bound."""
+
+    column: str
+    low: float
+    high: float
+    step: float
+    points: Fraction
+
+    @property
+    def lowest(self) -> Fraction:
+        """The fewest points a number can give."""
+        return min(self.points_for(self.low), self.points_for(self.high))
+
+    @property
+    def highest(self) -> Fraction:
+        """The most points a number can give."""
+        return max(self.points_for(self.low), self.points_for(self.high))
+
+    @property
+    def exact_step(self) -> Fraction:
+        """The step as it is written: 0.1 is one tenth."""
+        return Fraction(repr(self.step))
+
+    @property
+    def points_per_one(self) -> Fraction:
+        """What a rounded number is multiplied by to get its points."""
+        return self.points / self.exact_step
+
+    def steps(self, answer: Answer) -> int:
+        """The number of steps that an answer counts as: clipped, divided, rounded (halves up), in doubles."""
+        if isinstance(answer, str) or math.isnan(answer):
+            raise ValueError(
+                f"answers[{self.column!r}] is {answer!r}: give a number from {self.low:g} to {self.high:g}"
+            )
+        return math.floor(min(max(float(answer), self.low), self.high) / self.step + 0.5)
+
+    def points_for(self, answer: Answer) -> Fraction:
+        """The points of a number."""
+        return self.points * self.steps(answer)
+
+
+Row = ChoicePoints | QuantityPoints
+
+
+@dataclass(frozen=True)
+class ExampleLine:
+    """One answer of the worked example."""
+
+    column: str
+    answer: str
+    points: Fraction
+
+
+@dataclass(frozen=True)
+class Example:
+    """A made-up person, their points, and what the card decides."""
+
+    lines: tuple[ExampleLine, ...]
+    total: Fraction
+    decision: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """The points of a release by question. The decision is `positive` iff the points add up to more than `threshold`.
+
+    It is made from the release and its public schema alone, so it may be published with it. Points are exact fractions;
+    they are whole numbers unless a number with a scale is asked for.
+    """
+
+    rows: tuple[Row, ...]
+    threshold: Fraction
+    positive: str
+    negative: str
+    guarantee: Guarantee
+
+    @property
+    def minimum(self) -> Fraction:
+        """The lowest total there can be."""
+        return sum((row.lowest for row in self.rows), Fraction(0))
+
+    @property
+    def maximum(self) -> Fraction:
+        """The highest total there can be."""
+        return sum((row.highest for row in self.rows), Fraction(0))
+
+    @property
+    def unit(self) -> int:
+        """Common denominator of all points: 1 if they are whole numbers."""
+        points = [self.threshold]
+        for row in self.rows:
+            points += [row.points] if isinstance(row, QuantityPoints) else [option.points for option in row.options]
+        return math.lcm(*(p.denominator for p in points))
+
+    @property
+    def example(self) -> Example:
+        """A made-up person: the highest and the lowest option in turn, and numbers in the middle. No data is involved."""
+        answers: dict[str, Answer] = {}
+        for i, row in enumerate(self.rows):
+            if isinstance(row, QuantityPoints):
+                answers[row.column] = float(row.exact_step * row.steps(row.low / 2 + row.high / 2))
+            else:
+                best = (max, min)[i % 2]
+                answers[row.column] = best(row.options, key=lambda option: option.points).text
+        lines = tuple(
+            ExampleLine(row.column, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
+            for row in self.rows
+        )
+        return Example(lines, self.score(answers), self.decide(answers))
+
+    def score(self, answers: Mapping[str, Answer]) -> Fraction:
+        """The total of one person's answers: a text of an option or a number per column; other columns are ignored."""
+        missing = [row.column for row in self.rows if row.column not in answers]
+        if missing:
+            raise ValueError(f"answers has no {', '.join(map(repr, missing))}: give one answer per question")
+        return sum((row.points_for(answers[row.column]) for row in self.rows), Fraction(0))
+
+    def decide(self, answers: Mapping[str, Answer]) -> str:
+        """What the card says of one person: `positive` or `negative` as they were named."""
+        return self.positive if self.score(answers) > self.threshold else self.negative
+
+
+def _answer_text(answer: Answer) -> str:
+    return answer if isinstance(answer, str) else f"{answer:.15g}"

@@ -1,0 +1,74 @@
+"""How a command pays for its release: once, and knowing at every moment what an interrupted run has to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from privsolve.cli.common import warn, write_out
+from privsolve.cli.signals import NOTHING, Stop
+from privsolve.learn.publishing import Folder
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.ledger import Ledger
+from privsolve.releases import Run
+
+
+class Payment:
+    """The account of one release, with a ledger or without.
+
+    Signals are held back while the payment is made, and again from the moment the release is drawn until it is written. Only
+    then does the ledger say "released".
+    """
+
+    def __init__(self, ledger: Ledger | None, stop: Stop) -> None:
+        self._ledger, self._stop = ledger, stop
+        self._unsettled: int | None = None
+
+    @contextmanager
+    def spending(self, guarantee: Guarantee, note: str = "") -> Iterator[None]:
+        """Pay, draw in the block, and hold signals back when it has been drawn."""
+        self._stop.let_go()  # whoever stopped it before now has paid nothing
+        self._stop.hold()
+        if self._ledger is not None:
+            self._unsettled = self._ledger.spend(guarantee, note)
+        self._stop.let_go()
+        yield
+        self._stop.hold()
+
+    def release(
+        self, folder: Folder, outside: Mapping[str, Mapping[str, int]], draw: Callable[[Payment], Run]
+    ) -> tuple[Run, list[Path]]:
+        """Draw the release, which pays, then write it, then note that it is there: the run, and the paths of its files."""
+        try:
+            self._stop.hold(may_die=True)  # the compiler does not survive exceptions, and nothing is paid yet
+            run = draw(self)
+            paths = self._write(folder, run, outside)
+        except BaseException:
+            self._stop.hold()
+            if self._unsettled is not None:
+                warn(
+                    "the release was paid for already, and the ledger keeps the payment: see `privsolve budget history`"
+                )
+                self._settle("failed", NOTHING)
+            raise
+        self._settle("released", f"the release is complete, see {paths[0]}")
+        self._stop.let_go()
+        return run, paths
+
+    def _write(self, folder: Folder, run: Run, outside: Mapping[str, Mapping[str, int]]) -> list[Path]:
+        try:
+            return folder.write(run, outside)
+        except Exception as error:
+            write_out(run.release.to_json())  # it is paid for: do not lose it
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            words = "the release is printed above, save it as release.json"
+            self._settle("released", words)
+            raise ValueError(f"--out {folder.path} was not written: {why}; {words}") from None
+
+    def _settle(self, outcome: str, words: str) -> None:
+        """Note how it ended; `words` are what an interrupted command says from now on."""
+        self._stop.outcome = words
+        if self._ledger is not None and self._unsettled is not None:
+            number, self._unsettled = self._unsettled, None
+            self._ledger.try_to_mark(number, outcome)

@@ -1,0 +1,47 @@
+"""The kinds of columns a schema has: what is public about each, its codes and its features.
+
+A value becomes a small integer *code* first (which option, which bin, which step of a number, or how it fell outside),
+in Python or in the engine that holds the data; codes become features by a public rule, in Python, for distinct rows only.
+To add a kind, write a subclass of `Column` in a file of its own and import it here.
+"""
+
+from privsolve.data.columns.base import ABOVE, BELOW, KINDS, MISSING, OTHER, Column
+from privsolve.data.columns.bins import ENCODINGS, Bins
+from privsolve.data.columns.categories import Categories, Category
+from privsolve.data.columns.label import Label
+from privsolve.data.columns.number import Number
+from privsolve.data.columns.values import (
+    LARGEST_INTEGER,
+    Real,
+    Value,
+    check_real,
+    check_values,
+    kind_of,
+    number_text,
+    tidy,
+    value_text,
+)
+
+__all__ = [
+    "ABOVE",
+    "BELOW",
+    "ENCODINGS",
+    "KINDS",
+    "LARGEST_INTEGER",
+    "MISSING",
+    "OTHER",
+    "Bins",
+    "Categories",
+    "Category",
+    "Column",
+    "Label",
+    "Number",
+    "Real",
+    "Value",
+    "check_real",
+    "check_values",
+    "kind_of",
+    "number_text",
+    "tidy",
+    "value_text",
+]

@@ -1,0 +1,134 @@
+"""What a kind of column must say of itself: everything the rest of the package knows about it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from privsolve.data.patterns import Int64Array, IntArray
+from privsolve.data.questions import Question
+
+OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"
+
+KINDS: dict[str, type[Column]] = {}
+"""Every kind of column, by the key that marks it in a schema file."""
+
+
+class Column(ABC):
+    """A column of the data and what is public about it. Subclasses are frozen dataclasses; to define one is to register it.
+
+    *Guarantee.* `codes` and `code` must depend on the value alone, never on other records, and must agree with each
+    other: reading then has sensitivity one record (theory, section 10).
+    """
+
+    column: str
+
+    key: ClassVar[str]
+    """The key that marks the kind in a schema file."""
+
+    keys: ClassVar[tuple[str, ...]]
+    """All keys of the kind in a schema file, `key` included."""
+
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Keys that cannot be left out, besides `key`."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        known = KINDS.setdefault(cls.key, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"{cls.__name__}: the key {cls.key!r} belongs to {known.__name__}: choose another one")
+        KINDS[cls.key] = cls
+
+    @property
+    @abstractmethod
+    def radix(self) -> int:
+        """Codes are 0, 1, ..., `radix` - 1."""
+
+    @property
+    @abstractmethod
+    def outside(self) -> Mapping[str, int]:
+        """The codes of values that the schema does not list, by what became of them."""
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """The features."""
+
+    @property
+    def scales(self) -> tuple[int, ...]:
+        """A feature stands for itself divided by its scale: 1 for indicators."""
+        return (1,) * len(self.names)
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """The least and largest integer that a feature can be: 0 and 1 for indicators."""
+        return 0, 1
+
+    @abstractmethod
+    def codes(self, series: Any) -> Int64Array:
+        """The code of every value of a narwhals series."""
+
+    @abstractmethod
+    def code(self, value: Any) -> Any:
+        """The same as an expression of Ibis, of a column of an engine."""
+
+    @abstractmethod
+    def expand(self, codes: Int64Array) -> IntArray:
+        """The features of every code, in integers as narrow as they can be."""
+
+    def points(self, value: Any, weights: Sequence[int]) -> Any:
+        """The column's part of a score, as an expression of Ibis; `weights` belong to its features, in a common unit."""
+        import ibis
+
+        code = self.code(value).cast("int64")
+        by_code = enumerate(self.points_by_code(weights))
+        return ibis.cases(*((code == number, points) for number, points in by_code if points), else_=0)
+
+    def points_by_code(self, weights: Sequence[int]) -> list[int]:
+        """The column's part of the score for every code."""
+        rows = self.expand(np.arange(self.radix))
+        return [sum(int(x) * w for x, w in zip(row, weights, strict=True) if x) for row in rows]
+
+    @abstractmethod
+    def question(self) -> Question:
+        """What a scorecard asks about this column."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The keys of the column in a schema file."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Self:
+        """The column of that name with the settings of `to_dict`, whose keys have been checked."""
+
+
+def column_from_dict(name: str, settings: object) -> Column:
+    """The column of a schema file, of the kind whose key it has; errors name the column and the key."""
+    where = f"columns.{name}"
+    said = [" and ".join((kind.key, *kind.needs)) for kind in KINDS.values()]
+    listed = f"{', '.join(said[:-1])}, or {said[-1]}"
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"{where}: must be a table with {listed}")
+    found = [key for key in KINDS if key in settings]
+    if len(found) != 1:
+        has = f"it has {' and '.join(found)}" if found else "it has none of them"
+        raise ValueError(f"{where}: needs exactly one of {listed}; {has}")
+    kind = KINDS[found[0]]
+    check_keys(settings, kind.keys, where)
+    for key in kind.needs:
+        if key not in settings:
+            raise ValueError(f"{where}: {key} is missing")
+    return kind.from_dict(name, settings)
+
+
+def check_keys(settings: object, known: Sequence[str], where: str) -> None:
+    """Raise unless the settings are a table of known keys."""
+    if not isinstance(settings, Mapping):
+        raise ValueError(f"{where}: must be a table of {', '.join(known)}")
+    for key in settings:
+        if key not in known:
+            raise ValueError(f"{where}: unknown key {key!r}; known are {', '.join(known)}")

@@ -1,0 +1,150 @@
+"""A number cut at public points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privsolve.data.columns.base import MISSING, Column
+from privsolve.data.columns.categories import indicators
+from privsolve.data.columns.values import Real, check_real, declared, number_text, option_name, tidy
+from privsolve.data.expressions import number_of
+from privsolve.data.patterns import Int64Array, IntArray
+from privsolve.data.questions import Choice, Option, Question
+from privsolve.data.series import numbers_of
+
+ENCODINGS = ("intervals", "thresholds")
+
+MOST_CUTS = 2000
+"""An answer of thresholds has as many features as cuts lie below it, so that their number grows with the square."""
+
+
+@dataclass(frozen=True)
+class Bins(Column):
+    """A number cut at public points: `v` is in the bin of all cuts `<= v`, so that a value at a cut opens the next bin.
+
+    `"intervals"` gives every bin an indicator, `"thresholds"` every cut (`v >= cut`). `whole` says that values are whole
+    numbers, for names such as `age=25-34`. A missing value has no indicator, or that of the `missing` option.
+    """
+
+    key: ClassVar[str] = "bins"
+    keys: ClassVar[tuple[str, ...]] = ("bins", "encoding", "whole", "missing")
+
+    column: str
+    cuts: tuple[Real, ...]
+    encoding: str = "intervals"
+    whole: bool = False
+    missing: str | None = None
+
+    def __init__(
+        self,
+        column: str,
+        cuts: Sequence[Real],
+        encoding: str = "intervals",
+        whole: bool = False,
+        missing: str | None = None,
+    ) -> None:
+        where = f"columns.{column}"
+        if isinstance(cuts, str) or not isinstance(cuts, Sequence) or not cuts:
+            raise ValueError(f"{where}: bins must be a non-empty list of cut points")
+        if len(cuts) > MOST_CUTS:
+            raise ValueError(f"{where}: bins must have at most {MOST_CUTS:,} cut points, got {len(cuts):,}")
+        points = tuple(tidy(check_real(cut, f"{where}: bins")) for cut in cuts)
+        if any(b <= a for a, b in pairwise(points)):
+            raise ValueError(f"{where}: bins must be in ascending order without repeats, got {list(cuts)}")
+        if encoding not in ENCODINGS:
+            raise ValueError(f"{where}: encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
+        if not isinstance(whole, bool):
+            raise ValueError(f"{where}: whole must be true or false, got {whole!r}")
+        if whole and any(isinstance(cut, float) for cut in points):
+            raise ValueError(f"{where}: bins must be whole numbers where whole = true, got {list(cuts)}")
+        set_field = object.__setattr__
+        set_field(self, "column", column)
+        set_field(self, "cuts", points)
+        set_field(self, "encoding", encoding)
+        set_field(self, "whole", whole)
+        set_field(self, "missing", option_name(missing, f"{where}: missing"))
+
+    @property
+    def radix(self) -> int:
+        """Codes are the bins in order, then missing."""
+        return len(self.cuts) + 2
+
+    @property
+    def outside(self) -> dict[str, int]:
+        """The codes of values that are in no bin."""
+        return {MISSING: len(self.cuts) + 1}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features, all 0/1."""
+        if self.encoding == "intervals":
+            names = [self._bin_name(i) for i in range(len(self.cuts) + 1)]
+        else:
+            names = [f"{self.column}>={number_text(cut)}" for cut in self.cuts]
+        return (*names, f"{self.column}={self.missing}") if self.missing is not None else tuple(names)
+
+    def _bin_name(self, i: int) -> str:
+        if i in (0, len(self.cuts)):
+            return self.column + self._range_text(i)
+        if self.whole:
+            return f"{self.column}={self._range_text(i)}"
+        return f"{number_text(self.cuts[i - 1])}<={self.column}<{number_text(self.cuts[i])}"
+
+    def _range_text(self, i: int) -> str:
+        """Bin i as the answer to a question."""
+        if i == 0:
+            return f"<{number_text(self.cuts[0])}"
+        if i == len(self.cuts):
+            return f">={number_text(self.cuts[-1])}"
+        low, high = self.cuts[i - 1], self.cuts[i]
+        if not self.whole:
+            return f"{number_text(low)} to below {number_text(high)}"
+        return number_text(low) if high == low + 1 else f"{number_text(low)}-{number_text(high - 1)}"
+
+    def codes(self, series: Any) -> Int64Array:
+        """Bins in order, then missing."""
+        values = numbers_of(series, self.column, boolean=False)
+        codes = np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right")
+        return np.where(np.isnan(values), self.outside[MISSING], codes).astype(np.int64)
+
+    def code(self, value: Any) -> Any:
+        """The same in an engine."""
+        import ibis
+
+        number = number_of(value, self.column, boolean=False)
+        below = ((number < float(cut), i) for i, cut in enumerate(self.cuts))
+        return ibis.cases((number.isnull(), self.outside[MISSING]), *below, else_=len(self.cuts))
+
+    def expand(self, codes: Int64Array) -> IntArray:
+        """The indicators of every code."""
+        m, missing = len(self.cuts), codes == self.outside[MISSING]
+        last = len(self.names) - 1 if self.missing is not None else -1
+        if self.encoding == "intervals":
+            return indicators(np.where(missing, last, codes), len(self.names))
+        rows = indicators(np.where(missing, last, -1), len(self.names))
+        rows[:, :m] |= (codes[:, None] > np.arange(m)) & ~missing[:, None]
+        return rows
+
+    def question(self) -> Question:
+        """What a scorecard asks about this column."""
+        answers = len(self.cuts) + 1
+        texts = [self._range_text(i) for i in range(answers)]
+        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(answers)]
+        if self.missing is not None:
+            texts, ones = [*texts, self.missing], [*ones, self.names[-1:]]
+        return Choice(self.column, tuple(map(Option, texts, ones)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in a schema file."""
+        settings: dict[str, Any] = {"bins": list(self.cuts), "encoding": self.encoding}
+        return settings | ({"whole": True} if self.whole else {}) | declared(missing=self.missing)
+
+    @classmethod
+    def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Bins:
+        """As in a schema file."""
+        return cls(name, settings["bins"], **{key: value for key, value in settings.items() if key != "bins"})

@@ -1,0 +1,16 @@
+"""Compiling ahead: a function is made ready for arguments like the given ones, without running it.
+
+The first use of a compiled function can take half a minute, and an interrupt meanwhile can crash the interpreter. So whatever
+a release needs is compiled before it is paid for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import typeof
+
+
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile `function`, or load it from the cache, for the types of these arguments. Does nothing the second time."""
+    function.compile(tuple(typeof(argument) for argument in arguments))

@@ -1,0 +1,156 @@
+"""The linear rule: whole weights on features, and a decision by the sign of the score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.data import Label, Schema
+from privsolve.data.columns import Value, value_text
+from privsolve.data.patterns import Int64Array, checked_names, checked_scales
+from privsolve.models.base import Model, check_fields, texts, whole_numbers
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRule(Model):
+    """A record scores `Σ_j w_j x_j / scales[j]` and is predicted positive iff the score is positive.
+
+    With an `intercept` the last feature is the constant 1. The `schema` says how the features are made from the columns
+    of a table, and what the label is called, if there is one.
+    """
+
+    weights: Int64Array
+    features: tuple[str, ...]
+    scales: tuple[int, ...]
+    intercept: bool
+    schema: Schema | None = None
+    kind: ClassVar[str] = "linear-rule"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))
+        object.__setattr__(self, "features", checked_names(self.features, len(self.weights)))
+        object.__setattr__(self, "scales", checked_scales(self.scales, len(self.weights)))
+        if not isinstance(self.intercept, bool):
+            raise ValueError(f"the release's intercept must be true or false, got {self.intercept!r}")
+        if self.schema is None:
+            return
+        stated = (self.schema.features, self.schema.scales, self.schema.intercept)
+        if stated != (self.features, self.scales, self.intercept):
+            raise ValueError("the release's schema has other features than its weights")
+
+    @property
+    def unit(self) -> int:
+        """Common denominator of all scales: scores are whole numbers of `1 / unit`."""
+        return math.lcm(*self.scales)
+
+    @property
+    def unit_weights(self) -> list[int]:
+        """The weights in units of `1 / unit`."""
+        return [int(w) * (self.unit // scale) for w, scale in zip(self.weights, self.scales, strict=True)]
+
+    @property
+    def points(self) -> Mapping[str, Fraction]:
+        """The points of every feature, exactly."""
+        return {n: Fraction(int(w), s) for n, w, s in zip(self.features, self.weights, self.scales, strict=True)}
+
+    @property
+    def threshold(self) -> Fraction:
+        """What the points of the other features must exceed: the intercept, on the other side."""
+        return -self.points[self.features[-1]] if self.intercept else Fraction(0)
+
+    @cached_property
+    def used(self) -> LinearRule:
+        """The same rule on the columns that have points, so that no other column is needed to apply it."""
+        schema = self.stated_schema
+        kept = [c for c in schema.columns if any(self.points[name] for name in c.names)] or schema.columns[:1]
+        less = Schema(kept, schema.label, schema.intercept)
+        places = [self.features.index(name) for name in less.features]
+        return LinearRule(self.weights[places], less.features, less.scales, self.intercept, less)
+
+    @property
+    def stated_schema(self) -> Schema:
+        """The schema, or an error that says that there is none."""
+        if self.schema is None:
+            raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
+        return self.schema
+
+    def scores(self, table: Any) -> Int64Array:
+        """The score of every row, in units of `1 / unit` of the used columns, exactly."""
+        rule = self.used
+        encoded = rule.stated_schema.encode(table)
+        return np.asarray(encoded @ np.array(rule.unit_weights, dtype=np.int64), dtype=np.int64)
+
+    def decide(self, table: Any) -> NDArray[np.bool_]:
+        """Whether each row is predicted positive."""
+        return np.asarray(self.scores(table) > 0)
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """The predicted label of every row: the label's own values where there are two, otherwise words."""
+        yes, no = answers(self.stated_schema.label)
+        return np.where(self.decide(table), np.array(yes, dtype=object), np.array(no, dtype=object))
+
+    def describe(self) -> str:
+        """The rule as a sum."""
+        terms = [
+            f"{p} × {name}"
+            for name, p in self.points.items()
+            if p and not (self.intercept and name == self.features[-1])
+        ]
+        return f"positive if {' + '.join(terms) or '0'} > {self.threshold}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values: dict[str, Any] = {
+            "kind": self.kind,
+            "weights": self.weights.tolist(),
+            "features": list(self.features),
+            "scales": list(self.scales),
+            "intercept": self.intercept,
+        }
+        return values if self.schema is None else values | {"schema": self.schema.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> LinearRule:
+        """The inverse of `to_dict`."""
+        check_fields(values, {"weights", "features", "scales", "intercept"}, frozenset({"schema"}))
+        if not isinstance(values["scales"], list):
+            raise ValueError("the release file's scales must be a list of integers")
+        return cls(
+            whole_numbers(values["weights"], "weights"),
+            tuple(texts(values["features"], "features")),
+            tuple(values["scales"]),
+            values["intercept"],
+            Schema.from_dict(values["schema"]) if "schema" in values else None,
+        )
+
+
+def answers(label: Label | None) -> tuple[Value, Value]:
+    """What is predicted: the label's values where there are two, otherwise words."""
+    if label is None:
+        return "positive", "negative"
+    if len(label.positive) == 1 and label.negative is not None and len(label.negative) == 1:
+        return label.positive[0], label.negative[0]
+    return label_words(label)
+
+
+def label_words(label: Label) -> tuple[str, str]:
+    """The positive and the negative values of a label, in words."""
+    yes, no = (
+        " or ".join(value_text(value, "label") for value in values) for values in (label.positive, label.negative or ())
+    )
+    return yes, no or f"not {yes}"
+
+
+def decision_words(schema: Schema | None) -> tuple[str, str]:
+    """What the two decisions are called: by the label and its values."""
+    if schema is None or schema.label is None:
+        return "positive", "negative"
+    yes, no = label_words(schema.label)
+    return f"{schema.label.column} {yes}", f"{schema.label.column} {no}"

@@ -1,0 +1,119 @@
+"""The published result, and its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from privsolve._version import __version__
+from privsolve.cards.scorecard import Scorecard
+from privsolve.data import Schema
+from privsolve.data.patterns import Int64Array
+from privsolve.domains import Domain, domain_from_dict
+from privsolve.losses import Loss, loss_from_dict
+from privsolve.models.base import Model, model_from_dict
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.releases import format_1
+
+FORMAT = "privsolve-release-2"
+FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
+OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded}
+"""What turns the content of an older file into that of the present format."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """The published result: a model and its guarantee, with the public setting in which it was chosen. Nothing else.
+
+    `setting` holds plain values that were fixed before the data was looked at: the domain and the loss, or the numbers
+    that the noise was computed from.
+    """
+
+    model: Model
+    guarantee: Guarantee
+    setting: Mapping[str, Any] = field(default_factory=dict)
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        if wrong := self.model.setting_fields ^ set(self.setting):
+            raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
+        if self.domain is not None and not self.domain.contains(self.weights):
+            raise ValueError("the release's weights are not a member of its domain")
+        _ = self.loss  # read, so that a damaged one is refused
+
+    @classmethod
+    def from_json(cls, text: str) -> Release:
+        """The inverse of `to_json`; reads files of version 0.1.0 too, and refuses others with what is wrong."""
+        content = _content(text)
+        if wrong := FIELDS ^ set(content):
+            raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
+        if not isinstance(content["version"], str):
+            raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
+        if not isinstance(content["setting"], dict):
+            raise ValueError("the release file's setting must be an object")
+        return cls(
+            model_from_dict(content["model"]),
+            Guarantee.from_dict(content["guarantee"]),
+            content["setting"],
+            content["version"],
+        )
+
+    def to_json(self) -> str:
+        """The release as JSON text; equal releases give equal bytes."""
+        content = {
+            "format": FORMAT,
+            "version": self.version,
+            "model": self.model.to_dict(),
+            "guarantee": self.guarantee.to_dict(),
+            "setting": dict(self.setting),
+        }
+        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+    @property
+    def domain(self) -> Domain | None:
+        """The set of models that it was chosen from, if that is a domain."""
+        return domain_from_dict(self.setting["domain"]) if "domain" in self.setting else None
+
+    @property
+    def loss(self) -> Loss | None:
+        """What it was chosen by, if that is a loss of records."""
+        return loss_from_dict(self.setting["loss"]) if "loss" in self.setting else None
+
+    @property
+    def weights(self) -> Int64Array:
+        """The whole numbers of the model, for models that are such."""
+        found: Int64Array | None = getattr(self.model, "weights", None)
+        if found is None:
+            raise AttributeError(f"a {self.model.kind} has no weights: see release.model")
+        return found
+
+    @property
+    def schema(self) -> Schema | None:
+        """How the model's features are made from the columns of a table, if it knows."""
+        return getattr(self.model, "schema", None)
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """What the model says of every row of a table, which needs only the columns that the model uses."""
+        return self.model.predict(table)
+
+    def scorecard(self) -> Scorecard:
+        """The release as a scorecard that people can use, with one question per column of the schema."""
+        return Scorecard.of(self)
+
+
+def _content(text: str) -> dict[str, Any]:
+    """What is in a release file of any format, as format 2 has it."""
+    try:
+        content = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"not a release file: it is not JSON ({error})") from None
+    file_format = content.get("format") if isinstance(content, dict) else None
+    if isinstance(file_format, str) and file_format in OLDER_FORMATS:
+        return OLDER_FORMATS[file_format](content) | {"format": FORMAT}
+    if file_format != FORMAT:
+        raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
+    return cast(dict[str, Any], content)

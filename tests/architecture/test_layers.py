@@ -1,0 +1,86 @@
+"""The rooms of the house stand on each other: an import that goes upwards fails, also one hidden inside a function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import privsolve
+
+PACKAGE = Path(privsolve.__file__).parent
+
+# from the ground up; a room may import from its own floor's left neighbours and from all floors below
+FLOORS = (
+    ("_version", "errors", "registry", "checks", "compiled"),
+    ("privacy",),
+    ("noise",),
+    ("data",),
+    ("models",),
+    ("cards",),
+    ("losses", "domains"),
+    ("releases",),
+    ("problems",),
+    ("engines",),
+    ("oracles",),
+    ("mechanisms", "continuous"),
+    ("datasets",),
+    ("learn",),
+    ("audit", "baselines", "interop"),
+    ("__init__",),  # the public face: what stands above it uses the package as anybody else does
+    ("experiments",),
+    ("cli",),
+    ("__main__",),
+)
+ROOMS = [room for floor in FLOORS for room in floor]
+
+
+def room_of(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Every module of the package that a file imports, at the top or inside a function; not for type checkers only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    skipped = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names if name.name.split(".")[0] == "privsolve")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "privsolve":
+            whole = (
+                [f"privsolve.{name.name}" for name in node.names] if node.module == "privsolve" else [node.module or ""]
+            )
+            yield from ((node.lineno, name) for name in whole)
+
+
+def upwards(path: Path) -> list[str]:
+    room = room_of(".".join(("privsolve", *path.relative_to(PACKAGE).with_suffix("").parts)))
+    return [
+        f"{path.relative_to(PACKAGE)}:{line} ({room}) imports {module}"
+        for line, module in imports(path)
+        if ROOMS.index(room_of(module)) > ROOMS.index(room)
+    ]
+
+
+def test_every_room_is_on_a_floor() -> None:
+    found = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert found == set(ROOMS)
+
+
+def test_no_import_goes_upwards() -> None:
+    assert [wrong for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE or path.stem != "__init__"
+            for wrong in upwards(path)] == []  # fmt: skip
+
+
+def test_the_test_sees_hidden_imports(tmp_path: Path) -> None:
+    file = tmp_path / "hidden.py"
+    file.write_text("def f():\n    from privsolve.cli import app\n    from privsolve import learn as x\n")
+    assert [module for _, module in imports(file)] == ["privsolve.cli", "privsolve.learn"]

@@ -1,0 +1,150 @@
+"""Real signals to real command lines: what they say is true, what is paid for is not lost, and nobody pays in vain."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from fit_processes import MOMENTS, SIGNALS, run_fit
+from privsolve.learn.publishing import load_release
+from privsolve.privacy.ledger import Ledger
+from small_tables import INDICATORS, patients
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["fit_processes"])
+
+FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.01", "--out", "out", "--max-features", "2"]
+FILES = ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html"]
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    patients().to_csv(tmp_path / "data.csv", index=False)
+    INDICATORS.save(tmp_path / "s.toml")
+    Ledger.create(tmp_path / "ledger", 1.0)
+    return tmp_path
+
+
+def start(folder: Path, *options: str, moment: str | None = None, number: int = 0) -> BaseProcess:
+    process = processes.Process(target=run_fit, args=(str(folder), [*FIT, *options], moment, number))
+    process.start()
+    return process
+
+
+def end(process: BaseProcess) -> int:
+    process.join(120)
+    assert process.exitcode is not None
+    return process.exitcode
+
+
+def check_what_it_says(folder: Path, status: int, number: int) -> str:
+    """The last line, the files and the ledger say the same; "complete", "nothing" or "paid" is what they say."""
+    said = (folder / "stderr").read_text()
+    assert "Traceback" not in said
+    files = sorted(str(p.relative_to(folder)) for p in folder.glob("out*/**/*") if p.is_file())
+    entries = Ledger.open(folder / "ledger").history()
+    outcomes = [entry.outcome for entry in entries]
+    if status == 0 or f"interrupted: the release is complete, see {Path('out/release.json')}" in said:
+        assert status in (0, 128 + number)
+        assert (files, outcomes) == (FILES, ["released"])
+        assert load_release(folder / "out" / "release.json").guarantee == entries[0].guarantee
+        assert "nothing was released" not in said
+        return "complete"
+    assert status == 128 + number
+    assert said.splitlines()[-1] == "interrupted: nothing was released"
+    assert files == []
+    assert not (folder / "out").exists()
+    assert outcomes in ([], ["failed"])
+    assert ("the ledger keeps the payment" in said) == (outcomes != [])
+    return "paid" if outcomes else "nothing"
+
+
+EXPECTED = {
+    "reading": "nothing", "preparing": "nothing", "before paying": "paid", "paid": "paid", "drawing": "paid",
+    "drawn": "paid",
+}  # fmt: skip
+"""Elsewhere the release is complete. A signal that comes while the payment is made takes effect when it has been made."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "number"),
+    [*zip(MOMENTS, itertools.cycle(SIGNALS), strict=False), *itertools.product(("drawing", "writing"), SIGNALS)],
+)
+def test_a_signal_at_every_moment(here: Path, moment: str, number: int) -> None:
+    status = end(start(here, "--ledger", "ledger", moment=moment, number=number))
+    assert check_what_it_says(here, status, number) == EXPECTED.get(moment, "complete")
+    assert status == 128 + number
+
+
+def test_without_a_ledger_too(here: Path) -> None:
+    for moment, released in (("drawing", False), ("written", True)):
+        assert end(start(here, moment=moment, number=signal.SIGTERM)) == 128 + signal.SIGTERM
+        assert (here / "out" / "release.json").exists() == released
+        words = "the release is complete" if released else "nothing was released"
+        assert words in (here / "stderr").read_text()
+
+
+def test_signals_at_random_moments_around_the_payment(here: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    rng, seen = random.Random(0), []
+    for i in range(20):
+        folder = tmp_path_factory.mktemp(f"fit{i}")
+        for name in ("data.csv", "s.toml"):
+            (folder / name).write_bytes((here / name).read_bytes())
+        Ledger.create(folder / "ledger", 1.0)
+        process = start(folder, "--ledger", "ledger")
+        number = SIGNALS[i % 3]
+        deadline = time.monotonic() + 60
+        while not (folder / "paying").exists() and time.monotonic() < deadline:
+            time.sleep(0.0005)
+        time.sleep(rng.uniform(0, 0.06))
+        for _ in range(rng.randint(1, 3)):
+            if process.is_alive() and process.pid:
+                os.kill(process.pid, number)
+            time.sleep(rng.uniform(0, 0.004))
+        seen.append(check_what_it_says(folder, end(process), number))
+    assert {"complete", "paid"} <= set(seen)
+
+
+def test_a_signal_that_is_ignored_stays_so(here: Path) -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = multiprocessing.get_context("fork").Process(
+            target=run_fit, args=(str(here), [*FIT, "--ledger", "ledger"], "drawing", int(signal.SIGHUP))
+        )
+        process.start()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert end(process) == 0
+    assert check_what_it_says(here, 0, signal.SIGHUP) == "complete"
+
+
+def test_six_fits_into_one_folder(here: Path) -> None:
+    """One pays and is kept; the others are refused before they pay."""
+    folders = []
+    for i in range(6):
+        folders.append(here / f"process{i}")
+        folders[i].mkdir()
+    options = ["--ledger", str(here / "ledger"), "--out", str(here / "out"), "--schema", str(here / "s.toml"), "--json"]
+    arguments = [*(str(here / "data.csv") if word == "data.csv" else word for word in FIT), *options]
+    workers = [processes.Process(target=run_fit, args=(str(folder), arguments, None, 0)) for folder in folders]
+    for worker in workers:
+        worker.start()
+    assert sorted(end(worker) for worker in workers) == [0, 2, 2, 2, 2, 2]
+    assert [entry.outcome for entry in Ledger.open(here / "ledger").history()] == ["released"]
+    said = [(folder / "stderr").read_text().strip() for folder in folders]
+    refused = [line for line in said if "error: " in line]
+    assert len(refused) == 5
+    assert all("is being written to by another fit" in line or "exists already" in line for line in refused)
+    assert json.loads((folders[said.index("")] / "stdout").read_text())["release"] == str(here / "out" / "release.json")

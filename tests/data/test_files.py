@@ -1,0 +1,256 @@
+"""Data files that are odd, foreign or hostile: each read once and as itself, or refused without showing a value."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from privsolve.cli import app
+from privsolve.data import Bins, Label, Schema
+from privsolve.data.scratch import PREFIX, private_folder
+from privsolve.data.tables import open_table
+
+SCHEMA = Schema([Bins("a", [2])], Label("y", 1, 0))
+SECRET = "PATIENT17"
+
+
+def write(path: Path, records: int) -> None:
+    path.parent.mkdir(exist_ok=True)
+    if path.suffix == ".csv":
+        path.write_text("a,y\n" + "1,1\n" * records, encoding="utf-8")
+    else:
+        pq.write_table(pa.table({"a": [1.0] * records, "y": [1] * records}), path)
+
+
+def records(source: Any) -> int:
+    return SCHEMA.table(open_table(source)).table.n
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "name", ["data[1]", "part*", "wh?t", "[a-z]x", "**", "{a,b}", "it's", "back\\slash", "year=2020/a", "[!a]"]
+)
+def test_a_name_stands_for_the_file_of_that_name(name: str, ending: str, tmp_path: Path) -> None:
+    write(tmp_path / f"{name}.{ending}", 3)
+    for decoy in ("data1", "part1", "what", "bx", "a", "b"):
+        write(tmp_path / f"{decoy}.{ending}", 100)
+    assert records(tmp_path / f"{name}.{ending}") == 3
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_glob_reads_every_file_once(ending: str, tmp_path: Path) -> None:
+    for size, name in ((1, "part*"), (2, "part1"), (4, "part[1]"), (8, "other")):
+        write(tmp_path / f"{name}.{ending}", size)
+    assert records(tmp_path / f"p*.{ending}") == 1 + 2 + 4
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_a_file_that_would_count_twice_is_refused(link: Any, tmp_path: Path) -> None:
+    write(tmp_path / "part1.csv", 3)
+    link(tmp_path / "part1.csv", tmp_path / "part2.csv")
+    with pytest.raises(ValueError, match=r"part2\.csv: is the same file as .*part1\.csv.*leave one out"):
+        open_table(tmp_path / "part*.csv")
+    assert records(tmp_path / "part2.csv") == 3
+
+
+def test_folder_names_add_no_columns(tmp_path: Path) -> None:
+    write(tmp_path / "a=9" / "x.parquet", 3)
+    (tmp_path / "a=9" / "x.csv").write_text("a,y\n1,1\n", encoding="utf-8")
+    for ending in ("parquet", "csv"):
+        found = SCHEMA.table(open_table(tmp_path / "a=9" / f"x.{ending}"))
+        assert found.table.features.tolist() == [[1, 0, 1]]
+
+
+TYPES = {
+    "fractions as integers": (pa.array([1, 2]), pa.array([2.7, 0.2])),
+    "numbers as flags": (pa.array([True, False]), pa.array([300, 7])),
+    "texts as numbers": (pa.array([1, 2]), pa.array([SECRET, "1"])),
+    "narrower decimals": (pa.array([1, 2], pa.decimal128(9, 2)), pa.array([1, 2], pa.decimal128(9, 0))),
+}
+
+
+@pytest.mark.parametrize("case", TYPES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_parquet_files_of_different_types_are_refused(case: str, turned: bool, tmp_path: Path) -> None:
+    for i, column in enumerate(TYPES[case][:: -1 if turned else 1]):
+        pq.write_table(pa.table({"a": column, "y": [1, 0]}), tmp_path / f"part{i}.parquet")
+    with pytest.raises(ValueError, match=r"part1\.parquet: its columns or their types differ from those of .*part0"):
+        open_table(tmp_path / "part*.parquet")
+
+
+def test_parquet_files_of_different_columns_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1.0], "y": [1]}), tmp_path / "part0.parquet")
+    for other in ({"y": [1], "a": [1.0]}, {"a": [1.0]}, {"a": [1.0], "y": [1], "z": [1]}):
+        pq.write_table(pa.table(other), tmp_path / "part1.parquet")
+        with pytest.raises(ValueError, match=r"part1\.parquet: its columns"):
+            open_table(tmp_path / "part*.parquet")
+
+
+DAMAGED = {
+    "a value too many": f"a,y\n1,1,{SECRET}\n",
+    "a value too few": f"a,y\n{SECRET}\n",
+    "an open quote": f'a,y\n1,"{SECRET}\n',
+    "a quote in the middle": f'a,y\n"{SECRET}"x,1\n',
+    "not UTF-8": f"a,y\n{SECRET}\udce4,1\n",
+    "a long line": f"a,y\n{SECRET * 300_000},1\n",
+}
+
+
+@pytest.mark.parametrize("case", DAMAGED)
+def test_errors_show_no_value(case: str, tmp_path: Path) -> None:
+    """The line is named, by the library and by every command that reads."""
+    path = tmp_path / "a.csv"
+    path.write_text(DAMAGED[case], encoding="utf-8", errors="surrogateescape")
+    SCHEMA.save(tmp_path / "s.toml")
+    with pytest.raises(ValueError, match=r"^the data cannot be read: line 2 ") as raised:
+        records(path)
+    assert SECRET not in str(raised.value)
+    for command in (
+        ["schema", "check", str(tmp_path / "s.toml"), str(path)],
+        ["schema", "draft", str(path), "--label", "y", "--out", str(tmp_path / "draft.toml")],
+        ["fit", str(path), "--schema", str(tmp_path / "s.toml"), "--epsilon", "1", "--out", str(tmp_path / "out")],
+    ):
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 2
+        assert SECRET not in result.output
+        assert len(result.stderr.splitlines()) == 1
+        assert "line 2 " in result.stderr
+
+
+def test_failed_casts_show_no_value(tmp_path: Path) -> None:
+    """Also where a user's own table fails in the engine."""
+    pq.write_table(pa.table({"a": [SECRET], "y": [1]}), tmp_path / "a.parquet")
+    table = open_table(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="a value does not fit the type of its column") as raised:
+        SCHEMA.table(table.mutate(a=table.a.cast("int64")))
+    assert SECRET not in str(raised.value)
+
+
+def database(path: Path, *statements: str) -> Path:
+    with duckdb.connect(str(path)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return path
+
+
+def test_views_of_a_foreign_database_read_nothing_else(tmp_path: Path) -> None:
+    write(tmp_path / "private.csv", 3)
+    write(tmp_path / "private.parquet", 3)
+    hostile = database(
+        tmp_path / "a.duckdb",
+        f"CREATE VIEW comma AS SELECT * FROM read_csv('{tmp_path}/private.csv')",
+        f"CREATE VIEW parquet AS SELECT * FROM '{tmp_path}/private.parquet'",
+        f"CREATE VIEW text AS SELECT content a, 1 y FROM read_text('{tmp_path}/private.csv')",
+        f"CREATE VIEW names AS SELECT file a, 1 y FROM glob('{tmp_path}/*')",
+        "CREATE TABLE honest AS SELECT 1.0 a, 1 y",
+        "CREATE VIEW of_honest AS SELECT * FROM honest",
+    )
+    for view in ("comma", "parquet", "text", "names"):
+        with pytest.raises(ValueError, match="it reads other files"):
+            records(f"{hostile}::{view}")
+    assert records(f"{hostile}::honest") == 1
+    assert records(f"{hostile}::of_honest") == 1
+    engine = open_table(f"{hostile}::honest").get_backend()
+    for statement in (
+        "LOAD httpfs",
+        "INSTALL httpfs",
+        f"ATTACH '{tmp_path}/b.duckdb'",
+        "SET enable_external_access=true",
+    ):
+        with pytest.raises(duckdb.Error):
+            engine.raw_sql(statement)
+
+
+def test_variables_of_the_program_are_no_tables(tmp_path: Path) -> None:
+    leaked = pa.table({"a": [1.0], "y": [1]})
+    assert leaked.num_rows == 1
+    path = database(tmp_path / "a.duckdb", "CREATE TABLE t AS SELECT 1 y", "CREATE VIEW v AS SELECT * FROM t")
+    engine = open_table(f"{path}::v").get_backend()
+    with pytest.raises(duckdb.Error):
+        engine.raw_sql("SELECT * FROM leaked")
+
+
+def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    os.mkfifo(tmp_path / "pipe.toml")
+    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    (tmp_path / "zero.toml").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(ValueError, match="is not a regular file"):
+            open_table(tmp_path / f"{name}.csv")
+        with pytest.raises(ValueError, match=rf"{name}\.toml: is not a regular file"):
+            Schema.load(tmp_path / f"{name}.toml")
+    with (tmp_path / "large.toml").open("wb") as file:
+        file.truncate(10**9)
+    with pytest.raises(ValueError, match=r"large\.toml: has more than 64 MB"):
+        Schema.load(tmp_path / "large.toml")
+
+
+def test_a_header_has_an_end(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a" * 3_000_000)
+    with pytest.raises(ValueError, match="must be a header"):
+        open_table(tmp_path / "a.csv")
+
+
+SPILL = """
+import sys, time, tempfile
+from pathlib import Path
+tempfile.tempdir = sys.argv[1]
+from privsolve.data.tables import open_table
+engine = open_table(sys.argv[2]).get_backend()
+engine.raw_sql("SET memory_limit = '40MB'")
+print("ready", flush=True)
+if sys.argv[3] == "spill":
+    rows = "SELECT i, 'PATIENT17' || i t FROM range(3000000) r(i)"
+    engine.raw_sql(f"CREATE TEMP TABLE big AS {rows}")
+    print("spilled", flush=True)
+    time.sleep(60)
+"""
+
+
+def started(folder: Path, table: Path, what: str) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", SPILL, str(folder), str(table), what]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
+
+
+def test_spilled_rows_are_private_and_do_not_outlive_the_next_start(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", 1)
+    (scratch := tmp_path / "scratch").mkdir()
+    (scratch / "of somebody else").mkdir()
+    killed = started(scratch, tmp_path / "a.csv", "spill")
+    assert killed.stdout is not None
+    assert [killed.stdout.readline().strip() for _ in range(2)] == ["ready", "spilled"]
+    (folder,) = scratch.glob(f"{PREFIX}*")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert list(folder.iterdir())  # it did spill, and nowhere else
+    neighbour = started(scratch, tmp_path / "a.csv", "no")
+    neighbour.communicate(timeout=60)
+    assert folder.exists()  # in use
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    assert folder.exists()  # left behind
+    started(scratch, tmp_path / "a.csv", "no").communicate(timeout=60)
+    assert [path.name for path in scratch.iterdir()] == ["of somebody else"]
+
+
+def test_folders_of_others_and_links_are_left_alone(tmp_path: Path) -> None:
+    (target := tmp_path / "precious").mkdir()
+    (target / "file").write_text("x", encoding="utf-8")
+    (tmp_path / f"{PREFIX}link").symlink_to(target)
+    (tmp_path / f"{PREFIX}abandoned").mkdir()
+    with private_folder(tmp_path) as one, private_folder(tmp_path) as other:
+        assert one != other
+        assert one.exists()
+    assert (target / "file").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"{PREFIX}link", "precious"]

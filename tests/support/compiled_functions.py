@@ -1,0 +1,72 @@
+"""Which compiled functions a process has ready, and an account that watches whether more are made after it has paid."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+import privsolve as ps
+
+
+def compiled() -> set[tuple[str, str]]:
+    """Every compiled function of privsolve with the types it was compiled for."""
+    found = set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("privsolve"):
+            for value in list(vars(module).values()):
+                if isinstance(value, Dispatcher):
+                    found |= {
+                        (f"{value.py_func.__module__}.{value.__name__}", str(types)) for types in value.signatures
+                    }
+    return found
+
+
+class Watching:
+    """Pays for everything, and keeps what was compiled between the payment and the release."""
+
+    late: set[tuple[str, str]]
+
+    @contextmanager
+    def spending(self, guarantee: ps.Guarantee, note: str = "") -> Iterator[None]:
+        before = compiled()
+        yield
+        self.late = compiled() - before
+
+
+def binary_table(columns: int, rows: int = 40) -> ps.PatternTable:
+    rng = np.random.default_rng(0)
+    features = np.unique(rng.integers(0, 2, (rows, columns)), axis=0)
+    return ps.PatternTable(features, rng.integers(0, 9, len(features)), rng.integers(0, 9, len(features)))
+
+
+def run(case: str) -> set[tuple[str, str]]:
+    """What one mechanism compiles after paying."""
+    account, table = Watching(), binary_table(8)
+    few = ps.Problem(table, ps.SparsePoints(8, 2, 2))
+    many = ps.Problem(binary_table(200), ps.SparsePoints(200, 4, 2))  # sixty million supports: too many to list
+    ball = ps.Problem(table, ps.IntegerBall(8, 4))
+    if case == "exponential, supports":
+        ps.exponential(few, 0.5, budget=account)
+    elif case == "exponential, lazy supports":
+        ps.exponential(many, 0.5, budget=account)
+    elif case == "exponential, tree":
+        ps.exponential(ball, 0.5, budget=account)
+    elif case == "exponential, enumeration":
+        ps.exponential(ball, 0.5, method="enumeration", budget=account)
+    elif case == "opdisc, tree":
+        ps.opdisc(ball, 0.5, budget=account)
+    elif case == "opdisc, scorecard":
+        ps.opdisc(few, 0.5, budget=account)
+    elif case == "rspm, tree":
+        ps.rspm(ball, 0.5, budget=account)
+    else:
+        ps.rspm(few, 0.5, budget=account)
+    return account.late
+
+
+if __name__ == "__main__":
+    print(sorted(run(sys.argv[1])))
