@@ -109,7 +109,7 @@ def time_lazy_draw(task: Task, epsilon: float, seeds: int = 3, repeats: int = 2)
             sampler.draw(1)
             runs.append(time.perf_counter() - start)
         times.append(min(runs))
-        nodes.append(sampler.stats.nodes)
+        nodes.append(sampler.statistics.nodes)
     return 1000 * float(np.mean(times)), float(np.mean(nodes))
 
 

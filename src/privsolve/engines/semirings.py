@@ -30,6 +30,9 @@ class Weights(NamedTuple):
     unit: float = 1.0
 
 
+COSTS, WEIGHTS = Costs(), Weights()
+
+
 def plus(ring, a, b):
     """a ⊕ b."""
 

@@ -15,7 +15,8 @@ from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
-from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
+from privsolve.engines.coordinates.sample import TreeSampler
+from privsolve.engines.rejection import SamplingCallback, SamplingProgress
 from privsolve.engines.supports.problems import (
     Columns,
     columns_of,
@@ -75,7 +76,10 @@ class _Draws(Protocol):
 class _Enumeration:
     """All weights listed; one descent through a tree of sums per draw."""
 
-    def __init__(self, problem: BaseProblem, kappa: float, prior: Prior, rng: Randomness) -> None:
+    def __init__(
+        self, problem: BaseProblem, kappa: float, prior: Prior, rng: Randomness, progress: SamplingCallback | None
+    ) -> None:
+        self._start, self._progress, self._made = time.monotonic(), progress, 0
         self._members = problem.domain.members()
         losses = problem.losses_of(self._members)
         self.reference = int(losses.min())
@@ -94,6 +98,9 @@ class _Enumeration:
         stream = Stream(
             self._rng.uniform(len(self._tree.mantissa).bit_length() + SPARE_UNIFORMS), np.zeros(1, dtype=np.int64)
         )
+        self._made += 1
+        if self._progress is not None:
+            self._progress(SamplingProgress(self._made, len(self._members), time.monotonic() - self._start))
         return np.array(self._members[propose(stream, self._tree)])
 
     def log_partition(self) -> float:
@@ -127,19 +134,19 @@ class _Tree:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.work)
+        return asdict(self._sampler.statistics)
 
 
 class _Supports:
     """The supports-first tree for scorecards."""
 
     def __init__(
-        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **limits: int
+        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **options: Any
     ) -> None:
-        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **limits)
+        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **options)
         self._dim = problem.domain.dim
         self._log_zero = log_prior_of_zero(problem, prior)
-        self.reference = self._sampler.reference_loss
+        self.reference = self._sampler.reference
 
     def relative_error(self, largest_difference: int) -> float:
         return self._sampler.relative_error(largest_difference)
@@ -152,7 +159,7 @@ class _Supports:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.stats)
+        return asdict(self._sampler.statistics)
 
 
 class ExponentialSampler:
@@ -172,7 +179,7 @@ class ExponentialSampler:
         method: `"auto"` picks by what is public, the domain and the declared `ranges` of the table; `"tree"`,
             `"supports"` (scorecards over 0/1 columns; a table with other values is refused) or `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
-        progress: called now and then by the tree method with the state of the sampler, the curator's, not private.
+        progress: called now and then with the state of the sampler (`SamplingProgress`), the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
 
     Guarantee:
@@ -216,13 +223,14 @@ class ExponentialSampler:
         self._method = chosen
         self._draws: _Draws
         if chosen == "enumeration":
-            self._draws = _Enumeration(problem, kappa, self.prior, rng)
+            self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={chosen!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen == "supports":
             self._draws = _Supports(
-                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts
-            )
+                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts,
+                progress=progress,
+            )  # fmt: skip
         else:
             self._draws = _Tree(
                 problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.errors import PrivsolveError
 from privsolve.noise.entropy import Floats, Randomness
 
 LOG_STEP = 600.0
@@ -43,28 +45,37 @@ class Uniforms:
     """Where compiled code finds its uniforms: a block drawn ahead, of which none is ever used twice.
 
     A copy (`copy.deepcopy`, pickling, joblib) and a forked process start with an empty block, so what they draw is their
-    own. Not thread-safe: two threads would read the same block, so every thread needs a sampler of its own.
+    own. Two threads would read the same block, so whoever draws claims it first, and the other one gets an error.
     """
 
     def __init__(self, rng: Randomness) -> None:
         self._rng = rng
+        self._start_anew()
+
+    def _start_anew(self) -> None:
         self._pid = os.getpid()
-        self.stream = _empty()
+        self._claimed = threading.Lock()
+        self.stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
 
     def __reduce__(self) -> tuple[type[Uniforms], tuple[Randomness]]:
         return type(self), (self._rng,)
 
+    def claim(self) -> None:
+        """Begin to draw; raise if another thread is at it."""
+        if self._pid != os.getpid():
+            self._start_anew()
+        if not self._claimed.acquire(blocking=False):
+            raise PrivsolveError("this sampler is drawing in another thread: use one sampler per thread")
+
+    def release(self) -> None:
+        """End what `claim` began."""
+        self._claimed.release()
+
     def at_least(self, reserve: int, block: int) -> None:
         """Leave `reserve` unused uniforms or more in the `stream`: `block` new ones are drawn if there are fewer."""
-        if self._pid != os.getpid():
-            self._pid, self.stream = os.getpid(), _empty()
         rest = self.stream.uniforms[self.stream.used[0] :]
         if len(rest) < reserve:
             self.stream = Stream(np.concatenate([rest, self._rng.uniform(block)]), np.zeros(1, dtype=np.int64))
-
-
-def _empty() -> Stream:
-    return Stream(np.empty(0), np.zeros(1, dtype=np.int64))
 
 
 @compiled

@@ -22,13 +22,12 @@ from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array, PatternTable
 from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.semirings import Costs
+from privsolve.engines.semirings import INFINITE_COST, Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
 
-INFEASIBLE = 2**61
-"""Stands for plus infinity in integer objectives: adding any objective to it neither overflows nor looks feasible."""
+INFEASIBLE = INFINITE_COST
 
 FAR = 2**63 - 1
 """Above every score; nothing is ever added to it."""

@@ -219,13 +219,13 @@ def caps_of_step(table, columns, size, k, cells, gain):
 
 
 @compiled
-def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share):
+def shares(log_mass, gain, last, k, kappa, loss, floor, log_share):
     """`log share_l` of the later columns, without the prior mass of T, by one backward pass in logarithms."""
     with_gain, plain = np.full(k, -np.inf), np.full(k, -np.inf)  # log e_r of the columns after l
     with_gain[0] = plain[0] = 0.0
     for j in range(len(log_mass) - 1, last, -1):
-        x = log_mass[j] + inverse_temperature * gain[j]
-        one, other = -inverse_temperature * loss + x, -inverse_temperature * floor + log_mass[j]
+        x = log_mass[j] + kappa * gain[j]
+        one, other = -kappa * loss + x, -kappa * floor + log_mass[j]
         log_share[j] = min(one + _log_sum(with_gain), other + _log_sum(plain))
         for r in range(k - 1, 0, -1):
             with_gain[r] = _log_add(with_gain[r], x + with_gain[r - 1])
@@ -233,7 +233,7 @@ def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share)
 
 
 @compiled
-def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log_share):
+def pair_shares(table, columns, size, offset, kappa, log_mass, log_share):
     """`log share_l` exactly where two columns may still be added: the sum over l alone and l with each later column.
 
     Without the prior mass of T; `offset` is what `Σ_c least(D_c)` lacks to a loss relative to the reference.
@@ -259,7 +259,7 @@ def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log
         loss = offset
         for c in range(n_cells):
             loss += least(table.costs, part[j, c]) + least(table.costs, whole[c] - part[j, c])
-        log_weight[j] = -inverse_temperature * loss
+        log_weight[j] = -kappa * loss
         for i in range(j + 1, m):
             pair, one, other = both[(j - last - 1) * width + i - last - 1], part[j], part[i]
             loss = offset
@@ -267,7 +267,7 @@ def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log
                 loss += least(table.costs, pair[c]) + least(table.costs, one[c] - pair[c])
                 loss += least(table.costs, other[c] - pair[c])
                 loss += least(table.costs, whole[c] - one[c] - other[c] + pair[c])
-            log_weight[i] = log_mass[i] - inverse_temperature * loss
+            log_weight[i] = log_mass[i] - kappa * loss
         highest, total = np.max(log_weight[j:m]), 0.0
         for i in range(j, m):
             total += np.exp(log_weight[i] - highest)
@@ -295,20 +295,21 @@ class LazyFrontier:
     """
 
     def __init__(
-        self, inst: Instance, inverse_temperature: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
+        self, inst: Instance, kappa: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
     ) -> None:
         self.inst = inst
         self.table = sort_rows(inst)
-        self._kappa = inverse_temperature
+        self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
+        self._kappa = kappa
         self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
         self._max_entries = max_entries
         self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
         # the sums of `shares` take this many roundings of logarithms this large
         roundings = 4 * (inst.n_columns + inst.max_features) * inst.max_features
-        self._slack = max(INFLATION, 2.0**-53 * roundings * (inverse_temperature * inst.largest_difference + 1.0))
+        self._slack = max(INFLATION, 2.0**-53 * roundings * (kappa * inst.largest_difference + 1.0))
         self._cells = np.zeros(1 << inst.max_features, dtype=np.int64)
         self._scratch = np.zeros(inst.max_features, dtype=np.int64)
-        self.reference_loss = inst.base + int(sum_of_least(inst.costs, inst.row_cell))  # no scorecard loses less
+        self.reference = inst.base + int(sum_of_least(inst.costs, inst.row_cell))  # no scorecard loses less
         self.columns: list[tuple[int, ...]] = []
         self._parent: list[Caps | None] = []
         self.step: Int64Array = np.zeros(FIRST_CAPACITY, dtype=np.int64)
@@ -355,7 +356,7 @@ class LazyFrontier:
         size = len(columns)
         self._scratch[:size] = columns
         gain = np.zeros(self.inst.n_columns, dtype=np.int64)
-        k, offset = self.inst.max_features - size, self.inst.base - self.reference_loss
+        k, offset = self.inst.max_features - size, self.inst.base - self.reference
         if k == EXACT_BELOW:  # no caps are needed
             count_cells(self.table, self._scratch, size, self._cells)
             here = floor = sum_of_least(self.inst.costs, self._cells[: 1 << size])
@@ -369,7 +370,7 @@ class LazyFrontier:
         log_share = np.zeros(m)
         if k == EXACT_BELOW:
             self._scratch[:size] = columns
-            offset = self.inst.base - self.reference_loss
+            offset = self.inst.base - self.reference
             pair_shares(self.table, self._scratch, size, offset, self._kappa, self._log_mass, log_share)
         else:
             shares(self._log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)

@@ -28,7 +28,7 @@ def log_sum(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int,
     if len(fixed) < nested_levels(inst, size):
         return float(logsumexp(_by_next_point(inst, law, now, size, fixed)))
     table, least = _table(inst, law, now, size, fixed)
-    return float(logsumexp(table)) - law.inverse_temperature * least
+    return float(logsumexp(table)) - law.kappa * least
 
 
 def draw_in_logs(inst: Instance, law: Law, now: Current, size: int, stream: Stream) -> None:
@@ -73,7 +73,7 @@ def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, 
         column = np.log(law.weight[now.columns[i], : len(inst.points)])
         prior = prior + (column[fixed[i]] if i < len(fixed) else _along(column, i - len(fixed), dims))
     least = int(excess.min())
-    return np.asarray(prior - law.inverse_temperature * (excess - least), dtype=np.float64), least
+    return np.asarray(prior - law.kappa * (excess - least), dtype=np.float64), least
 
 
 def _along(values: NDArray[Any], axis: int, dims: int) -> NDArray[Any]:

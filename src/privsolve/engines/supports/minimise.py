@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.semirings import INFINITE_COST, Costs
+from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
 from privsolve.engines.supports.fold import (
@@ -42,7 +42,6 @@ from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
-COSTS = Costs()
 SCALE = np.int64(1 << UNIT_BITS)
 FOLDS = 2
 """Folds of the bound between the sketch and the exact value."""

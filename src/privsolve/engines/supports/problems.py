@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import SparsePoints
+from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.minimise import Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
@@ -70,7 +71,14 @@ def _fits(problem: Problem) -> bool:
 
 
 def support_sampler(
-    problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, max_attempts: int, max_nodes: int
+    problem: Problem,
+    columns: Columns,
+    kappa: float,
+    prior: Prior,
+    rng: Randomness,
+    max_attempts: int,
+    max_nodes: int,
+    progress: SamplingCallback | None = None,
 ) -> SupportSampler:
     """The exact sampler of `prior · exp(-κ loss)`."""
     domain = problem.domain
@@ -81,7 +89,7 @@ def support_sampler(
     return SupportSampler(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
         columns.points, columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts,
-        max_supports=max_nodes,
+        max_supports=max_nodes, progress=progress,
     )  # fmt: skip
 
 
