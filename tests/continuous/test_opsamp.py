@@ -35,7 +35,8 @@ from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.point import BoxPoint
-from privsolve.noise.draws import Randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness
 
 Floats = NDArray[np.float64]
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -21,11 +21,12 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.learn.estimators import PrivateScorecard
-from privsolve.learn.fitting import Choice, default_prior, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Choice, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
 from privsolve.learn.publishing import load_release, output_folder
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
 from promises import promise
 from schema_data import tables

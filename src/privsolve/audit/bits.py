@@ -15,7 +15,7 @@ from privsolve.baselines.dpsgd import DPSGDSettings, dp_sgd
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import minimise, objective_perturbation, perturbation
 from privsolve.data.patterns import PatternTable
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 BALANCED = PatternTable.from_records([[2], [2]], [True, False])
 ONE_SIDED = PatternTable.from_records([[2], [2]], [False, False])

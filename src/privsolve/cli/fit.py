@@ -24,8 +24,8 @@ from privsolve.cli.options import (
     Json,
     MaxFeatures,
     MaxPoints,
-    MechanismName,
-    NoiseName,
+    Mechanism,
+    Noise,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
@@ -45,7 +45,7 @@ def fit(
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
     epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
-    mechanism: Annotated[MechanismName, typer.Option(help="How the points are chosen.")] = MechanismName.exponential,
+    mechanism: Mechanism = "exponential",
     max_features: MaxFeatures = MAX_FEATURES,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
@@ -53,9 +53,7 @@ def fit(
     false_negative: FalseNegative = 1,
     adjacency: Adjacency = "replace",
     oracle: Annotated[str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.")] = "tree",
-    noise: Annotated[
-        NoiseName | None, typer.Option(help="Noise for opdisc and rspm; proved and pure if left out.")
-    ] = None,
+    noise: Noise = None,
     delta: Annotated[float | None, typer.Option(help="For Gaussian noise.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
@@ -75,7 +73,7 @@ def fit(
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         choice = Choice(
-            epsilon, mechanism.value, adjacency, None, oracle, noise.value if noise else None, delta,
+            epsilon, mechanism, adjacency, None, oracle, noise, delta,
             false_positive, false_negative,
         )  # fmt: skip
         the_schema = _load_schema(schema, publish_guessed)

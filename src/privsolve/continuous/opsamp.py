@@ -20,7 +20,8 @@ from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.point import SETTING, Box, BoxPoint, top_steps
-from privsolve.noise.draws import Randomness, as_randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof

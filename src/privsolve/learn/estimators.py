@@ -22,7 +22,8 @@ from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
 from privsolve.models.linear import LinearRule
-from privsolve.noise.draws import LARGEST_STEPS, Randomness, as_randomness, discrete_laplace
+from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account, Accountant, charged
 from privsolve.privacy.adjacency import Adjacency
