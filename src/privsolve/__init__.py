@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from privsolve import audit, data, datasets, oracles
     from privsolve.cards.scorecard import Scorecard
     from privsolve.continuous.opsamp import opsamp
-    from privsolve.continuous.stability import draws_needed, plan_opsamp
+    from privsolve.continuous.problem import BoxProblem
+    from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
     from privsolve.data.patterns import PatternTable
     from privsolve.data.questions import Choice, Option, Quantity
@@ -58,6 +59,7 @@ __all__ = [
     "Accountant",
     "Adjacency",
     "Bins",
+    "BoxProblem",
     "Budget",
     "BudgetExceeded",
     "Categories",
@@ -93,6 +95,7 @@ __all__ = [
     "Quantity",
     "Release",
     "Run",
+    "SamplingNoise",
     "Schema",
     "ScoreTable",
     "Scorecard",
@@ -129,7 +132,8 @@ __all__ = [
 _HOMES = {
     "cards.scorecard": "Scorecard",
     "continuous.opsamp": "opsamp",
-    "continuous.stability": "draws_needed plan_opsamp",
+    "continuous.problem": "BoxProblem",
+    "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
     "data.patterns": "PatternTable",
     "data.questions": "Choice Option Quantity",

@@ -360,7 +360,7 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
     shown += [run("fit", f"{ESCAPES}.csv", *FIT).output, run("show", f"{ESCAPES}.json").output]
     for text in shown:
         assert not set(text) & set("\x1b\x07\x9b\u202e")
-    assert ESCAPES in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
+    assert "\x1b" in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
     monkeypatch.setattr("privsolve.cli.common.on_a_terminal", lambda: True)
     for name in ("markdown", "latex", "html", "json"):
         assert not set(run("show", "odd/release.json", "--format", name).output) & set("\x1b\x07\x9b\u202e")

@@ -31,7 +31,6 @@ from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
 from privsolve.baselines.logistic import perturbation
 from privsolve.cli import app
 from privsolve.continuous import objectives
-from privsolve.continuous.opsamp import BoxRelease
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema, draft
 from privsolve.data.tables import open_table
@@ -332,14 +331,22 @@ OPSAMP: dict[str, Any] = {
     "oracle": PiecewiseLinearOracle(), "adjacency": "replace", "calibration": "proved", "sigma": None, "grid": None,
     "centred": True, "random_state": 0, "budget": None,
 }  # fmt: skip
+PROBLEM_PARTS, NOISE_PARTS = ("objective", "box", "lipschitz", "n"), ("calibration", "sigma", "grid", "centred")
+
+
+def run_opsamp(**options: Any) -> ps.Run:
+    """`ps.opsamp` with the parts of its problem and of its noise among the arguments."""
+    problem = ps.BoxProblem(**{name: options.pop(name) for name in PROBLEM_PARTS})
+    noise = ps.SamplingNoise(**{name: options.pop(name) for name in NOISE_PARTS})
+    return ps.opsamp(problem, noise=noise, **options)
 
 
 @fuzz(150)
-@given(mutated(json.loads(ps.opsamp(**OPSAMP).release.to_json())))
+@given(mutated(json.loads(run_opsamp(**OPSAMP).release.to_json())))
 def test_box_release_files(content: Any) -> None:
     with only():
-        release = BoxRelease.from_json(json.dumps(content))
-        assert BoxRelease.from_json(release.to_json()).to_json() == release.to_json()
+        release = ps.Release.from_json(json.dumps(content))
+        assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
 
 
 @fuzz(150)
@@ -401,7 +408,7 @@ def test_mechanism_parameters(name: str, options: dict[str, Any]) -> None:
 @given(st.dictionaries(st.sampled_from(sorted(OPSAMP)), ANYTHING, min_size=1, max_size=2))
 def test_opsamp_parameters(options: dict[str, Any]) -> None:
     with only():
-        ps.opsamp(**OPSAMP | options)
+        run_opsamp(**OPSAMP | options)
     numbers = {"n": 100, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6}
     changed = {key: value for key, value in options.items() if key in numbers}
     with only():
@@ -569,7 +576,7 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "dp_sgd clip": lambda v: dp_sgd(TABLE, 1.0, 1e-3, DPSGDSettings(**SETTINGS | {"clip": v})),
     "truncated_deviation radius": lambda v: objectives.truncated_deviation([0.5], [(0, 1)], v),
     "pinball data": lambda v: objectives.pinball(v, [(0, 1)], 0.5),
-    "opsamp draws": lambda v: ps.opsamp(**OPSAMP | {"draws": v}),
+    "opsamp draws": lambda v: run_opsamp(**OPSAMP | {"draws": v}),
     **{f"plan_opsamp {key}": lambda v, key=key: ps.plan_opsamp(**PLAN | {key: v}) for key in PLAN},
 }
 
@@ -606,7 +613,7 @@ def test_the_noise_survives_a_wrong_answer(answer: dict[str, Any]) -> None:
 def test_what_opsamp_cannot_run_costs_nothing(options: dict[str, Any]) -> None:
     budget = ps.Accountant(1.0, 0.01)
     with pytest.raises(ValueError, match=f"^{next(iter(options))} must"):
-        ps.opsamp(**OPSAMP | options | {"budget": budget})
+        run_opsamp(**OPSAMP | options | {"budget": budget})
     assert not budget.history
 
 

@@ -5,6 +5,7 @@ two laws that are known exactly, `cases` holds data on which mechanisms tend to 
 of this package on them.
 """
 
+from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
 from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
@@ -20,6 +21,8 @@ __all__ = [
     "ParityOracle",
     "ParityProblem",
     "Row",
+    "attack_dp_sgd",
+    "attack_objective_perturbation",
     "checks",
     "exact_epsilon",
     "exact_exponential",

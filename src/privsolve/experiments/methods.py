@@ -172,7 +172,7 @@ METHODS = (
     ),
     Method(
         "objective-perturbation", f"logistic regression, objective perturbation{TUNED_WORDS}",
-        "logistic, obj. perturb. *", LOGISTIC, "ε", _objective_perturbation,
+        "logistic, obj. perturb. *", LOGISTIC, "ε in real arithmetic", _objective_perturbation,
     ),
 )  # fmt: skip
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from privsolve.data.files import read_text
 from privsolve.learn.claims import claimed
 from privsolve.privacy.high_water import sync_directory
 from privsolve.releases import Release, Run
@@ -104,7 +105,7 @@ def output_folder(
 def load_release(path: str | os.PathLike[str]) -> Release:
     """The release in a file, with the file named if it is something else."""
     try:
-        return Release.from_json(Path(path).read_text(encoding="utf-8"))
+        return Release.from_json(read_text(path))
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}; give the release.json of a fit") from None
     except ValueError as error:
