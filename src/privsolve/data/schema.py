@@ -41,13 +41,14 @@ MOST_CELLS = 2**28
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """A pattern table, and how many values of each column fell outside the schema.
+    """A pattern table, the schema that made it, and how many values of each column fell outside the schema.
 
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
     They depend on the data: for the curator, never published (theory, section 7).
     """
 
     table: PatternTable
+    schema: Schema
     outside: Mapping[str, Mapping[str, int]]
 
 
@@ -205,7 +206,7 @@ class Schema:
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
             ranges=self.ranges,
         )  # fmt: skip
-        return EncodedTable(table, _outside(coded, codes, counts))
+        return EncodedTable(table, self, _outside(coded, codes, counts))
 
     def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
         """Which codes of the label are positive; `counts` are how many records have each."""

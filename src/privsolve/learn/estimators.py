@@ -20,7 +20,7 @@ from privsolve.data import Schema, draft
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
-from privsolve.learn.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
+from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
 from privsolve.models.linear import LinearRule
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -70,7 +70,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return super().__getstate__()
 
-    def _choice(self) -> Choice:
+    def _recipe(self) -> Recipe:
         raise NotImplementedError
 
     def _domain(self, schema: Schema) -> Domain:
@@ -78,16 +78,14 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
-        choice = self._choice()
+        recipe = self._recipe()
         stated = self._stated_schema()
         _warn_in_search()
         frame = self._frame(X, reset=True)
         classes, positive = _binary_labels(y, len(frame), stated)
         schema = stated if stated is not None else _guessed_schema(frame)
-        encoded = schema.table(frame, positive)
-        run = choice.run(
-            encoded.table, self._domain(schema), schema, random_state=self.random_state, budget=self.budget
-        )
+        encoded, domain = schema.table(frame, positive), self._domain(schema)
+        run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
         self.classes_ = classes
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
@@ -280,8 +278,8 @@ class PrivateScorecard(_PrivateClassifier):
         self.budget = budget
         self.random_state = random_state
 
-    def _choice(self) -> Choice:
-        return Choice(
+    def _recipe(self) -> Recipe:
+        return Recipe(
             self.epsilon,
             adjacency=self.adjacency,
             prior=self.prior,
@@ -342,8 +340,8 @@ class PrivateLinearClassifier(_PrivateClassifier):
         self.budget = budget
         self.random_state = random_state
 
-    def _choice(self) -> Choice:
-        return Choice(
+    def _recipe(self) -> Recipe:
+        return Recipe(
             self.epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
             self.false_positive, self.false_negative,
         )  # fmt: skip
