@@ -32,6 +32,12 @@ class _ExactOracle(Oracle):
 
     problems: ClassVar[tuple[type[BaseProblem], ...]] = (LinearProblem,)
 
+    def unsupported(self, problem: BaseProblem) -> str:
+        """Linear costs over one kind of domain."""
+        if not super().unsupported(problem):
+            return ""
+        return f"the {self.name} oracle solves a LinearProblem over {self.domains[0].__name__} only"
+
     def best(self, domain: Any, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the coordinates that are 1 in the best member."""
         raise NotImplementedError
