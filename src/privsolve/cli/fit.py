@@ -32,7 +32,7 @@ from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
-from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
+from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.publishing import as_json, output_folder
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
@@ -72,7 +72,7 @@ def fit(
 ) -> None:
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        choice = Choice(
+        recipe = Recipe(
             epsilon, mechanism, adjacency, None, oracle, noise, delta,
             false_positive, false_negative,
         )  # fmt: skip
@@ -86,21 +86,21 @@ def fit(
                 encoded = the_schema.table(open_table(data))
 
             def draw(account: Payment) -> Run:
-                with _progress(choice) as progress:
+                with _progress(recipe) as progress:
                     options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
-                    return choice.run(encoded.table, domain, the_schema, **options)
+                    return recipe.run(encoded, domain, **options)
 
-            run, paths = Payment(budget, stop).release(folder, encoded.outside, draw)
+            run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
 
 
-def _progress(choice: Choice) -> AbstractContextManager[Any]:
-    if choice.mechanism == "exponential":
+def _progress(recipe: Recipe) -> AbstractContextManager[Any]:
+    if recipe.mechanism == "exponential":
         return sampling_progress(errors, "sampling", FASTER)
-    return search_progress(errors, choice.mechanism)
+    return search_progress(errors, recipe.mechanism)
 
 
 def _load_schema(path: Path, publish_guessed: bool) -> Schema:

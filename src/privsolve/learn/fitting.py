@@ -1,14 +1,16 @@
-"""One call from a pattern table to a run, shared by the estimators and the command line."""
+"""The one road from a table to a run, for the estimators and the command line alike.
+
+A frame, a file or an engine becomes an `EncodedTable` by its schema (`Schema.table`), and a `Recipe` makes a run of that.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from privsolve.data import Schema
-from privsolve.data.patterns import PatternTable
+from privsolve.data import EncodedTable
 from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
@@ -27,7 +29,7 @@ MAX_FEATURES = 4
 
 
 @dataclass(frozen=True)
-class Choice:
+class Recipe:
     """How weights are chosen: everything but the data. All of it is public and fixed before the data is looked at.
 
     Which of `prior`, `oracle`, `noise` and `delta` may be given is the mechanism's to say (`Mechanism.options`), and so is what
@@ -71,22 +73,24 @@ class Choice:
 
     def run(
         self,
-        table: PatternTable,
+        encoded: EncodedTable,
         domain: Domain,
-        schema: Schema,
         *,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         progress: Any = None,
         budget: Account | None = None,
     ) -> Run:
-        """Choose weights for the table that `schema` has made; the release carries the schema."""
+        """Choose weights; the release carries the schema, the diagnostics what fell outside of it."""
+        table, schema = encoded.table, encoded.schema
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
         mechanism = mechanism_of(self.mechanism)
-        return mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
+        run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
+        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
+        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
 
 
 def scorecard_domain(
