@@ -20,7 +20,6 @@ from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.noise.entropy import Floats, Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
-from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
@@ -155,7 +154,7 @@ def rspm(
     the_oracle = resolve_oracle(oracle)
     geometry = _RSPM.geometry(problem.domain)
     if indicators is not None:
-        if not isinstance(the_oracle, EnumerationOracle) or penalty is not None:
+        if not the_oracle.lists or penalty is not None:
             raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
         the_oracle.check(problem)
         own = Indicators(problem.domain, indicators)

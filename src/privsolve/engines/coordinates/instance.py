@@ -165,6 +165,17 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     )  # fmt: skip
 
 
+def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
+    """The same layout under another perturbation of the kind it was made for: with a table of norms, or without one."""
+    knapsack, by_total = perturbation.by_total()
+    if len(by_total) != len(layout.total_table):
+        raise ValueError("the layout was made for a perturbation of another kind: lay the problem out again")
+    return layout._replace(
+        tables=_padded([perturbation.coordinate[j] for j in layout.order], INFEASIBLE),
+        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE),
+    )
+
+
 def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:
     """The vector whose columns, in branching order, take their values number `indices`."""
     weights = np.empty(len(inst.order), dtype=np.int64)
