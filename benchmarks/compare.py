@@ -4,8 +4,9 @@
 
 `OLD_SRC` and `NEW_SRC` are folders that hold the package `privsolve` (the `src` of two checkouts). Each round starts one
 process per version, in turns, so that both meet the same machine; a process compiles (or loads its cache), runs every task
-once to warm up, then a few times for its median. What is printed is the median over rounds of either version and their
-ratio, after every round: above 1 means that the new version is slower. Everything runs on one thread and is measured in CPU time.
+once to warm up, then a few times for its median. What is printed, after every round, is the median over rounds of either
+version and their ratio: above 1 means that the new version is slower. Everything runs on one thread and is measured in CPU
+time.
 """
 
 from __future__ import annotations
