@@ -19,7 +19,7 @@ from privsolve.data.patterns import Int64Array
 from privsolve.datasets import adult_categorical, adult_scorecard
 from privsolve.engines.supports import Minimum, SupportSampler, minimise_supports
 from privsolve.losses import ZeroOneLoss
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 POINTS = np.array([-3, -2, -1, 1, 2, 3])
 INTERCEPTS = np.arange(-8, 9)

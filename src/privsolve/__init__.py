@@ -33,10 +33,12 @@ if TYPE_CHECKING:
         BudgetExceeded,
         IntegerRangeError,
         LedgerError,
+        OracleFailed,
         OracleNotCertified,
         PrivacyLeakWarning,
         PrivacyWarning,
         PrivsolveError,
+        SolveInterrupted,
         WorkLimitReached,
     )
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
@@ -81,6 +83,7 @@ __all__ = [
     "LinearProblem",
     "Number",
     "Option",
+    "OracleFailed",
     "OracleNotCertified",
     "PatternTable",
     "Permutations",
@@ -101,6 +104,7 @@ __all__ = [
     "Scorecard",
     "SignCube",
     "Solution",
+    "SolveInterrupted",
     "SpanningTrees",
     "SparsePoints",
     "SparsePrior",
@@ -140,8 +144,8 @@ _HOMES = {
     "data.tables": "open_table",
     "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
     "SparseSigns Subsets TernaryCube",
-    "errors": "BudgetExceeded IntegerRangeError LedgerError OracleNotCertified PrivacyLeakWarning PrivacyWarning "
-    "PrivsolveError WorkLimitReached",
+    "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
+    "PrivsolveError SolveInterrupted WorkLimitReached",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",

@@ -9,7 +9,7 @@ import pytest
 
 import privsolve as ps
 from privsolve import audit
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 RNG = np.random.default_rng
 

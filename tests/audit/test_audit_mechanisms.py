@@ -12,16 +12,14 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import audit, baselines, cli
-from privsolve.audit.draws import _noise_block
 from privsolve.baselines import dpsgd
 from privsolve.cli import audit as command
-from privsolve.mechanisms.opdisc import SphereNoise
-from privsolve.mechanisms.rspm import SeparatorNoise
-from privsolve.mechanisms.running import NoiseLaw
+from privsolve.mechanisms.perturbed import Noise
 from privsolve.noise import draws as noise
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
+from privsolve.privacy.profiles import Approximate
 
 RUNS = 60_000
 TIE = audit.CASES[0]
@@ -29,16 +27,18 @@ FLIPPED = audit.CASES[1]
 LAWS = ("linf-gamma", "laplace", "gaussian")
 
 
-def attack_opdisc(case: audit.Case, law: SphereNoise, runs: int = RUNS) -> audit.Finding:
+def attack_opdisc(case: audit.Case, law: Noise, runs: int = RUNS) -> audit.Finding:
     rng = Randomness.seeded(1)
     return audit.lower_bound(
-        lambda p, n: audit.opdisc_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
+        lambda p, n: audit.perturbed_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
     )
 
 
-def attack_rspm(case: audit.Case, law: SeparatorNoise, runs: int = RUNS) -> audit.Finding:
+def attack_rspm(case: audit.Case, law: Noise, runs: int = RUNS) -> audit.Finding:
     rng = Randomness.seeded(1)
-    return audit.lower_bound(lambda p, n: audit.rspm_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta)
+    return audit.lower_bound(
+        lambda p, n: audit.perturbed_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
+    )
 
 
 # --- the fast draws are the mechanisms ------------------------------------------------------------
@@ -57,11 +57,11 @@ def test_fast_draws_have_the_law_of_the_mechanism(law: str) -> None:
     delta = 1e-3 if law == "gaussian" else None
     rng = Randomness.seeded(2)
     if law == "gamma":
-        fast = audit.opdisc_draws(problem, ps.sphere_noise(problem.domain, epsilon), 20_000, rng)
+        fast = audit.perturbed_draws(problem, ps.sphere_noise(problem.domain, epsilon), 20_000, rng)
         mechanism, options = ps.opdisc, {}
     else:
         noise = ps.separator_noise(problem.domain, epsilon, delta=delta, law=law)
-        fast = audit.rspm_draws(problem, noise, 20_000, rng)
+        fast = audit.perturbed_draws(problem, noise, 20_000, rng)
         mechanism, options = ps.rspm, {"noise": law, "delta": delta}
     slow = np.zeros(len(members), dtype=np.int64)
     for _ in range(400):
@@ -74,10 +74,10 @@ def test_fast_draws_have_the_law_of_the_mechanism(law: str) -> None:
 def test_blocks_of_noise_have_the_law_of_single_draws(law: str) -> None:
     cube, rng = ps.SignCube(3), Randomness.seeded(3)
     delta = 1e-3 if law == "gaussian" else None
-    noise: NoiseLaw = (
+    noise: Noise = (
         ps.sphere_noise(cube, 1.0) if law == "l2-gamma" else ps.separator_noise(cube, 1.0, delta=delta, law=law)
     )
-    block, single = _noise_block(noise, 5000, rng), np.array([noise.draw(rng) for _ in range(5000)])
+    block, single = noise.law.draws(rng, 5000), np.array([noise.draw(rng) for _ in range(5000)])
     for measure in (lambda x: x[:, 0], lambda x: np.abs(x).max(axis=1), lambda x: x.sum(axis=1)):
         assert stats.ks_2samp(measure(block), measure(single)).pvalue > 1e-4
 
@@ -224,7 +224,7 @@ def test_gaussian_noise_for_another_delta_is_caught() -> None:
     """The scale of delta = 0.3, claimed at 1e-6."""
     noise = ps.separator_noise(ps.SignCube(1), 1.0, delta=0.3, law="gaussian")
     assert not attack_rspm(TIE, noise).refutes(1.0)
-    assert attack_rspm(TIE, dataclasses.replace(noise, delta=1e-6)).refutes(1.0)
+    assert attack_rspm(TIE, dataclasses.replace(noise, profile=Approximate(noise.epsilon, 1e-6))).refutes(1.0)
 
 
 def test_noise_that_depends_on_the_data_is_caught() -> None:

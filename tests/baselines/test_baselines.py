@@ -22,7 +22,8 @@ from privsolve.baselines.lattice import SHARE_BITS, TABLE_BITS, Lattice, Lattice
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import perturbation
 from privsolve.baselines.tuning import _scores
-from privsolve.noise.draws import as_randomness, l2_gamma
+from privsolve.noise.draws import l2_gamma
+from privsolve.noise.entropy import as_randomness
 
 NORM_BOUND = math.sqrt(7)  # Adult: four one-hot groups and three numbers in [0, 1]
 SETTINGS = DPSGDSettings(clip=1.0, rate=1.0, steps=20, learning_rate=0.01)

@@ -35,7 +35,8 @@ from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.point import BoxPoint
-from privsolve.noise.draws import Randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness
 
 Floats = NDArray[np.float64]
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -285,6 +286,26 @@ def test_random_state_of_a_wrong_kind() -> None:
 def test_answers_that_break_their_promise_release_nothing(point: float, gap: float) -> None:
     with pytest.raises(OracleNotCertified, match="nothing is released"):
         opsamp(**small(oracle=Claiming(point, gap)))
+
+
+def test_a_paid_solve_that_fails_is_retried_with_the_same_noise_and_has_one_answer() -> None:
+    """What another oracle finds with the noise of a failed run is what it would have found at once, and stays so."""
+    budget = ps.Accountant(1.0, 1e-3)
+    general = changed(objective=Objective(DEVIATION.values, 200, 1.0))
+    arguments = small(problem=general, draws=20, budget=budget)
+    with pytest.raises(ps.WorkLimitReached) as failed:
+        opsamp(**arguments, oracle=LipschitzOracle(0.5, max_cells=1, start=1))
+    retry = failed.value.retry
+    assert retry is not None
+    with pytest.raises(ValueError, match="at least as exact"):
+        retry(LipschitzOracle(0.6))
+    with pytest.raises(ps.WorkLimitReached):
+        retry(LipschitzOracle(0.5, max_cells=1, start=1))
+    run = retry(LipschitzOracle(0.5))
+    straight = opsamp(**arguments | {"budget": None}, oracle=LipschitzOracle(0.5))
+    assert run.release.to_json() == straight.release.to_json()
+    assert retry(LipschitzOracle(0.01)) is run
+    assert len(budget.history) == 1
 
 
 def test_add_remove_takes_a_public_n() -> None:

@@ -289,8 +289,7 @@ def test_predict_leaves_no_copy_behind(tmp_path: Path) -> None:
     """Not even one that a killed process left, and other people cannot read it meanwhile; from every kind of file."""
     made = ps.exponential(ps.Problem(SCHEMA.table(TABLE).table, ps.SparsePoints(3, 1, 1, 1)), 5.0, random_state=1)
     content = json.loads(made.release.to_json())
-    content["model"]["schema"] = SCHEMA.to_dict()
-    content["model"]["intercept"] = True
+    content["model"] |= {"schema": SCHEMA.to_dict(), "intercept": True, "features": list(SCHEMA.features)}
     (tmp_path / "release.json").write_text(json.dumps(content), encoding="utf-8")
     pq.write_table(TABLE, tmp_path / "a.parquet")
     database(tmp_path / "a.duckdb", f"CREATE TABLE t AS SELECT * FROM '{tmp_path}/a.parquet'")

@@ -21,7 +21,7 @@ from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from random_problems import TABLES
 
 MISTAKES = ps.ZeroOneLoss()

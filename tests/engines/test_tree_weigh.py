@@ -17,7 +17,7 @@ from privsolve.engines.coordinates.instance import lay_out
 from privsolve.engines.coordinates.sample import TreeSampler
 from privsolve.engines.coordinates.weigh import advance, new_weighing, weigh
 from privsolve.noise.coins import Stream, choose_log, sort_indices
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.problems.priors import log_weights
 from random_problems import random_problem, random_table
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare, kstest, norm
 
 from privsolve.noise import rounded
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 DRAWS = 100_000
 

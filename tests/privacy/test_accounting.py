@@ -21,7 +21,7 @@ import privsolve as ps
 from privsolve.continuous.objectives import absolute_deviation
 from privsolve.errors import BudgetExceeded, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised
 from privsolve.privacy.composition import compose, loss_epsilon, zcdp_epsilon, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact

@@ -8,9 +8,11 @@ of this package on them.
 from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
-from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
-from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exponential_law
+from privsolve.audit.draws import parity_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential
 from privsolve.audit.suite import Check, Row, checks, run_checks
+from privsolve.mechanisms.exponential import exponential_law
+from privsolve.mechanisms.perturbed import perturbed_draws
 
 __all__ = [
     "CASES",
@@ -28,9 +30,8 @@ __all__ = [
     "exact_exponential",
     "exponential_law",
     "lower_bound",
-    "opdisc_draws",
     "parity",
     "parity_draws",
-    "rspm_draws",
+    "perturbed_draws",
     "run_checks",
 ]

@@ -15,7 +15,7 @@ from privsolve.baselines.dpsgd import DPSGDSettings, dp_sgd
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import minimise, objective_perturbation, perturbation
 from privsolve.data.patterns import PatternTable
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 BALANCED = PatternTable.from_records([[2], [2]], [True, False])
 ONE_SIDED = PatternTable.from_records([[2], [2]], [False, False])
@@ -44,7 +44,10 @@ def attack_dp_sgd(epsilon: float, delta: float, runs: int, rng: Randomness, conf
 
 
 def attack_objective_perturbation(epsilon: float, runs: int, rng: Randomness, confidence: float) -> Finding:
-    """Objective perturbation: does no float64 near the noise that the other data need lead to this weight?"""
+    """Objective perturbation: does no float64 near the noise that the other data need lead to this weight?
+
+    A few are tried. What matters is that the event depends on the weight alone, not that no other float64 would do.
+    """
 
     def unreachable(table: PatternTable) -> bool:
         weight = float(objective_perturbation(table, epsilon, STRENGTH, 2.0, random_state=rng).weights[0])

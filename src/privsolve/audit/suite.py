@@ -16,8 +16,8 @@ import numpy as np
 from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
-from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
-from privsolve.audit.exact import ExactFinding, exact_exponential
+from privsolve.audit.draws import parity_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem
@@ -25,11 +25,15 @@ from privsolve.continuous.stability import Calibration, SamplingNoise
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
+from privsolve.mechanisms.base import Mechanism, Variant
 from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.mechanisms.opdisc import SphereNoise, opdisc, sphere_noise
-from privsolve.mechanisms.rspm import SeparatorNoise, rspm, separator_noise
+from privsolve.mechanisms.opdisc import OPDisc, sphere_noise
+from privsolve.mechanisms.perturbed import Noise
+from privsolve.mechanisms.registry import all_mechanisms
+from privsolve.mechanisms.rspm import RSPM, separator_noise
 from privsolve.models.point import BoxPoint
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
@@ -129,12 +133,9 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         ("tree", "record duplicated", SparsePrior()),
         ("supports", "scorecard", SparsePrior()),
     ]
+    by_law = sorted(all_mechanisms(), key=lambda mechanism: mechanism.exact_law)
     return [
-        *(_opdisc(case, law, many, rng) for law in ("gamma", "gaussian") for case in cases),
-        _through_the_oracle(CASES[0], few, rng, "OPDisc", opdisc),
-        *(_rspm(case, law, many, rng) for law in ("linf-gamma", "laplace", "gaussian") for case in cases),
-        _through_the_oracle(CASES[0], few, rng, "RSPM", rspm),
-        *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
+        *(check for mechanism in by_law for check in _registered(mechanism, cases, many, few, rng)),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *_parity_checks("gaussian", many // 10, rng),
         _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
@@ -149,48 +150,82 @@ def _proof(proved: bool) -> Proof:
     return Proof.COMPLETE if proved else Proof.NONE
 
 
-# --- OPDisc and RSPM ------------------------------------------------------------------------------
+# --- every registered mechanism -------------------------------------------------------------------
 
 
-def _delta_of(law: str) -> float | None:
-    return COMMON_DELTA if law == "gaussian" else None
+def _registered(mechanism: Mechanism, cases: Sequence[Case], many: int, few: int, rng: Randomness) -> Iterator[Check]:
+    """All variants of a mechanism on all cases: exactly if its law is known, else by many draws at once or one by one.
+
+    Where there is a fast way to draw, the public function itself is attacked too, one call per run: calibration, noise,
+    tables, tree and release.
+    """
+    first = cases[0]
+    for variant in mechanism.variants(COMMON_DELTA):
+        for case in cases:
+            yield _attack(mechanism, variant, case, EPSILON, many, few, rng)
+    if mechanism.fast_draws:
+        yield _by_calls(mechanism, Variant("default, tree oracle"), first, ORACLE_EPSILON, few, rng)
 
 
-def _opdisc(case: Case, law: str, runs: int, rng: Randomness) -> Check:
-    domain, loss = case.data.domain, case.data.loss
-    noise = sphere_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
-    return _perturbed("OPDisc", noise, case, runs, lambda data, n: opdisc_draws(data, noise, n, rng))
-
-
-def _rspm(case: Case, law: str, runs: int, rng: Randomness) -> Check:
-    domain, loss = case.data.domain, case.data.loss
-    noise = separator_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
-    return _perturbed("RSPM", noise, case, runs, lambda data, n: rspm_draws(data, noise, n, rng))
-
-
-def _perturbed(
-    mechanism: str,
-    noise: SphereNoise | SeparatorNoise,
-    case: Case,
-    runs: int,
-    draw: Callable[[Any, int], Int64Array],
+def _attack(
+    mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, many: int, few: int, rng: Randomness
 ) -> Check:
-    def measure(confidence: float) -> Finding:
-        return lower_bound(draw, case.data, case.neighbour, runs, noise.delta, confidence)
+    options = {**variant.options, "adjacency": Adjacency.of(case.adjacency)}
+    if mechanism.exact_law:
+        return _exact(mechanism, variant, case, epsilon)
+    if not mechanism.fast_draws:
+        return _by_calls(mechanism, variant, case, epsilon, few, rng)
 
-    return Check(mechanism, noise.law, case.name, noise.epsilon, noise.delta, _proof(noise.proved), measure)
+    def draw(problem: BaseProblem, runs: int) -> Int64Array:
+        return mechanism.draws(problem, epsilon, runs, rng, **options)
+
+    return _check(mechanism, variant, case, epsilon, draw, many)
 
 
-def _through_the_oracle(case: Case, runs: int, rng: Randomness, name: str, mechanism: Callable[..., Any]) -> Check:
-    """The public function itself, one call per run: calibration, noise, tables, tree and release."""
-
+def _by_calls(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, runs: int, rng: Randomness) -> Check:
     def run(problem: BaseProblem) -> Any:
-        return mechanism(problem, ORACLE_EPSILON, adjacency=case.adjacency, random_state=rng)
+        return mechanism.run(problem, epsilon, adjacency=case.adjacency, random_state=rng, **variant.options)
+
+    return _check(mechanism, variant, case, epsilon, run, runs)
+
+
+def _check(
+    mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, attack: Callable[..., Any], runs: int
+) -> Check:
+    """A sampled attack on what the mechanism promises for this case.
+
+    It attacks the law and not the last bits, so a proof in real arithmetic has to stand it like a complete one.
+    """
+    said = mechanism.promise(case.data, epsilon, adjacency=case.adjacency, **variant.options)
 
     def measure(confidence: float) -> Finding:
-        return lower_bound(run, case.data, case.neighbour, runs, 0.0, confidence)
+        return lower_bound(attack, case.data, case.neighbour, runs, said.delta, confidence)
 
-    return Check(name, "default, tree oracle", case.name, ORACLE_EPSILON, 0.0, Proof.COMPLETE, measure)
+    return Check(
+        said.mechanism,
+        variant.words,
+        case.name,
+        said.epsilon,
+        said.delta,
+        _proof(said.proof is not Proof.NONE),
+        measure,
+    )
+
+
+def _exact(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float) -> Check:
+    """The laws on both data sets, compared to the last digit."""
+
+    def law(problem: BaseProblem) -> Any:
+        return mechanism.log_law(problem, epsilon, adjacency=Adjacency.of(case.adjacency), **variant.options)
+
+    def measure(confidence: float) -> ExactFinding:
+        laws = [law(problem) for problem in (case.data, case.neighbour)]
+        return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+    return Check(mechanism.name, variant.words, case.name, epsilon, 0.0, Proof.COMPLETE, measure)
+
+
+# --- OPDisc and RSPM in many dimensions -----------------------------------------------------------
 
 
 def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
@@ -199,14 +234,19 @@ def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
         warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
         on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, law=law)
         on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, law=law)
-    return [_parity("OPDisc", on_sphere, runs, rng), _parity("RSPM", on_separators, runs // 2, rng)]
+    return [_parity(OPDisc.title, on_sphere, runs, rng), _parity(RSPM.title, on_separators, runs // 2, rng)]
 
 
-def _parity(mechanism: str, noise: SphereNoise | SeparatorNoise, runs: int, rng: Randomness) -> Check:
+def _parity(mechanism: str, noise: Noise, runs: int, rng: Randomness) -> Check:
+    case = parity(noise.dim)
+
     def draw(problem: ParityProblem, n: int) -> Int64Array:
         return parity_draws(problem, noise, n, rng)
 
-    return _perturbed(mechanism, noise, parity(noise.dim), runs, draw)
+    def measure(confidence: float) -> Finding:
+        return lower_bound(draw, case.data, case.neighbour, runs, noise.delta, confidence)
+
+    return Check(mechanism, noise.law_type.name, case.name, noise.epsilon, noise.delta, noise.proof, measure)
 
 
 # --- the exponential mechanism --------------------------------------------------------------------
@@ -214,13 +254,6 @@ def _parity(mechanism: str, noise: SphereNoise | SeparatorNoise, runs: int, rng:
 
 def _prior_name(prior: UniformPrior | SparsePrior) -> str:
     return f"{prior.kind} prior"
-
-
-def _exact(case: Case, prior: UniformPrior | SparsePrior) -> Check:
-    def measure(confidence: float) -> ExactFinding:
-        return exact_exponential(case.data, case.neighbour, EPSILON, adjacency=case.adjacency, prior=prior)
-
-    return Check("exponential", _prior_name(prior), case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
 
 
 def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: int, rng: Randomness) -> Check:

@@ -14,7 +14,7 @@ from privsolve.baselines.lattice import Lattice, LatticeRows
 from privsolve.baselines.linear import Floats, Ints, LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.rounded import rounded_gaussian
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee

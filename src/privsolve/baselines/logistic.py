@@ -12,7 +12,8 @@ from privsolve.baselines.linear import Floats, LinearFit, Rows
 from privsolve.checks import check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.errors import OracleNotCertified
-from privsolve.noise.draws import Randomness, as_randomness, l2_gamma
+from privsolve.noise.draws import l2_gamma
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.guarantee import Guarantee, Proof

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from math import fsum
 from numbers import Integral
 from typing import Any
@@ -18,9 +21,10 @@ from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.oracles import BoxOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
-from privsolve.errors import OracleNotCertified, PrivacyWarning
+from privsolve.errors import OracleNotCertified, PrivacyWarning, PrivsolveError
 from privsolve.models.point import SETTING, Box, BoxPoint, top_steps
-from privsolve.noise.draws import Randomness, as_randomness, discrete_laplace
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
@@ -78,7 +82,8 @@ def opsamp(
         lemma bounds the expected distance of answers on neighbouring data, a Chernoff bound that of their averages but
         for probability `delta`, and discrete Laplace noise on the grid covers it. Rounding of the noise, of the mean and
         to the grid is included. Running time, failures, worker traffic and the diagnostics are not covered (section
-        7). Retrying after an error draws fresh noise, which voids the guarantee if the error depended on the data.
+        7). After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error
+        depended on the data.
         `SamplingNoise("published")` is not proved.
     """
     start = time.perf_counter()
@@ -90,8 +95,9 @@ def opsamp(
     if not plan.proved:
         message = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
         warnings.warn(message, PrivacyWarning, stacklevel=2)
-    prepare: Callable[[Any, Box], Any] | None = getattr(solver, "prepare", None)
-    prepared = problem.objective if prepare is None else prepare(problem.objective, box)
+    prepared = _prepared(
+        solver, problem
+    )  # an objective that the oracle cannot take is refused before it costs anything
     guarantee = Guarantee(
         profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
         "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(solver),
@@ -100,11 +106,57 @@ def opsamp(
     with charged(budget, guarantee):
         # all objective noise is drawn here, so that the result does not depend on who solves what
         etas = exponential_noise(rng, plan.sigma, (plan.draws, box.dim), centred=plan.centred)
-        points, gap = _solved(solver, prepared, box, etas, n_jobs)
-        _check_answers(points, gap, box, plan.draws, plan.error)
-        steps = noisy_steps(points, box, plan, rng)
-    release = Release(BoxPoint(tuple(int(k) for k in steps), box, plan.grid), guarantee, _setting(plan))
-    return Run(release, _diagnostics(time.perf_counter() - start, points, gap, plan))
+
+        def run(with_oracle: BoxOracle) -> Run:
+            objective = prepared if with_oracle is solver else _prepared(with_oracle, problem)
+            points, gap = _solved(with_oracle, objective, box, etas, n_jobs)
+            _check_answers(points, gap, box, plan.draws, plan.error)
+            model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
+            promise = replace(guarantee, oracle=_oracle_name(with_oracle))
+            diagnostics = _diagnostics(time.perf_counter() - start, points, gap, plan)
+            return Run(Release(model, promise, _setting(plan)), diagnostics)
+
+        return _PaidNoise(problem, plan, run).solve_with(solver)
+
+
+class _PaidNoise:
+    """Noise that has been drawn and paid for, and its one answer.
+
+    The error of a solve that cannot be certified has `retry`, which solves again with the same noise; once there is an
+    answer, it gives that run again. A second one would be a second release that nobody has paid for.
+    """
+
+    def __init__(self, problem: BoxProblem, plan: SamplingPlan, run: Callable[[BoxOracle], Run]) -> None:
+        self._problem, self._plan, self._run = problem, plan, run
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._answer: Run | None = None
+
+    def solve_with(self, oracle: BoxOracle) -> Run:
+        """The one run of this noise, by this oracle if there is none yet."""
+        if os.getpid() != self._process:
+            raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
+        error = _stated_error(oracle, self._problem.box, self._problem.lipschitz, self._plan.n)
+        if error > self._plan.error:
+            raise ValueError(
+                f"the noise was calibrated for an error of {self._plan.error:g}: retry with an oracle at least as exact"
+            )
+        with self._lock:
+            if self._answer is None:
+                self._answer = self._attempt(oracle)
+            return self._answer
+
+    def _attempt(self, oracle: BoxOracle) -> Run:
+        try:
+            return self._run(oracle)
+        except OracleNotCertified as error:
+            error.retry = lambda another: self.solve_with(another)  # copies of the error share the noise and its answer
+            raise
+
+
+def _prepared(oracle: BoxOracle, problem: BoxProblem) -> Any:
+    """What the oracle wants in place of the objective."""
+    prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
+    return problem.objective if prepare is None else prepare(problem.objective, problem.box)
 
 
 def _oracle_for(problem: BoxProblem, oracle: BoxOracle | None) -> BoxOracle:

@@ -16,7 +16,7 @@ from typing import Any
 from privsolve.checks import check_count
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import Uniforms
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 # How an attempt ends, in compiled code too: kept, lost, a bound that grew (a defect), or more is needed to go on.
 LOST, KEPT, GREW, NEEDS_ROOM, NEEDS_LOGS = range(5)

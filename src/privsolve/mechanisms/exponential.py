@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.checks import check_callback, check_count
 from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain, FiniteSet, check_domain
+from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
@@ -25,15 +25,24 @@ from privsolve.engines.supports.problems import (
     support_sampler,
 )
 from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
-from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
+from privsolve.problems.priors import (
+    Prior,
+    SparsePrior,
+    UniformPrior,
+    check_prior,
+    default_prior,
+    log_weights,
+    prior_or_uniform,
+)
 from privsolve.problems.problem import BaseProblem, Problem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -328,3 +337,64 @@ def exponential(
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
     return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)
+
+
+def exponential_law(
+    problem: BaseProblem, epsilon: float, *, adjacency: Adjacency | str = Adjacency.REPLACE, prior: Prior | None = None
+) -> NDArray[np.float64]:
+    """Log probability of every member under the exponential mechanism, in the order of `problem.domain.members()`."""
+    the_prior = prior_or_uniform(prior)
+    check_prior(the_prior, problem.domain)
+    members = problem.domain.members()
+    losses = problem.losses_of(members)
+    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
+    logs = log_weights(the_prior, problem.domain, members) - kappa * (losses - losses.min())
+    return np.asarray(logs - np.logaddexp.reduce(logs))
+
+
+SHORT = 3
+"""The sparsity prior helps cards with about so many features; the bound is for them."""
+
+
+class Exponential(Mechanism):
+    """The exponential mechanism with a public prior."""
+
+    name: ClassVar[str] = "exponential"
+    title: ClassVar[str] = "exponential mechanism"
+    options: ClassVar[frozenset[str]] = frozenset({"prior"})
+    exact_law: ClassVar[bool] = True
+
+    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
+        """See `exponential`."""
+        return exponential(problem, epsilon, **options)
+
+    def defaults(self, domain: Domain) -> dict[str, Any]:
+        """A prior that makes short scorecards likely."""
+        return {"prior": default_prior(domain)}
+
+    def expectations(
+        self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
+    ) -> tuple[Expectation, ...]:
+        """For short scorecards under the prior that fitting uses, and for all members under the uniform one."""
+        uniform = exponential_utility_bound(domain, epsilon, adjacency=adjacency, loss=loss, beta=beta)
+        if not isinstance(domain, SparsePoints):
+            return (Expectation(self.name, uniform),)
+        features = min(SHORT, domain.max_features)
+        short = np.zeros(domain.dim, dtype=np.int64)
+        short[:features] = 1
+        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
+        sparse = exponential_utility_bound(
+            domain, epsilon, weights=short, prior=default_prior(domain), adjacency=adjacency, loss=loss, beta=beta
+        )
+        words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
+        return Expectation(self.name, sparse, words), Expectation(f"{self.name} (uniform)", uniform)
+
+    def variants(self, delta: float) -> tuple[Variant, ...]:
+        """Two priors."""
+        return tuple(Variant(f"{prior.kind} prior", {"prior": prior}) for prior in (UniformPrior(), SparsePrior()))
+
+    def log_law(
+        self, problem: BaseProblem, epsilon: float, *, adjacency: Adjacency, **options: Any
+    ) -> NDArray[np.float64]:
+        """By listing the members."""
+        return exponential_law(problem, epsilon, adjacency=adjacency, **options)

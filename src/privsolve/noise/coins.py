@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.errors import PrivsolveError
-from privsolve.noise.draws import Floats, Randomness
+from privsolve.noise.entropy import Floats, Randomness
 
 LOG_STEP = 600.0
 EXPONENT_STEP = 1000

@@ -17,7 +17,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from privsolve.noise.draws import Ints, Randomness, Words
+from privsolve.noise.draws import Ints
+from privsolve.noise.entropy import Randomness, Words
 
 LARGEST_BITS = 56
 """Of the deviation `2^bits`: what is drawn stays in int64 below 127 deviations, that is but for probability e^-8000."""

@@ -43,7 +43,7 @@ class CpsatOracle(MipOracle):
     def _check_range(self, model: Model) -> None:
         if model.largest >= INTEGER_LIMIT:
             raise IntegerRangeError(
-                "loss and noise leave the integers of cpsat: nothing is released; use the tree on the same noise"
+                "loss and noise leave the integers of cpsat: nothing is released; solve the same noise with 'tree'"
             )
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:

@@ -182,7 +182,7 @@ class MipOracle(ABC):
         if model.largest > FLOAT_RANGE * self.tolerance * UNIT:
             raise IntegerRangeError(
                 f"loss and noise are too large for {self.backend} to resolve {self.tolerance:g} mistakes in floating "
-                "point: nothing is released; use the tree or a larger tolerance on the same noise"
+                "point: nothing is released; solve the same noise with an oracle that works in integers, such as 'tree'"
             )
 
     def _lower(self, bound: float) -> int | None:

@@ -53,7 +53,7 @@ from privsolve.noise.coins import (
     propose,
     set_weight,
 )
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 FIRST_ROOM = 1 << 14
 UNIFORM_BLOCK = 1 << 14

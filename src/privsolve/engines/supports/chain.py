@@ -32,7 +32,7 @@ from privsolve.engines.supports.costs import regret
 from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 CUT = 500.0
 SAFE = 400.0

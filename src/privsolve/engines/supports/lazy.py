@@ -29,7 +29,7 @@ from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, ma
 from privsolve.engines.supports.instance import Instance
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import SumTree, copy_leaves, new_sum_tree, set_weight, set_weights
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 FIRST_CAPACITY = 1 << 12
 EXACT_BELOW = 2

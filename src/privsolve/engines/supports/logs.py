@@ -18,7 +18,7 @@ from privsolve.engines.supports.chain import Current, Law
 from privsolve.engines.supports.costs import regrets
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import Stream, choose_log, new_sum_tree, propose
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 LARGEST_TABLE = 2**22
 

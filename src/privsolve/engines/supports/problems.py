@@ -14,7 +14,7 @@ from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.minimise import Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem

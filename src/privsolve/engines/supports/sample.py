@@ -52,7 +52,7 @@ from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, c
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import choose_log, coin, log_total, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Floats, Randomness
+from privsolve.noise.entropy import Floats, Randomness
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
