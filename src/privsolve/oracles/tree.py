@@ -14,7 +14,7 @@ from privsolve.domains import Domain, FiniteSet, KnapsackDomain
 from privsolve.engines.coordinates.instance import Instance, lay_out, perturbed, weights_of
 from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
 from privsolve.engines.supports.minimise import compile_minimiser
-from privsolve.engines.supports.problems import can_minimise, columns_of
+from privsolve.engines.supports.problems import Columns, can_minimise, columns_of
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.losses import Loss, ScoreLoss
 from privsolve.oracles.base import Oracle, Solution, Solve, solution_of
@@ -62,8 +62,9 @@ class TreeOracle(Oracle):
             return EnumerationOracle().prepare(problem, template)
         like = _separable(template)
         if can_minimise(problem, like):
+            columns = columns_of(problem)
             compile_minimiser(problem.loss)
-            return partial(self._by_supports, problem)
+            return partial(self._by_supports, problem, columns)
         layout = lay_out(problem, like)
         compile_search(layout)
         return partial(self._by_coordinates, problem, layout)
@@ -76,11 +77,11 @@ class TreeOracle(Oracle):
         return solution
 
     def _by_supports(
-        self, problem: Problem, perturbation: AnyPerturbation, progress: ProgressCallback | None
+        self, problem: Problem, columns: Columns, perturbation: AnyPerturbation, progress: ProgressCallback | None
     ) -> Solution:
         separable = _separable(perturbation)
         problem.check_perturbation(separable)
-        best = minimise_scorecard(problem, columns_of(problem), separable)
+        best = minimise_scorecard(problem, columns, separable)
         weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
         return solution_of(problem, separable, weights, best.value, supports=best.work.supports)
 
