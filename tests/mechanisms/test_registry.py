@@ -14,6 +14,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import privsolve as ps
+from privsolve.arrays import Floats
 from privsolve.audit import suite
 from privsolve.audit.cases import CASES
 from privsolve.cli import app
@@ -23,7 +24,7 @@ from privsolve.mechanisms import base, registry
 from privsolve.mechanisms.base import Expectation, Mechanism
 from privsolve.mechanisms.opdisc import OPDisc
 from privsolve.noise import draws
-from privsolve.noise.entropy import Floats, Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import L2Gamma, NoiseLaw, Shift
 from privsolve.oracles import EnumerationOracle
 from privsolve.privacy import calibration

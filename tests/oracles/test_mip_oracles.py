@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import privsolve as ps
 from oracle_conformance import OracleConformance
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import (

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.errors import IntegerRangeError
 
 if TYPE_CHECKING:
     from privsolve.data import Schema
 
-Int64Array = NDArray[np.int64]
-IntArray = NDArray[np.integer[Any]]
-"""Integers of any width: a table of 0/1 features is eight times smaller in bytes than in 64 bits."""
 
 SCORE_LIMIT = 2**62
 """Scores and objective values stay below this, so that a sum of two never leaves int64."""

@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
+from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema, draft
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain

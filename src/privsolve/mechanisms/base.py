@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from numpy import float64
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain
 from privsolve.losses import Loss
 from privsolve.noise.entropy import Randomness

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration

@@ -14,8 +14,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_callback
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, PrivacyWarning
@@ -23,7 +23,7 @@ from privsolve.losses import Loss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.mechanisms.solving import PaidNoise, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
-from privsolve.noise.entropy import Floats, Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
 from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
 from privsolve.privacy import calibration

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration

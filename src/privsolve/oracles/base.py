@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_error, check_finite
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, Permutations, SpanningTrees, Subsets
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.errors import IntegerRangeError
 from privsolve.oracles.catalogue import TRUSTED_INTEGERS, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.oracles.catalogue import TRUSTED, Solver, SolverUnavailable, require
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch, build
 from privsolve.problems.perturbation import UNIT, Perturbation

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.coordinates.minimise import POLL_SECONDS
 from privsolve.oracles.catalogue import TRUSTED, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch

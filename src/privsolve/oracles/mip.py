@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, FiniteSet, Knapsack, KnapsackDomain
 from privsolve.domains.knapsack import NOWHERE
 from privsolve.engines.coordinates.instance import lay_out

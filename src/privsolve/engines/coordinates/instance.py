@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import INFINITE_COST, Costs

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance

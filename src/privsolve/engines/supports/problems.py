@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
