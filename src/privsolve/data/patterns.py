@@ -35,7 +35,7 @@ class PatternTable:
 
     `ranges[j]` is what is publicly known of feature j, its least and largest integer (`(0, 1)` for an indicator). Solvers
     choose how to work by declared ranges, never by the records, so a table with a value outside is refused. None says
-    nothing, and the general methods are used.
+    nothing: general methods are used, and under a scorecard domain the features must be 0/1.
 
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
     same records are equal whatever order the records came in.
