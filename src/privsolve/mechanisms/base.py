@@ -67,6 +67,11 @@ class Mechanism(ABC):
                 )
             _MECHANISMS[cls.name] = cls
 
+    @property
+    def called(self) -> str:
+        """What it is called in a sentence."""
+        return self.name
+
     @abstractmethod
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
         """One release. Takes `adjacency`, `random_state`, `progress` and `budget` beside the options of the class."""

@@ -363,6 +363,7 @@ class Exponential(Mechanism):
     title: ClassVar[str] = "exponential mechanism"
     options: ClassVar[frozenset[str]] = frozenset({"prior"})
     exact_law: ClassVar[bool] = True
+    called = "the exponential mechanism"
 
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
         """See `exponential`."""

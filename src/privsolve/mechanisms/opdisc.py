@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
@@ -58,6 +58,12 @@ class Sphere(Geometry):
     def perturbation(self, eta: ArrayLike) -> Perturbation:
         """`-<η, π(w)>` in exact integers."""
         return Perturbation.lifted(self.domain, eta)
+
+    def template(self) -> Perturbation:
+        """Zero, with a table of norms unless all are equal; made without the square roots of `lifted`."""
+        zero = Perturbation.zero(self.domain)
+        norms = None if self.domain.equal_norms else np.zeros(len(self.domain.norms_sq), dtype=np.int64)
+        return replace(zero, norm=norms)
 
     def features(self, members: Int64Array) -> Floats:
         """`-π(w)`."""

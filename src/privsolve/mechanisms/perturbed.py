@@ -63,6 +63,10 @@ class Geometry(ABC):
     def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
         """What noise adds to the objective, in exact integers."""
 
+    def template(self) -> AnyPerturbation:
+        """A perturbation with the tables that noise will have, all zero."""
+        return self.perturbation(np.zeros(self.dim))
+
     @abstractmethod
     def features(self, members: Int64Array) -> Floats:
         """Rows `f(w)` such that noise adds `<η, f(w)>`, in floating point: for many draws at once."""
@@ -210,7 +214,7 @@ class PerturbedMechanism(Mechanism):
         """Check everything, calibrate, pay, draw the noise, solve once, release."""
         check_callback("progress", progress)
         rng, the_oracle = as_randomness(random_state), resolve_oracle(oracle)
-        template = _with_penalty(geometry.perturbation(np.zeros(geometry.dim)), penalty)
+        template = _with_penalty(geometry.template(), penalty)
         prepared = the_oracle.prepare(problem, template)
         the_adjacency = Adjacency.of(adjacency)
         if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
