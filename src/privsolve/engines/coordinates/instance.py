@@ -66,7 +66,7 @@ class Instance(NamedTuple):
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
     `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
     columns from k on be chosen so that the total is allowed, `t` being spent before?).
-    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[i, e]` the cost where the score falls on
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[e, i]` the cost where the score falls on
     entry e of the loss (by `scale`), `row_first[k, i]` the first free column that row i has (or -1),
     `row_low/row_high[k, i, b]` the range of the score that the columns from k on can add with budget b.
     Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
@@ -155,7 +155,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
         rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
-        row_costs=problem.costs, row_levels=row_levels,
+        row_costs=np.ascontiguousarray(problem.costs.T), row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
         n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,

@@ -67,7 +67,7 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
     suffix[dim] = inst.total_table < INFEASIBLE
-    largest = kappa * float(np.ptp(inst.row_costs, axis=1).sum()) + public_logarithms(log_prior)
+    largest = kappa * float(np.ptp(inst.row_costs, axis=0).sum()) + public_logarithms(log_prior)
     return Weighing(
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),
