@@ -360,6 +360,7 @@ class Exponential(Mechanism):
     """The exponential mechanism with a public prior."""
 
     name: ClassVar[str] = "exponential"
+    rank: ClassVar[int] = 0
     title: ClassVar[str] = "exponential mechanism"
     options: ClassVar[frozenset[str]] = frozenset({"prior"})
     exact_law: ClassVar[bool] = True

@@ -86,6 +86,7 @@ class OPDisc(PerturbedMechanism):
     """Objective perturbation on the sphere."""
 
     name: ClassVar[str] = "opdisc"
+    rank: ClassVar[int] = 1
     title: ClassVar[str] = "OPDisc"
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         L2Gamma.option: (L2Gamma, "2.1"),

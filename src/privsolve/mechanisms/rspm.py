@@ -81,6 +81,7 @@ class RSPM(PerturbedMechanism):
     """Noise on separators."""
 
     name: ClassVar[str] = "rspm"
+    rank: ClassVar[int] = 2
     title: ClassVar[str] = "RSPM"
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
