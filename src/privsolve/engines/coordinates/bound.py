@@ -11,7 +11,7 @@ and a dynamic programme over (column, budget) combines them with the perturbatio
 minimiser, in (sum, *) for the sampler. Where every row has at most one free column the bound is exact.
 """
 
-# numba infers the types of compiled functions: annotations would only repeat the field types of Instance
+# numba infers the types of compiled functions: annotations would only repeat the field types of Layout
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.coordinates.instance import Instance, entry, threshold
+from privsolve.engines.coordinates.instance import Layout, entry, threshold
 
 
 class Workspace(NamedTuple):
@@ -44,7 +44,7 @@ class Workspace(NamedTuple):
     smallest: Int64Array
 
 
-def new_workspace(inst: Instance) -> Workspace:
+def new_workspace(inst: Layout) -> Workspace:
     """A workspace that stands at the root."""
     dim, rows = len(inst.order), len(inst.rows)
     cell_start = np.concatenate([[0], np.cumsum(inst.n_groups * inst.width)])

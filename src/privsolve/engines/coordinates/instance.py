@@ -60,7 +60,7 @@ def entry(scale, score):  # type: ignore[no-untyped-def]
     return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
 
 
-class Instance(NamedTuple):
+class Layout(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
@@ -112,7 +112,7 @@ class Instance(NamedTuple):
     exact_from: int
 
 
-def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
+def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
     domain = problem.domain
     knapsack, by_total = perturbation.by_total()
@@ -151,7 +151,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
     level_start = np.concatenate([[0], np.cumsum(groups.n_groups)[:-1]])
     runs = _sort_into_runs(groups, _classes(low, high))
-    return Instance(
+    return Layout(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
         rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
@@ -166,7 +166,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     )  # fmt: skip
 
 
-def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
+def perturbed(layout: Layout, perturbation: Perturbation) -> Layout:
     """The same layout under another perturbation of the kind it was made for: with a table of norms, or without one."""
     knapsack, by_total = perturbation.by_total()
     if len(by_total) != len(layout.total_table):
@@ -177,7 +177,7 @@ def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
     )
 
 
-def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:
+def weights_of(inst: Layout, indices: Int64Array) -> Int64Array:
     """The vector whose columns, in branching order, take their values number `indices`."""
     weights = np.empty(len(inst.order), dtype=np.int64)
     weights[inst.order] = inst.values[np.arange(len(inst.order)), indices]

@@ -9,17 +9,17 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry, threshold
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry, threshold
 from privsolve.problems.perturbation import UNIT_BITS
 
 
-def improve(inst: Instance, path: Int64Array) -> tuple[Int64Array, int]:
+def improve(inst: Layout, path: Int64Array) -> tuple[Int64Array, int]:
     """Change one column at a time while that lowers the objective; returns the path and its objective."""
     value = _improve(inst, path)
     return path, int(value)
 
 
-def compile_improve(inst: Instance, path: Int64Array) -> None:
+def compile_improve(inst: Layout, path: Int64Array) -> None:
     """Compile what `improve` runs."""
     compile_for(_improve, inst, path)
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.coordinates.bound import charge, descend
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import Weights
 from privsolve.noise.coins import choose_log
@@ -62,7 +62,7 @@ def public_logarithms(log_prior: NDArray[np.float64]) -> float:
     return 1000.0 + float(np.abs(log_prior).max(axis=1).sum())
 
 
-def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
+def new_weighing(inst: Layout, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
     """A path of length zero. `log_prior` is in branching order and may be -inf nowhere."""
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
