@@ -308,6 +308,37 @@ def test_a_paid_solve_that_fails_is_retried_with_the_same_noise_and_has_one_answ
     assert len(budget.history) == 1
 
 
+class Failing:
+    """Fails once with words of its own, then answers by itself and by asking for a retry."""
+
+    tolerance = 0.0
+
+    def __init__(self, error: BaseException) -> None:
+        self.error: BaseException | None = error
+        self.retry: Callable[[Any], ps.Run] | None = None
+        self.inner: ps.Run | None = None
+
+    def minimise(self, objective: Any, box: Any, eta: Any) -> Any:
+        if self.error is not None:
+            raise self.error
+        if self.retry is not None and self.inner is None:
+            self.inner = self.retry(EXACT)
+        return BoxSolution(box.corner, 0.0)
+
+
+@pytest.mark.parametrize("error", [RuntimeError("row 17 is secret"), KeyboardInterrupt()])
+def test_whatever_goes_wrong_keeps_the_noise_and_one_answer(error: BaseException) -> None:
+    oracle, accountant = Failing(error), ps.Accountant(10.0, 0.5)
+    with pytest.raises((ps.OracleFailed, ps.SolveInterrupted), match=r"noise is kept|nothing was released") as failed:
+        opsamp(**small(oracle=oracle, budget=accountant))
+    assert "secret" not in str(failed.value)
+    oracle.error, oracle.retry = None, failed.value.retry
+    assert oracle.retry is not None
+    run = oracle.retry(oracle)  # which asks for a retry itself: both get the one answer
+    assert run is oracle.inner
+    assert len(accountant.history) == 1
+
+
 def test_add_remove_takes_a_public_n() -> None:
     run = opsamp(**small(adjacency="add-remove", problem=changed(n=250)))
     assert run.release.setting["n"] == 250

@@ -90,6 +90,12 @@ def test_a_run_that_promises_less_releases_nothing() -> None:
             as_measurement(mechanism, stated())(TABLE)
 
 
+def test_a_run_with_a_weaker_claim_releases_nothing() -> None:
+    seeded = as_measurement(lambda table: exponential(table, random_state=0), stated())
+    with pytest.raises(dp.OpenDPException, match="promises less"):
+        seeded(TABLE)
+
+
 def test_wrong_arguments_are_named() -> None:
     with pytest.raises(TypeError, match="guarantee"):
         as_measurement(exponential, 0.5)  # type: ignore[arg-type]

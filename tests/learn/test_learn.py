@@ -6,6 +6,7 @@ import math
 import pickle
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -359,3 +360,35 @@ def test_a_release_file_alone_predicts_with_the_columns_it_uses() -> None:
     assert release.predict(pl.from_pandas(X[used])).tolist() == fitted.predict(X).tolist()
     with pytest.raises(ValueError, match="no column"):
         release.predict(X.drop(columns=used))
+
+
+def test_one_record_of_a_list_changes_how_no_other_is_read() -> None:
+    """A text in one cell would make NumPy turn all values into texts."""
+    schema = Schema([Number("x0", 0, 1), Bins("x1", [40]), Categories("x2", [False, True])])
+    rows: list[list[Any]] = [[True, 30, 1], [False, 50, 0]] * 20
+    changed = [*rows[:7], [True, "n/a", "true"], *rows[8:]]
+    outside = [
+        PrivateLinearClassifier(1.0, schema=schema, random_state=0).fit(X, [0, 1] * 20).diagnostics_.outside_the_schema
+        for X in (rows, changed)
+    ]
+    assert outside == [{}, {"x1": {"missing": 1}}]
+
+
+def test_texts_without_a_schema_are_not_shown() -> None:
+    with pytest.raises(ValueError, match="X holds texts") as caught:
+        PrivateLinearClassifier(schema="guess").fit(np.array([["Huntington 17"], ["x"]], dtype=object), [0, 1])
+    assert "Huntington" not in str(caught.value)
+
+
+def test_a_guess_is_stated_on_every_road() -> None:
+    guessed = Schema(INDICATORS.columns, INDICATORS.label).all_guessed()
+    problem = ps.Problem(guessed.table(FRAME).table, ps.SparsePoints(guessed.dim, 1, 1, 3))
+    release = ps.exponential(problem, 1.0).release
+    assert release.guarantee.schema_guessed
+    with pytest.raises(ValueError, match="its guarantee does not say so"):
+        ps.Release(
+            ps.Problem(problem.table, problem.domain, schema=guessed).model(release.weights),
+            replace(release.guarantee, schema_guessed=False),
+            release.setting,
+        )
+    assert not ps.Problem(INDICATORS.table(FRAME).table, problem.domain).schema_guessed

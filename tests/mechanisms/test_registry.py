@@ -52,6 +52,7 @@ class SmoothGamma(NoiseLaw):
     """
 
     name: ClassVar[str] = "smooth-gamma"
+    proof: ClassVar[Proof] = Proof.COMPLETE
 
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:

@@ -179,7 +179,7 @@ def test_the_model_holds_exactly_the_members(kind: str) -> None:
                 flipped[i] = 1 - flipped[i]
                 rows = matrix @ flipped
                 assert max((low - rows).max(), (rows - high).max()) >= 1 - 1e-9
-        start = mip.warm_start(problem, perturbation)
+        start = mip.warm_start(problem, perturbation, mip._layout(problem, perturbation))
         assert problem.domain.contains(start)
         assert model.trivial_bound <= problem.objective(start, perturbation)
 

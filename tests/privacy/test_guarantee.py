@@ -116,3 +116,17 @@ def test_composition_of_old_releases_is_what_it_was() -> None:
     )
     answers = ps.compose([one] * 3 + [two], 1e-6).answers  # as version 0.1.0 computed them
     assert answers == pytest.approx({"basic": 1.3, "pld": 1.2781911420514258, "zcdp": 5.243652500977092}, rel=1e-9)
+
+
+def old(**changes: Any) -> Guarantee:
+    values = json.loads((OLD / "opdisc.json").read_text())["guarantee"]
+    return Guarantee.from_dict(values | changes)
+
+
+def test_files_of_the_first_version_claim_what_is_known_by_now() -> None:
+    assert not old(seeded=False).without_exception  # noise beyond the exact range
+    assert "2^-100" in old(seeded=False).sentence()
+    assert old(theory="B1", delta=1e-9).proof is Proof.REAL_ARITHMETIC
+    assert old(theory="B2").proof is Proof.REAL_ARITHMETIC
+    assert old(theory="B2", proved=False).proof is Proof.NONE
+    assert old(delta=1e-9, zcdp=0.01).profile == Approximate(1.0, 1e-9)

@@ -61,6 +61,8 @@ def run(case: str) -> set[tuple[str, str]]:
         ps.opdisc(ball, 0.5, budget=account)
     elif case == "opdisc, scorecard":
         ps.opdisc(few, 0.5, budget=account)
+    elif case == "opdisc, highs":
+        ps.opdisc(ball, 0.5, oracle="highs", budget=account)
     elif case == "rspm, tree":
         ps.rspm(ball, 0.5, budget=account)
     else:

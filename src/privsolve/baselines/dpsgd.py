@@ -86,6 +86,7 @@ def dp_sgd(
     guarantee = Guarantee(
         Approximate(epsilon, delta), Adjacency.of(adjacency), "DP-SGD logistic regression",
         f"rounded Gaussian noise, {accountant.upper()} accountant", theory="B1", oracle="none", seeded=rng.is_seeded,
+        schema_guessed=table.guessed,
     )  # fmt: skip
     return LinearFit(total / kept, guarantee, time.perf_counter() - start)
 

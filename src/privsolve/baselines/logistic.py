@@ -56,16 +56,17 @@ def objective_perturbation(
     rows = Rows.of(table)
     norm_bound = check_positive("norm_bound", norm_bound)
     penalty, scale = perturbation(epsilon, regularisation, norm_bound)
-    if (longest := float(rows.norms.max())) > norm_bound * (1 + 1e-12):
+    if float(rows.norms.max()) > norm_bound * (1 + 1e-12):
         raise ValueError(
-            f"norm_bound={norm_bound:g} is exceeded by a row of norm {longest:.6g}: state a larger public bound, or clip "
-            "the features by a public rule first"
+            f"norm_bound={norm_bound:g} is exceeded by a row: state a larger public bound, or clip the features by a public "
+            "rule first"
         )
     rng = as_randomness(random_state)
     weights = minimise(rows, penalty, l2_gamma(rng, rows.dim, scale))
     guarantee = Guarantee(
         Pure(epsilon), Adjacency.REPLACE, "objective perturbation of logistic regression", "l2-gamma noise",
         theory="B2", oracle="Newton, trusted to machine precision", proof=Proof.REAL_ARITHMETIC, seeded=rng.is_seeded,
+        schema_guessed=table.guessed,
     )  # fmt: skip
     return LinearFit(weights, guarantee, time.perf_counter() - start)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -39,7 +40,8 @@ def draft_command(
             warnings.simplefilter("always")
             with engine_at_work("reading", data):
                 found = draft(open_table(data), label, positive)
-        out.write_text(found.to_toml(), encoding="utf-8")
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(found.to_toml())  # it holds values of private records
         leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
         for leak in leaks:
             errors.print(f"[bold yellow]warning:[/bold yellow] {escape(leak)}", soft_wrap=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -21,7 +19,8 @@ from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.oracles import BoxOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
-from privsolve.errors import OracleNotCertified, PrivacyWarning, PrivsolveError
+from privsolve.errors import OracleNotCertified, PrivacyWarning
+from privsolve.mechanisms.solving import PaidNoise
 from privsolve.models.point import SETTING, Box, BoxPoint, top_steps
 from privsolve.noise.draws import discrete_laplace
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -93,9 +92,7 @@ def opsamp(
     if not plan.proved:
         message = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
         warnings.warn(message, PrivacyWarning, stacklevel=2)
-    prepared = _prepared(
-        solver, problem
-    )  # an objective that the oracle cannot take is refused before it costs anything
+    prepared = _prepared(solver, problem)  # what the oracle cannot take is refused before it costs anything
     guarantee = Guarantee(
         profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
         "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(solver),
@@ -114,41 +111,20 @@ def opsamp(
             diagnostics = _diagnostics(time.perf_counter() - start, points, gap, plan)
             return Run(Release(model, promise, _setting(plan)), diagnostics)
 
-        return _PaidNoise(problem, plan, run).solve_with(solver)
+        return PaidNoise(_exact_enough(problem, plan), run).solve_with(solver)
 
 
-class _PaidNoise:
-    """Noise that has been drawn and paid for, and its one answer.
+def _exact_enough(problem: BoxProblem, plan: SamplingPlan) -> Callable[[BoxOracle], BoxOracle]:
+    """Admits oracles whose stated error is at most what the noise was calibrated for."""
 
-    The error of a solve that cannot be certified has `retry`, which solves again with the same noise; once there is an
-    answer, it gives that run again. A second one would be a second release that nobody has paid for.
-    """
-
-    def __init__(self, problem: BoxProblem, plan: SamplingPlan, run: Callable[[BoxOracle], Run]) -> None:
-        self._problem, self._plan, self._run = problem, plan, run
-        self._lock, self._process = threading.RLock(), os.getpid()
-        self._answer: Run | None = None
-
-    def solve_with(self, oracle: BoxOracle) -> Run:
-        """The one run of this noise, by this oracle if there is none yet."""
-        if os.getpid() != self._process:
-            raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
-        error = _stated_error(oracle, self._problem.box, self._problem.lipschitz, self._plan.n)
-        if error > self._plan.error:
+    def admit(oracle: BoxOracle) -> BoxOracle:
+        if _stated_error(oracle, problem.box, problem.lipschitz, plan.n) > plan.error:
             raise ValueError(
-                f"the noise was calibrated for an error of {self._plan.error:g}: retry with an oracle at least as exact"
+                f"the noise was calibrated for an error of {plan.error:g}: retry with an oracle at least as exact"
             )
-        with self._lock:
-            if self._answer is None:
-                self._answer = self._attempt(oracle)
-            return self._answer
+        return oracle
 
-    def _attempt(self, oracle: BoxOracle) -> Run:
-        try:
-            return self._run(oracle)
-        except OracleNotCertified as error:
-            error.retry = lambda another: self.solve_with(another)  # copies of the error share the noise and its answer
-            raise
+    return admit
 
 
 def _prepared(oracle: BoxOracle, problem: BoxProblem) -> Any:
@@ -190,10 +166,7 @@ def _plan(
 def _solved(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats, n_jobs: int | None) -> tuple[Floats, float]:
     """The oracle's points (rows) for all noise vectors, and the largest gap."""
     batches = np.array_split(etas, min(len(etas), BATCHES))
-    try:
-        answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, box, part) for part in batches)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
+    answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, box, part) for part in batches)
     return np.concatenate([part for part, _ in answers]), max(gap for _, gap in answers)
 
 

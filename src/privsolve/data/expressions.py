@@ -14,16 +14,21 @@ def text_of(value: Any, name: str) -> Any:
     return value.strip().nullif("")
 
 
-def number_of(value: Any, name: str, boolean: bool) -> Any:
+def truth_of(text: Any) -> Any:
+    """1 for the text true, 0 for false, in any case; null for others."""
+    import ibis
+
+    return ibis.cases((text.lower() == "true", 1.0), (text.lower() == "false", 0.0), else_=ibis.null("float64"))
+
+
+def number_of(value: Any, name: str) -> Any:
     """A number as float64; null where there is none, which engines order in their own ways if it is NaN."""
     import ibis
 
     kind, null = value.type(), ibis.null("float64")
     if kind.is_string():
         text = value.strip()
-        if boolean:
-            return ibis.cases((text.lower() == "true", 1.0), (text.lower() == "false", 0.0), else_=null)
-        return ibis.cases((text.re_search(NUMBER_PATTERN), text.try_cast("float64")), else_=null)
+        return ibis.cases((text.re_search(NUMBER_PATTERN), text.try_cast("float64")), else_=truth_of(text))
     if kind.is_boolean():
         return value.cast("int8").cast("float64")
     if kind.is_floating():

@@ -11,7 +11,7 @@ import numpy as np
 
 from privsolve.data.columns import Value, tidy
 from privsolve.data.engines import is_ibis_table, run
-from privsolve.data.expressions import number_of, text_of
+from privsolve.data.expressions import number_of, text_of, truth_of
 from privsolve.data.frames import as_frame
 from privsolve.data.series import numbers_of, texts_of
 
@@ -63,23 +63,23 @@ def check_texts(names: Sequence[object]) -> None:
 def _profile_of_series(series: Any, name: str) -> Profile:
     records = len(series)
     if series.dtype == nw.Boolean:
-        return _of_numbers(numbers_of(series, name, boolean=True), "boolean", records)
+        return _of_numbers(numbers_of(series, name), "boolean", records)
     if series.dtype.is_numeric():
-        return _of_numbers(numbers_of(series, name, boolean=False), "number", records)
+        return _of_numbers(numbers_of(series, name), "number", records)
     try:
         texts = [text for text in texts_of(series, name) if text is not None]
     except ValueError:
         return _of_objects(series, name, records)
-    for kind in ("number", "boolean"):
-        numbers = numbers_of(series, name, boolean=kind == "boolean")
-        if texts and np.count_nonzero(~np.isnan(numbers)) == len(texts):
-            return _of_numbers(numbers, kind, records)
+    numbers = numbers_of(series, name)
+    if texts and np.count_nonzero(~np.isnan(numbers)) == len(texts):
+        words = all(text.lower() in ("true", "false") for text in texts)
+        return _of_numbers(numbers, "boolean" if words else "number", records)
     return _listed("text", records, records - len(texts), sorted(set(texts)))
 
 
 def _of_objects(series: Any, name: str, records: int) -> Profile:
     try:
-        return _of_numbers(numbers_of(series, name, boolean=False), "number", records)
+        return _of_numbers(numbers_of(series, name), "number", records)
     except ValueError:
         return Profile(None, records)
 
@@ -140,10 +140,10 @@ def _readings(table: Any, name: str) -> dict[str, Any]:
     """The ways to read a column."""
     kind = table[name].type()
     if kind.is_string():
-        numbers = {way: number_of(table[name], name, boolean=way == "boolean") for way in ("number", "boolean")}
-        return {"text": text_of(table[name], name), **numbers}
+        text = text_of(table[name], name)
+        return {"text": text, "number": number_of(table[name], name), "boolean": truth_of(text)}
     try:
-        return {"boolean" if kind.is_boolean() else "number": number_of(table[name], name, boolean=False)}
+        return {"boolean" if kind.is_boolean() else "number": number_of(table[name], name)}
     except ValueError:
         return {}
 
@@ -152,7 +152,7 @@ def _kind(name: str, readings: dict[str, Any], known: dict[str, Any]) -> str | N
     if "text" not in readings:
         return next(iter(readings), None)
     texts = known[f"{name}\ntext"]
-    ways = [way for way in ("number", "boolean") if 0 < texts == known[f"{name}\n{way}"]]
+    ways = [way for way in ("boolean", "number") if 0 < texts == known[f"{name}\n{way}"]]
     return ways[0] if ways else "text"
 
 

@@ -205,7 +205,7 @@ class Schema:
             )
         table = PatternTable(
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
-            ranges=self.ranges,
+            ranges=self.ranges, guessed=bool(self.guessed),
         )  # fmt: skip
         return EncodedTable(table, self, _outside(coded, codes, counts))
 

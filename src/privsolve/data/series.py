@@ -29,8 +29,8 @@ def texts_of(series: Any, name: str) -> list[str | None]:
     return [(value.strip(SPACES) or None) if value is not None else None for value in values]
 
 
-def numbers_of(series: Any, name: str, boolean: bool) -> Floats:
-    """Numbers as float64; NaN where there is none."""
+def numbers_of(series: Any, name: str) -> Floats:
+    """Numbers as float64; NaN where there is none. True is 1 and False is 0, as booleans and as texts."""
     if series.dtype.is_integer() and series.dtype not in _WIDE:
         return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -39,7 +39,7 @@ def numbers_of(series: Any, name: str, boolean: bool) -> Floats:
     found: Floats = np.full(len(known), math.nan)
     for i, value in enumerate(known):
         if isinstance(value, str):
-            found[i] = _parsed(value.strip(SPACES), boolean)
+            found[i] = _parsed(value.strip(SPACES))
         elif isinstance(value, (bool, int, float, Decimal, np.bool_, np.number)):
             found[i] = _float(value)
         elif value is not None:
@@ -54,10 +54,8 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _parsed(text: str, boolean: bool) -> float:
-    if boolean:
-        return _BOOLEANS.get(text.lower(), math.nan)
-    return float(text) if _NUMBER.search(text) else math.nan
+def _parsed(text: str) -> float:
+    return float(text) if _NUMBER.search(text) else _BOOLEANS.get(text.lower(), math.nan)
 
 
 def _as_floats(series: Any, filler: float) -> Floats:

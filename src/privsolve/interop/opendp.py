@@ -8,7 +8,7 @@ from typing import Any
 from privsolve.data.patterns import PatternTable
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, exact
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import group_privacy
 
 MEASURES = ("dp", "zcdp")
@@ -73,11 +73,13 @@ def _release(run: Any, stated: Guarantee) -> Any:
     """The release of a run, if it promises at least what the measurement states."""
     release = getattr(run, "release", run)
     made: Guarantee = release.guarantee
+    order = list(Proof)
     weaker = (
         made.adjacency != stated.adjacency
-        or made.epsilon > stated.epsilon
-        or made.delta > stated.delta
-        or (stated.zcdp is not None and (made.zcdp is None or made.zcdp > stated.zcdp))
+        or not stated.profile.covers(made.profile)
+        or order.index(made.proof) > order.index(stated.proof)
+        or made.seeded > stated.seeded
+        or made.schema_guessed > stated.schema_guessed
     )
     if weaker:
         raise ValueError(

@@ -211,9 +211,23 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(X) == 0:
                 raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
             return X
-        kind = None if isinstance(self.schema, Schema) else "numeric"
-        array = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
+        array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+
+    def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
+        """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
+        stated = isinstance(self.schema, Schema)
+        if isinstance(X, list | tuple) and stated:
+            X = np.array(X, dtype=object)
+        try:
+            kind = None if stated else "numeric"
+            return np.asarray(validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False))
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        raise ValueError(
+            "X holds texts, from which no schema is guessed without column names: pass a frame or a schema"
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

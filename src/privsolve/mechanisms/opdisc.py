@@ -14,13 +14,14 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
+from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
@@ -75,7 +76,7 @@ class Sphere(Geometry):
 
     def longest(self, law: NoiseLaw) -> float:
         """`‖η‖₂`, since `|<η, π(w)>| <= ‖η‖₂`."""
-        return law.l2_quantile(NEGLIGIBLE)
+        return law.l2_quantile(NOISE_BEYOND_RANGE)
 
     def parity_scale(self) -> float:
         """`1/D` with `D = √d`."""

@@ -21,7 +21,7 @@ from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, PrivacyWarning
 from privsolve.losses import Loss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
-from privsolve.mechanisms.solving import PaidNoise, resolve_oracle, solve
+from privsolve.mechanisms.solving import PaidNoise, exact_enough, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
@@ -29,7 +29,7 @@ from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
 from privsolve.privacy.profiles import Profile
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
@@ -38,8 +38,6 @@ from privsolve.releases import Release, Run
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
 
-NEGLIGIBLE = 2.0**-100
-"""The probability that noise is longer than the length the range check allows for."""
 
 BLOCK = 4_000_000
 """Numbers held at a time by many draws at once."""
@@ -77,7 +75,7 @@ class Geometry(ABC):
 
     @abstractmethod
     def longest(self, law: NoiseLaw) -> float:
-        """The length of the noise that must stay in the exact range, exceeded with probability `NEGLIGIBLE`."""
+        """The length of the noise that must stay in the exact range, exceeded with probability `NOISE_BEYOND_RANGE`."""
 
     @abstractmethod
     def parity_scale(self) -> float:
@@ -230,7 +228,7 @@ class PerturbedMechanism(Mechanism):
             return Guarantee(
                 found.profile, the_adjacency, self.title, f"{found.law_type.name} noise", theory=found.theory,
                 oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded,
-                schema_guessed=problem.schema_guessed, negligible=NEGLIGIBLE,
+                schema_guessed=problem.schema_guessed, negligible=NOISE_BEYOND_RANGE,
             )  # fmt: skip
 
         def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
@@ -240,7 +238,9 @@ class PerturbedMechanism(Mechanism):
 
         with charged(budget, promise(the_oracle)):
             perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
-            return PaidNoise(paid_for, lambda another: answer(another, perturbation)).solve_with(the_oracle)
+            return PaidNoise(exact_enough(paid_for), lambda another: answer(another, perturbation)).solve_with(
+                the_oracle
+            )
 
     def expectations(
         self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float

@@ -15,7 +15,7 @@ from privsolve.checks import check_count
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
+from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
@@ -23,6 +23,7 @@ from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
 from privsolve.problems.perturbation import AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.separators import Indicator, Indicators, Thresholds
@@ -70,7 +71,7 @@ class Separators(Geometry):
 
     def longest(self, law: NoiseLaw) -> float:
         """`‖η‖₁`, since a member adds up to m entries."""
-        return law.l1_quantile(NEGLIGIBLE)
+        return law.l1_quantile(NOISE_BEYOND_RANGE)
 
     def parity_scale(self) -> float:
         """One half: `1[w_j <= 0] = (1 - w_j)/2`."""

@@ -54,32 +54,28 @@ class PaidNoise:
     paid for: once there is an answer, `retry` gives that run again.
 
     Args:
-        tolerance: what the noise was calibrated for; an oracle that is less exact is refused.
+        admit: turns what a user passes into an oracle; refuses one that is less exact than the noise was calibrated for.
         release: solves with an oracle and makes the run.
     """
 
-    def __init__(self, tolerance: float, release: Callable[[Oracle], Run]) -> None:
-        self._tolerance, self._release = tolerance, release
+    def __init__(self, admit: Callable[[Any], Any], release: Callable[[Any], Run]) -> None:
+        self._admit, self._release = admit, release
         self._lock, self._process = threading.RLock(), os.getpid()
         self._answer: Run | None = None
 
-    def solve_with(self, oracle: str | Oracle) -> Run:
+    def solve_with(self, oracle: Any) -> Run:
         """The one run of this noise, by this oracle if there is none yet."""
         if os.getpid() != self._process:
             raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
-        the_oracle = resolve_oracle(oracle)
-        if oracle_tolerance(the_oracle) > self._tolerance:
-            raise ValueError(
-                f"the noise was calibrated for a tolerance of {self._tolerance:g}: retry with an oracle at least as exact"
-            )
+        the_oracle = self._admit(oracle)
         with self._lock:
             if self._answer is None:
                 run = self._attempt(the_oracle)
                 self._answer = self._answer or run  # an oracle may itself have asked for a retry
             return self._answer
 
-    def _attempt(self, oracle: Oracle) -> Run:
-        def retry(another: str | Oracle) -> Run:  # a function: copies of the error share the noise and its answer
+    def _attempt(self, oracle: Any) -> Run:
+        def retry(another: Any) -> Run:  # a function: copies of the error share the noise and its answer
             return self.solve_with(another)
 
         try:
@@ -97,10 +93,24 @@ class PaidNoise:
             raise failed from error
 
 
-def _words(oracle: Oracle, error: Exception) -> str:
+def exact_enough(tolerance: float) -> Callable[[str | Oracle], Oracle]:
+    """Admits oracles, by name or as objects, that are as exact as noise for this `tolerance` needs."""
+
+    def admit(oracle: str | Oracle) -> Oracle:
+        the_oracle = resolve_oracle(oracle)
+        if oracle_tolerance(the_oracle) > tolerance:
+            raise ValueError(
+                f"the noise was calibrated for a tolerance of {tolerance:g}: retry with an oracle at least as exact"
+            )
+        return the_oracle
+
+    return admit
+
+
+def _words(oracle: Any, error: Exception) -> str:
     """What failed; the message of a foreign error stays in the cause, since it may show anything."""
     why: Any = f"{type(error).__name__}: {error}" if isinstance(error, PrivsolveError) else type(error).__name__
     return (
         f"oracle {oracle_name(oracle)!r} failed ({why}): nothing is released, and the noise is kept; solve again with the "
-        "same noise by error.retry(oracle), for instance error.retry('tree')"
+        "same noise by error.retry(oracle)"
     )

@@ -41,7 +41,8 @@ class NoiseLaw(ABC):
     """A law on `R^dim` with a scale.
 
     Class attributes: `name`, the word in guarantees; `option`, the word that asks for it (the name unless given);
-    `needs_delta`; `proof`, how far the proof of the scale reaches.
+    `needs_delta`; `proof`, how far the proof of the scale reaches: nowhere unless the class
+    says so.
     """
 
     dim: int
@@ -50,7 +51,7 @@ class NoiseLaw(ABC):
     name: ClassVar[str]
     option: ClassVar[str]
     needs_delta: ClassVar[bool] = False
-    proof: ClassVar[Proof] = Proof.COMPLETE
+    proof: ClassVar[Proof] = Proof.NONE
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -90,6 +91,7 @@ class L2Gamma(NoiseLaw):
 
     name: ClassVar[str] = "l2-gamma"
     option: ClassVar[str] = "gamma"
+    proof: ClassVar[Proof] = Proof.COMPLETE
 
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
@@ -114,6 +116,7 @@ class LinfGamma(NoiseLaw):
     """Density proportional to `exp(-‖η‖_∞/scale)`: pure privacy at scale `‖v‖_∞/ε` (theory, sections 1 and 3)."""
 
     name: ClassVar[str] = "linf-gamma"
+    proof: ClassVar[Proof] = Proof.COMPLETE
 
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
@@ -142,6 +145,7 @@ class Laplace(NoiseLaw):
     """Independent Laplace coordinates: pure privacy at scale `‖v‖₁/ε` (theory, sections 1 and 3)."""
 
     name: ClassVar[str] = "laplace"
+    proof: ClassVar[Proof] = Proof.COMPLETE
 
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
@@ -166,6 +170,7 @@ class Gaussian(NoiseLaw):
     """Independent normal coordinates with the deviation that section 1 proves for `(ε, δ)` in this dimension."""
 
     name: ClassVar[str] = "gaussian"
+    proof: ClassVar[Proof] = Proof.COMPLETE
     needs_delta: ClassVar[bool] = True
 
     @classmethod

@@ -13,8 +13,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import ModuleType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +24,13 @@ from scipy.sparse import csr_array, hstack, vstack
 from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, FiniteSet, Knapsack, KnapsackDomain
 from privsolve.domains.knapsack import NOWHERE
-from privsolve.engines.coordinates.instance import lay_out
-from privsolve.engines.coordinates.local import improve
+from privsolve.engines.coordinates.instance import Layout, lay_out, perturbed
+from privsolve.engines.coordinates.local import compile_improve, improve
 from privsolve.engines.coordinates.minimise import POLL_SECONDS, Progress, ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified, WorkLimitReached
-from privsolve.oracles.base import Oracle, Solution
+from privsolve.oracles.base import Oracle, Solution, Solve
 from privsolve.oracles.catalogue import Solver, require
-from privsolve.problems.perturbation import UNIT, Perturbation
+from privsolve.problems.perturbation import UNIT, AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem, Problem
 
 LARGEST_SUMSET = 200_000
@@ -157,17 +158,28 @@ class MipOracle(Oracle):
         super().check(problem)
         require(self.about)
 
+    def prepare(self, problem: Problem, template: AnyPerturbation) -> Solve:
+        """Lay the problem out for the local search that starts the solver, and compile that."""
+        self.check(problem)
+        return partial(self._minimise, problem, _layout(problem, template))
+
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
     ) -> Solution:
         """A member within the tolerance of the minimum, by the solver's bound; otherwise an error."""
+        problem.check_perturbation(perturbation)
+        solution: Solution = self.prepare(problem, perturbation)(perturbation, progress)
+        return solution
+
+    def _minimise(
+        self, problem: Problem, layout: Layout | None, perturbation: Any, progress: ProgressCallback | None
+    ) -> Solution:
         began = time.monotonic()
         problem.check_perturbation(perturbation)
-        Oracle.check(self, problem)
         solver = require(self.about)
         model = build(problem, perturbation)
         self._check_range(model)
-        start = warm_start(problem, perturbation)
+        start = warm_start(problem, perturbation, layout)
         value = problem.objective(start, perturbation)
         watch = Watch(model.constant, value, model.trivial_bound, self.time_limit, progress, began)
         watch.report(math.inf, -math.inf, 0)
@@ -357,16 +369,27 @@ def build(problem: Problem, perturbation: Perturbation) -> Model:
     )
 
 
-def warm_start(problem: Problem, perturbation: Perturbation) -> Int64Array:
+def _layout(problem: Problem, template: Any) -> Layout | None:
+    """The problem as the local search takes it, if it can; what the search runs is compiled."""
+    if isinstance(problem.domain, FiniteSet):
+        return None
+    try:
+        layout = lay_out(problem, template)
+    except WorkLimitReached:
+        return None
+    compile_improve(layout, np.zeros(len(layout.order), dtype=np.int64))
+    return layout
+
+
+def warm_start(problem: Problem, perturbation: Perturbation, layout: Layout | None) -> Int64Array:
     """A good member: the one that minimises the perturbation alone, improved by local search where the tree fits."""
     domain = problem.domain
     if isinstance(domain, FiniteSet):
         return np.array(domain.points[np.argmin(perturbation.of_members(domain.points))])
     weights = _cheapest(domain, perturbation)
-    try:
-        inst = lay_out(problem, perturbation)
-    except WorkLimitReached:
+    if layout is None:
         return weights
+    inst = perturbed(layout, perturbation)
     path = np.array([np.searchsorted(domain.values(j), weights[j]) for j in inst.order], dtype=np.int64)
     path, _ = improve(inst, path)
     weights[inst.order] = inst.values[np.arange(len(path)), path]

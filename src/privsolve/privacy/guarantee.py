@@ -201,6 +201,9 @@ class Guarantee:
         return cls(**values | {"profile": profile_from_dict(values["profile"])})
 
 
+NOISE_BEYOND_RANGE = 2.0**-100
+"""The probability that noise is longer than exact arithmetic covers (theory, section 6)."""
+
 FORMAT_1 = frozenset(
     {"epsilon", "delta", "adjacency", "mechanism", "noise", "proved", "theory", "oracle", "seeded", "zcdp"}
 )
@@ -209,22 +212,28 @@ FORMAT_1 = frozenset(
 def _from_format_1(values: dict[str, Any]) -> Guarantee:
     """A guarantee of version 0.1.0, where the exponential mechanism was the only one with a zero-concentrated bound.
 
-    Its files do not say whether a schema was guessed, and nothing can be added to them now.
+    What they say is read with what is known by now. They claim the baselines (sections B1 and B2) to be proved, which holds
+    in real arithmetic only, and leave out that noise may exceed the exact range. They do not say whether a schema was guessed.
     """
     _check_names(set(values), FORMAT_1)
     _check("proved", values["proved"], isinstance(values["proved"], bool), "true or false")
     epsilon, delta, zcdp = values["epsilon"], values["delta"], values["zcdp"]
     profile: Profile
-    if zcdp is None:
+    if zcdp is None or delta != 0:  # with a delta that version accounted for ε²/2, whatever was stated
         profile = profile_of(epsilon, check_finite("guarantee's delta", delta))
+    elif values["mechanism"] == "exponential mechanism":  # the word of that format for a bounded range
+        profile = BoundedRange(epsilon)
+        _check("zcdp", zcdp, math.isclose(zcdp, epsilon**2 / 8, rel_tol=1e-9), "epsilon²/8")
     else:
         profile = Pure(epsilon, zcdp)
-        if values["mechanism"] == "exponential mechanism":  # the word of that format for a bounded range
-            profile = BoundedRange(epsilon)
-            _check("zcdp", zcdp, math.isclose(zcdp, epsilon**2 / 8, rel_tol=1e-9), "epsilon²/8")
-        _check("delta", delta, delta == 0, "0 where there is a zcdp")
+    claimed = Proof.REAL_ARITHMETIC if values["theory"] in ("B1", "B2") else Proof.COMPLETE
     words = {name: values[name] for name in ("adjacency", "mechanism", "noise", "theory", "oracle", "seeded")}
-    return Guarantee(profile, **words, proof=Proof.COMPLETE if values["proved"] else Proof.NONE)
+    return Guarantee(
+        profile,
+        **words,
+        proof=claimed if values["proved"] else Proof.NONE,
+        negligible=0.0 if isinstance(profile, BoundedRange) else NOISE_BEYOND_RANGE,
+    )
 
 
 def _check_names(found: set[str], wanted: set[str] | frozenset[str]) -> None:

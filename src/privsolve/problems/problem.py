@@ -128,8 +128,8 @@ class Problem(BaseProblem):
 
     @property
     def schema_guessed(self) -> bool:
-        """Whether the schema was inferred from the data, in part or whole."""
-        return self.schema is not None and bool(self.schema.guessed)
+        """Whether the schema that made the table was inferred from the data, in part or whole."""
+        return self.table.guessed or (self.schema is not None and bool(self.schema.guessed))
 
     def model(self, weights: ArrayLike) -> LinearRule:
         """The linear rule with these weights; without a schema a last feature called "intercept" is the constant 1."""
@@ -197,8 +197,8 @@ class LinearProblem(BaseProblem):
         spread = domain.largest_linear(array) + domain.largest_linear(-array.astype(np.int64))
         if int(spread.max()) > loss.largest:
             raise ValueError(
-                f"costs[{int(spread.argmax())}] can make a difference of {int(spread.max())}, more than "
-                f"largest={loss.largest}: clip each record's costs by a public rule first"
+                f"a record's costs can make a difference of more than largest={loss.largest}: clip each record's costs by a "
+                "public rule first, or state a larger one"
             )
         set_field = object.__setattr__
         set_field(self, "total", array.astype(np.int64).sum(axis=0))

@@ -108,7 +108,7 @@ class Bins(Column):
 
     def codes(self, series: Any) -> Int64Array:
         """Bins in order, then missing."""
-        values = numbers_of(series, self.column, boolean=False)
+        values = numbers_of(series, self.column)
         codes = np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right")
         return np.where(np.isnan(values), self.outside[MISSING], codes).astype(np.int64)
 
@@ -116,7 +116,7 @@ class Bins(Column):
         """The same in an engine."""
         import ibis
 
-        number = number_of(value, self.column, boolean=False)
+        number = number_of(value, self.column)
         below = ((number < float(cut), i) for i, cut in enumerate(self.cuts))
         return ibis.cases((number.isnull(), self.outside[MISSING]), *below, else_=len(self.cuts))
 

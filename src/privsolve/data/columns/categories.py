@@ -102,7 +102,7 @@ class Categories(Column):
             by_text = dict(flat)
             texts = texts_of(series, self.column)
             return np.array([missing if t is None else by_text.get(t, other) for t in texts], dtype=np.int64)
-        values = numbers_of(series, self.column, boolean=self.kind == "boolean")
+        values = numbers_of(series, self.column)
         ordered = sorted((float(value), code) for value, code in flat)
         listed = np.array([value for value, _ in ordered])
         place = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
@@ -117,7 +117,7 @@ class Categories(Column):
             read = text_of(value, self.column)
             options: list[tuple[Any, ...]] = [option.values for option in self.options]
         else:
-            read = number_of(value, self.column, boolean=self.kind == "boolean")
+            read = number_of(value, self.column)
             options = [tuple(float(v) for v in option.values) for option in self.options]
         matches = [(_is_in(read, values), i) for i, values in enumerate(options)]
         return ibis.cases((read.isnull(), self.outside[MISSING]), *matches, else_=self.outside[OTHER])

@@ -89,7 +89,7 @@ class Number(Column):
 
     def codes(self, series: Any) -> Int64Array:
         """Below, then the steps in order, then above, then missing."""
-        values = numbers_of(series, self.column, boolean=False)
+        values = numbers_of(series, self.column)
         low, high, missing = float(self.low), float(self.high), np.isnan(values)
         inside = np.clip(np.where(missing, low, values), low, high)
         codes = np.floor(inside / float(self.step) + 0.5).astype(np.int64) - self.first + 1
@@ -101,7 +101,7 @@ class Number(Column):
         """The same in an engine."""
         import ibis
 
-        number, low, high = number_of(value, self.column, boolean=False), float(self.low), float(self.high)
+        number, low, high = number_of(value, self.column), float(self.low), float(self.high)
         # clipped inside the branch too: an engine may compute it for rows that take another branch
         inside = ibis.least(ibis.greatest(number.coalesce(low), low), high)
         steps = (inside / float(self.step) + 0.5).floor().cast("int64")
