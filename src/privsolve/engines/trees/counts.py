@@ -148,31 +148,25 @@ def add_lists(rows, members, n, out):
 def add_bits(rows, members, out, some):
     """The same over the bit set `members`."""
     m = rows.answers.shape[1]
+    sets, planes = rows.sets, rows.planes
     out[:] = 0
-    for p in range(len(rows.planes)):
-        s, digit = rows.statistic[p], rows.digit[p]
-        total = np.int64(0)
-        for w in range(rows.length[p]):
-            total += np.int64(_ones_in(rows.planes[p, w] & members[w]))
-        out[pairs(m), s] += total << digit
+    for p in range(len(planes)):
+        s, digit, length = rows.statistic[p], rows.digit[p], rows.length[p]
+        total = np.uint64(0)
+        for w in range(length):
+            total += _ones_in(planes[p, w] & members[w])
+        out[pairs(m), s] += np.int64(total) << digit
         if total == 0:
             continue
         for i in range(m):
-            first, last = -1, 0
-            mine = rows.sets[i]
-            for w in range(rows.length[p]):
-                here = rows.planes[p, w] & members[w] & mine[w]
-                some[w] = here
-                if here != np.uint64(0):
-                    if first < 0:
-                        first = w
-                    last = w + 1
-            if first < 0:
-                continue
-            base = place(m, i, i) - i
-            for j in range(i, m):
-                both = np.int64(0)
-                other = rows.sets[j]
-                for w in range(first, last):
-                    both += np.int64(_ones_in(some[w] & other[w]))
-                out[base + j, s] += both << digit
+            any_left = np.uint64(0)
+            for w in range(length):
+                some[w] = planes[p, w] & members[w] & sets[i, w]
+                any_left |= some[w]
+            if any_left != np.uint64(0):
+                base = place(m, i, i) - i
+                for j in range(i, m):
+                    both = np.uint64(0)
+                    for w in range(length):
+                        both += _ones_in(some[w] & sets[j, w])
+                    out[base + j, s] += np.int64(both) << digit

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, inlined
 from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
-from privsolve.engines.trees.tables import answer, is_open, leaf, power, stays_open
+from privsolve.engines.trees.tables import answer, is_open, leaf, least_cost, power, stays_open, weight_of
 
 UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
@@ -34,16 +34,16 @@ def unrank(binomials, number, size, members):
         number -= binomials[j, k]
 
 
-@compiled
-def _join(best, total, a, b, law, loss, weight):
+@inlined
+def _join(best, total, a, b, coarse, fine, bits, sums, loss, weight):
     """Add a term with this loss and relative weight to a sum kept relative to its least loss."""
     least = best[a, b]
     if loss < least:
-        if law.sums:
-            total[a, b] = weight + total[a, b] * power(law, least - loss)
+        if sums:
+            total[a, b] = weight + total[a, b] * power(coarse, fine, bits, least - loss)
         best[a, b] = loss
-    elif law.sums:
-        total[a, b] += weight * power(law, loss - least)
+    elif sums:
+        total[a, b] += weight * power(coarse, fine, bits, loss - least)
 
 
 @compiled
@@ -60,9 +60,15 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
     for j in range(m):
         opened[j] = is_open(law, left, j)
     scale = np.zeros((2, m))
+    stays = np.empty((2, m, m) if under else (2, 0, 0), np.bool_)
     if under:
-        _scales(law, level + 1, left, opened, scale)
+        _scales(law, level + 1, left, opened, scale, stays)
     whole = pairs(m)
+    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
+    coefficients, values, price = law.coefficients, law.values, law.price
+    loss, weight = np.empty(4, np.int64), np.empty(4)
+    ask = law.weights[level + 1] if under else law.weights[level]
+    column = law.column
     for j in range(m):
         for yes in range(2):
             best[yes, j] = UNREACHED
@@ -73,10 +79,9 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
                 scratch[1, s] = cell[mine, s]
                 scratch[0, s] = cell[whole, s] - cell[mine, s]
             for yes in range(2):
-                loss, weight = leaf(law, scratch, yes, cost)
-                share = 1.0 if not under or scale[yes, j] == 0.0 else 1.0 - law.split[level + 1]
-                best[yes, j] = loss
-                total[yes, j] = share * weight
+                best[yes, j], total[yes, j] = leaf(law, scratch, yes, cost)
+                if under and scale[yes, j] > 0.0:
+                    total[yes, j] *= 1.0 - law.split[level + 1]
     if under:
         for i in range(m):
             if not opened[i]:
@@ -85,7 +90,7 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
             for j in range(i + 1, m):
                 if not opened[j]:
                     continue
-                same = law.column[i] == law.column[j]
+                same = column[i] == column[j]
                 other, both = place(m, j, j), place(m, i, j)
                 for s in range(width):
                     n_i, n_j, n_ij = cell[one, s], cell[other, s], cell[both, s]
@@ -93,58 +98,106 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
                     scratch[2, s] = n_i - n_ij
                     scratch[1, s] = n_j - n_ij
                     scratch[0, s] = cell[whole, s] - n_i - n_j + n_ij
-                loss3, weight3 = leaf(law, scratch, 3, cost)
-                loss2, weight2 = leaf(law, scratch, 2, cost)
-                loss1, weight1 = leaf(law, scratch, 1, cost)
-                loss0, weight0 = leaf(law, scratch, 0, cost)
-                ask_i, ask_j = law.weights[level + 1, i], law.weights[level + 1, j]
+                for k in range(4):
+                    least = least_cost(coefficients, scratch, k, cost)
+                    loss[k] = least + price
+                    weight[k] = weight_of(coarse, fine, bits, values, cost, least) if sums else 0.0
+                ask_i, ask_j = ask[i], ask[j]
                 if ask_i > 0.0:
-                    if not same or stays_open(law, left, j, True, i):
-                        _join(best, total, 1, j, law, loss3 + loss1, ask_i * scale[1, j] * weight3 * weight1)
-                    if not same or stays_open(law, left, j, False, i):
-                        _join(best, total, 0, j, law, loss2 + loss0, ask_i * scale[0, j] * weight2 * weight0)
+                    if not same or stays[1, j, i]:
+                        _join(
+                            best,
+                            total,
+                            1,
+                            j,
+                            coarse,
+                            fine,
+                            bits,
+                            sums,
+                            loss[3] + loss[1],
+                            ask_i * scale[1, j] * weight[3] * weight[1],
+                        )
+                    if not same or stays[0, j, i]:
+                        _join(
+                            best,
+                            total,
+                            0,
+                            j,
+                            coarse,
+                            fine,
+                            bits,
+                            sums,
+                            loss[2] + loss[0],
+                            ask_i * scale[0, j] * weight[2] * weight[0],
+                        )
                 if ask_j > 0.0:
-                    if not same or stays_open(law, left, i, True, j):
-                        _join(best, total, 1, i, law, loss3 + loss2, ask_j * scale[1, i] * weight3 * weight2)
-                    if not same or stays_open(law, left, i, False, j):
-                        _join(best, total, 0, i, law, loss1 + loss0, ask_j * scale[0, i] * weight1 * weight0)
+                    if not same or stays[1, i, j]:
+                        _join(
+                            best,
+                            total,
+                            1,
+                            i,
+                            coarse,
+                            fine,
+                            bits,
+                            sums,
+                            loss[3] + loss[2],
+                            ask_j * scale[1, i] * weight[3] * weight[2],
+                        )
+                    if not same or stays[0, i, j]:
+                        _join(
+                            best,
+                            total,
+                            0,
+                            i,
+                            coarse,
+                            fine,
+                            bits,
+                            sums,
+                            loss[1] + loss[0],
+                            ask_j * scale[0, i] * weight[1] * weight[0],
+                        )
     return _whole_cell(law, level, opened, cell, best, total, scratch, cost)
 
 
 @compiled
-def _scales(law, level, left, opened, scale):
-    """`α/Q` under each answer to each question: 0 where nothing is open there."""
+def _scales(law, level, left, opened, scale, stays):
+    """`α/Q` under each answer to each question, 0 where nothing is open there, and which of the same column stay open."""
     m = law.weights.shape[1]
-    columns = law.column[m - 1] + 1
+    column, codes, weight, split = law.column, law.codes, law.weights[level], law.split[level]
+    columns = column[m - 1] + 1
     by_column = np.zeros(columns)
     for i in range(m):
         if opened[i]:
-            by_column[law.column[i]] += law.weights[level, i]
-    first = 0
-    while first < m:
-        last = first
-        while last < m and law.column[last] == law.column[first]:
-            last += 1
+            by_column[column[i]] += weight[i]
+    start = 0
+    while start < m:
+        stop = start
+        while stop < m and column[stop] == column[start]:
+            stop += 1
         elsewhere = 0.0
         for c in range(columns):
-            if c != law.column[first]:
+            if c != column[start]:
                 elsewhere += by_column[c]
-        for j in range(first, last):
+        first, last = law.first[start], law.last[start]
+        for j in range(start, stop):
             if opened[j]:
                 for yes in range(2):
                     here = 0.0
-                    for i in range(first, last):
-                        if opened[i] and i != j and stays_open(law, left, j, yes == 1, i):
-                            here += law.weights[level, i]
-                    if elsewhere + here > 0.0 and law.split[level] > 0.0:
-                        scale[yes, j] = law.split[level] / (elsewhere + here)
-        first = last
+                    for i in range(start, stop):
+                        stays[yes, j, i] = i != j and opened[i] and stays_open(codes, left, first, last, j, yes == 1, i)
+                        if stays[yes, j, i]:
+                            here += weight[i]
+                    if elsewhere + here > 0.0 and split > 0.0:
+                        scale[yes, j] = split / (elsewhere + here)
+        start = stop
 
 
 @compiled
 def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
     depth, m = law.weights.shape
     whole = pairs(m)
+    coarse, fine, bits = law.coarse, law.fine, law.bits
     for s in range(cell.shape[1]):
         scratch[0, s] = cell[whole, s]
     least, weight = leaf(law, scratch, 0, cost)
@@ -155,16 +208,27 @@ def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
                 mass += law.weights[level, j]
     if mass == 0.0:
         return least, weight
-    sums = np.empty((1, 1))
+    totals = np.empty((1, 1))
     losses = np.empty((1, 1), np.int64)
     losses[0, 0] = least
-    sums[0, 0] = (1.0 - law.split[level]) * weight
+    totals[0, 0] = (1.0 - law.split[level]) * weight
     scale = law.split[level] / mass
     for j in range(m):
         ask = law.weights[level, j]
         if opened[j] and ask > 0.0:
-            _join(losses, sums, 0, 0, law, best[0, j] + best[1, j], ask * scale * total[0, j] * total[1, j])
-    return losses[0, 0], sums[0, 0]
+            _join(
+                losses,
+                totals,
+                0,
+                0,
+                coarse,
+                fine,
+                bits,
+                law.sums,
+                best[0, j] + best[1, j],
+                ask * scale * total[0, j] * total[1, j],
+            )
+    return losses[0, 0], totals[0, 0]
 
 
 @compiled
