@@ -3,25 +3,56 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEMO := $(VENV)/.demo
 
-.PHONY: demo test oldest lint audit docs bench clean
+# what is run on other versions than the latest: reading, noise and estimators rest on them
+PORTABLE := tests/learn tests/data tests/noise
+PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium
+
+QUICK := tests/privacy tests/problems tests/models tests/domains/test_domains.py tests/cards/test_scorecard.py tests/data/test_schema.py
+
+.PHONY: demo test quick oldest newest matrix lint audit docs bench clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	touch $(STAMP)
+	touch $(STAMP) $(DEMO)
 
-demo: $(STAMP)  ## the paper's experiment on the embedded Adult data in two minutes, and a scorecard to publish
+$(DEMO): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[experiments]'
+	touch $(DEMO)
+
+demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in two minutes, and a scorecard to publish
 	$(BIN)/privsolve demo
 
 test: lint  ## everything that must pass
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-oldest:  ## the estimators on the oldest scikit-learn that is supported
+quick: $(STAMP)  ## the tests to run while editing: under a minute once compiled
+	$(BIN)/python -m pytest -q $(QUICK)
+
+oldest:  ## on the oldest versions of everything that is allowed
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/python -m pip install --quiet --editable . 'scikit-learn==1.6.*' pytest hypothesis polars
-	.venv-oldest/bin/python -m pytest tests/learn/test_learn.py
+	$(PYTHON) scripts/oldest.py > .venv-oldest/constraints.txt
+	.venv-oldest/bin/python -m pip install --quiet --constraint .venv-oldest/constraints.txt --editable . $(PORTABLE_TOOLS)
+	.venv-oldest/bin/python -m pytest $(PORTABLE)
+
+newest:  ## on the newest versions that are allowed, whatever .venv has
+	$(PYTHON) -m venv --clear .venv-newest
+	.venv-newest/bin/python -m pip install --quiet --editable . $(PORTABLE_TOOLS)
+	.venv-newest/bin/python -m pytest $(PORTABLE)
+
+matrix:  ## on every supported Python that is installed; the others are skipped
+	@for version in 3.11 3.12 3.13; do \
+	  if python$$version -c pass 2>/dev/null; then \
+	    echo "Python $$version" && python$$version -m venv .venv-$$version && \
+	    .venv-$$version/bin/python -m pip install --quiet --editable . $(PORTABLE_TOOLS) && \
+	    .venv-$$version/bin/python -m pytest $(PORTABLE) || exit 1; \
+	  else echo "Python $$version is not installed: skipped"; fi; \
+	done
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -42,5 +73,5 @@ bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/adult_scorecards.py
 
 clean:
-	rm -rf $(VENV) .venv-oldest build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -28,8 +28,9 @@ from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
 from privsolve.baselines import DPSGDGrid, dp_sgd, tune_dp_sgd
+from privsolve.data import EncodedTable
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.learn.fitting import Choice, scorecard_domain
+from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.oracles.tree import TreeOracle
 from privsolve.problems.perturbation import Perturbation
 
@@ -79,14 +80,18 @@ class Data:
     """The training and the test file as tables of the schema's features."""
 
     schema: ps.Schema
-    train: ps.PatternTable
+    encoded: EncodedTable
     test: ps.PatternTable
 
     @classmethod
     def load(cls) -> Data:
         schema, frame = ps.datasets.adult_schema(), ps.datasets.adult()
-        train, test = (schema.table(frame[frame["split"] == split]).table for split in ("train", "test"))
-        return cls(schema, train, test)
+        train, test = (schema.table(frame[frame["split"] == split]) for split in ("train", "test"))
+        return cls(schema, train, test.table)
+
+    @property
+    def train(self) -> ps.PatternTable:
+        return self.encoded.table
 
     @property
     def cards(self) -> ps.SparsePoints:
@@ -112,8 +117,8 @@ def private_cards(data: Data, runs: int) -> Iterator[tuple[Row, ps.Run]]:
     """The rows of private scorecards, each with its first run."""
     for cost in COSTS:
         for epsilon in EPSILONS:
-            choice = Choice(epsilon, false_negative=cost)
-            drawn = [choice.run(data.train, data.cards, data.schema, random_state=seed) for seed in range(runs)]
+            recipe = Recipe(epsilon, false_negative=cost)
+            drawn = [recipe.run(data.encoded, data.cards, random_state=seed) for seed in range(runs)]
             row = Row("private scorecard" + with_cost(cost), f"ε = {epsilon:g}", [run.release.weights for run in drawn])
             yield row, drawn[0]
 

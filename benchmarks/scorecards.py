@@ -18,7 +18,8 @@ import numpy as np
 from privsolve.data.patterns import Int64Array
 from privsolve.datasets import adult_categorical, adult_scorecard
 from privsolve.engines.supports import Minimum, SupportSampler, minimise_supports
-from privsolve.noise.draws import Randomness
+from privsolve.losses import ZeroOneLoss
+from privsolve.noise.entropy import Randomness
 
 POINTS = np.array([-3, -2, -1, 1, 2, 3])
 INTERCEPTS = np.arange(-8, 9)
@@ -28,17 +29,17 @@ SENSITIVITY = 2  # replace-one adjacency: κ = ε/2
 @dataclass(frozen=True)
 class Task:
     rows: Int64Array
-    cost_pos: Int64Array
-    cost_neg: Int64Array
+    positives: Int64Array
+    negatives: Int64Array
     max_features: int
 
     @property
     def n(self) -> int:
-        return int(self.cost_pos.sum() + self.cost_neg.sum())
+        return int(self.positives.sum() + self.negatives.sum())
 
     @property
-    def arrays(self) -> tuple[Int64Array, Int64Array, Int64Array, int, Int64Array, Int64Array]:
-        return self.rows, self.cost_pos, self.cost_neg, self.max_features, POINTS, INTERCEPTS
+    def arrays(self) -> tuple[Int64Array, Int64Array, Int64Array, ZeroOneLoss, int, Int64Array, Int64Array]:
+        return self.rows, self.positives, self.negatives, ZeroOneLoss(), self.max_features, POINTS, INTERCEPTS
 
     def sampler(self, epsilon: float, seed: int) -> SupportSampler:
         flat = np.zeros((self.rows.shape[1], len(POINTS))), np.zeros(len(INTERCEPTS))
@@ -51,15 +52,15 @@ class Task:
 
     def accuracy(self, scorecards: Int64Array) -> float:
         positive = self.rows @ scorecards[:, :-1].T + scorecards[:, -1] > 0
-        losses = np.where(positive, self.cost_pos[:, None], self.cost_neg[:, None]).sum(axis=0)
+        losses = np.where(positive, self.negatives[:, None], self.positives[:, None]).sum(axis=0)
         return 1.0 - float(losses.mean()) / self.n
 
 
 def tasks() -> tuple[Task, Task, Task]:
     """The full training file with 21 columns, and the balanced one with 59 one-hot columns, twice."""
     full, balanced = adult_scorecard(), adult_categorical(seed=0)
-    small = Task(full.features[:, :-1], full.negatives, full.positives, 6)
-    wide = [Task(balanced.features, balanced.negatives, balanced.positives, k) for k in (4, 6)]
+    small = Task(full.features[:, :-1], full.positives, full.negatives, 6)
+    wide = [Task(balanced.features, balanced.positives, balanced.negatives, k) for k in (4, 6)]
     return small, wide[0], wide[1]
 
 
@@ -108,7 +109,7 @@ def time_lazy_draw(task: Task, epsilon: float, seeds: int = 3, repeats: int = 2)
             sampler.draw(1)
             runs.append(time.perf_counter() - start)
         times.append(min(runs))
-        nodes.append(sampler.stats.nodes)
+        nodes.append(sampler.statistics.nodes)
     return 1000 * float(np.mean(times)), float(np.mean(nodes))
 
 

@@ -13,10 +13,8 @@ import argparse
 
 import numpy as np
 
+import privsolve as ps
 from privsolve.continuous.objectives import posted_price
-from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
-from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 PRICES = [(10.0, 60.0)]  # the range of prices on offer, public
 HIGHEST = 100.0  # valuations above count as this, public
@@ -45,23 +43,22 @@ def main() -> None:
 
     loss = posted_price(valuations, PRICES, RAMP, highest=HIGHEST)
     widths = [high - low for low, high in PRICES]
-    draws = draws_needed(n, widths, loss.lipschitz, EPSILON, DELTA)
-    plan = plan_opsamp(n, widths, loss.lipschitz, EPSILON, DELTA, draws)
+    draws = ps.draws_needed(n, widths, loss.lipschitz, EPSILON, DELTA)
+    plan = ps.plan_opsamp(n, widths, loss.lipschitz, EPSILON, DELTA, draws)
     print(f"Before anything is spent: {n:,} buyers, {draws:,} oracle calls,")
     print(f"  price noise of about {plan.noise_scale:.2f} is to be expected.")
     print(f"  The loss of a buyer changes by at most {loss.lipschitz:g} per unit of price (ramp of {RAMP:g}).\n")
 
-    run = opsamp(
-        loss, PRICES, loss.lipschitz, n, EPSILON, DELTA, draws, PiecewiseLinearOracle(), random_state=options.seed
-    )
-    price = float(run.release.point[0])
+    run = ps.opsamp(ps.BoxProblem(loss, PRICES), EPSILON, DELTA, draws, random_state=options.seed)
+    point = run.release.model.point
+    price = float(point[0])
     print(f"Released price: {price:.2f}")
     print(f"Guarantee: {run.release.guarantee}\n")
 
     best = max(np.linspace(10, 60, 501), key=lambda p: revenue(p, valuations))
     print("For the curator only, not private:")
     print(f"  revenue per buyer at the released price  {revenue(price, valuations):.3f}")
-    print(f"  smoothed revenue at the released price   {-float(loss.values(run.release.point[None, :])[0]) / n:.3f}")
+    print(f"  smoothed revenue at the released price   {-float(loss.values(point[None, :])[0]) / n:.3f}")
     print(f"  best fixed price {best:.2f}, revenue         {revenue(best, valuations):.3f}")
     print(f"  {run.diagnostics.seconds:.1f} s")
 

@@ -13,10 +13,8 @@ import argparse
 
 import numpy as np
 
+import privsolve as ps
 from privsolve.continuous.objectives import PiecewiseLinear, pinball, threshold_cost
-from privsolve.continuous.opsamp import BoxRun, opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
-from privsolve.continuous.stability import draws_needed
 
 EPSILON, DELTA = 0.5, 1e-9  # of each of the two releases
 WAITING = [(0.0, 120.0)]  # minutes, public
@@ -25,10 +23,13 @@ RAMP = 0.05
 MISS, FALSE_ALARM = 5.0, 1.0
 
 
-def release(loss: PiecewiseLinear, box: list[tuple[float, float]], seed: int | None) -> BoxRun:
+def release(loss: PiecewiseLinear, box: list[tuple[float, float]], seed: int | None) -> ps.Run:
     """One use of the mechanism with as many oracle calls as are worth making."""
-    draws = draws_needed(loss.n, [box[0][1] - box[0][0]], loss.lipschitz, EPSILON, DELTA)
-    return opsamp(loss, box, loss.lipschitz, loss.n, EPSILON, DELTA, draws, PiecewiseLinearOracle(), random_state=seed)
+    widths = [high - low for low, high in box]
+    draws = ps.draws_needed(loss.n, widths, loss.lipschitz, EPSILON, DELTA)
+    plan = ps.plan_opsamp(loss.n, widths, loss.lipschitz, EPSILON, DELTA, draws)
+    print(f"Before anything is spent: the expected excess loss is at most {plan.excess:.3f}.")
+    return ps.opsamp(ps.BoxProblem(loss, box), EPSILON, DELTA, draws, random_state=seed)
 
 
 def main() -> None:
@@ -42,9 +43,8 @@ def main() -> None:
 
     waiting = rng.gamma(2.0, 12.0, n)
     run = release(pinball(waiting, WAITING, 0.9), WAITING, options.seed)
-    minutes = float(run.release.point[0])
+    minutes = float(run.release.model.point[0])
     print(f"Nine patients in ten wait at most {minutes:.1f} minutes (released).")
-    print(f"  expected excess loss at most {run.plan.excess:.3f} minutes, known beforehand")
     print(f"  Guarantee: {run.release.guarantee}")
     print(f"  For the curator only: {100 * np.mean(waiting <= minutes):.2f}% wait at most that; ", end="")
     print(f"true quantile {np.quantile(waiting, 0.9):.1f}\n")
@@ -52,7 +52,7 @@ def main() -> None:
     ill = rng.random(n) < 0.2
     scores = np.clip(rng.normal(np.where(ill, 0.6, 0.4), 0.12), 0.0, 1.0)
     run = release(threshold_cost(scores, ill, SCORES, RAMP, miss=MISS, false_alarm=FALSE_ALARM), SCORES, options.seed)
-    threshold = float(run.release.point[0])
+    threshold = float(run.release.model.point[0])
 
     def cost(t: float) -> float:
         return float(np.mean(np.where(ill, MISS * (scores <= t), FALSE_ALARM * (scores > t))))

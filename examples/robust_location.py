@@ -9,10 +9,8 @@ import argparse
 
 import numpy as np
 
+import privsolve as ps
 from privsolve.continuous.objectives import truncated_deviation
-from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
-from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 CITY = [(0.0, 20.0), (0.0, 20.0)]  # kilometres, public
 RADIUS = 4.0  # a record further away than this does not pull, public
@@ -37,15 +35,15 @@ def main() -> None:
     data = deliveries(n, seed=1)
 
     widths = [high - low for low, high in CITY]
-    draws = draws_needed(n, widths, 1.0, EPSILON, DELTA)
-    plan = plan_opsamp(n, widths, 1.0, EPSILON, DELTA, draws)
+    draws = ps.draws_needed(n, widths, 1.0, EPSILON, DELTA)
+    plan = ps.plan_opsamp(n, widths, 1.0, EPSILON, DELTA, draws)
     print(f"Before anything is spent: {n:,} records, {draws:,} oracle calls,")
     print(f"  noise of about {1000 * plan.noise_scale:.0f} m in each direction is to be expected.\n")
 
     loss = truncated_deviation(data, CITY, RADIUS)  # sum over records and coordinates of min(distance, 4 km)
-    run = opsamp(loss, CITY, 1.0, n, EPSILON, DELTA, draws, PiecewiseLinearOracle(), random_state=options.seed)
+    run = ps.opsamp(ps.BoxProblem(loss, CITY), EPSILON, DELTA, draws, random_state=options.seed)
 
-    x, y = run.release.point
+    x, y = run.release.model.point
     print(f"Released centre of demand: ({x:.2f} km, {y:.2f} km)")
     print(f"Guarantee: {run.release.guarantee}\n")
 

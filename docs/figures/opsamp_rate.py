@@ -13,8 +13,8 @@ import numpy as np
 
 from privsolve.continuous.objectives import PiecewiseLinear, absolute_deviation
 from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
-from privsolve.continuous.stability import draws_needed, plan_opsamp
+from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.stability import Calibration, SamplingNoise, draws_needed, plan_opsamp
 from privsolve.errors import PrivacyWarning
 
 mpl.use("Agg")
@@ -22,7 +22,10 @@ from matplotlib import pyplot as plt
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 EPSILON, DELTA = 1.0, 1e-6
-RUNS = {"proved": 60, "published": 10}  # the published number of draws is up to a hundred times larger
+RUNS = {
+    Calibration.PROVED: 60,
+    Calibration.PUBLISHED: 10,
+}  # the published number of draws is up to a hundred times larger
 
 
 def losses(n: int, dim: int) -> dict[str, PiecewiseLinear]:
@@ -35,30 +38,29 @@ def losses(n: int, dim: int) -> dict[str, PiecewiseLinear]:
     }
 
 
-def measured(loss: PiecewiseLinear, calibration: str) -> float:
+def measured(loss: PiecewiseLinear, calibration: Calibration) -> float:
     """Mean excess of the mean loss over the runs."""
     dim, n = loss.dim, loss.n
     box = [(0.0, 1.0)] * dim
-    draws = None if calibration == "published" else draws_needed(n, [1.0] * dim, 1.0, EPSILON, DELTA)
+    draws = None if calibration is Calibration.PUBLISHED else draws_needed(n, [1.0] * dim, 1.0, EPSILON, DELTA)
     best = np.array([[x[np.argmin(y)] for x, y in zip(loss.knots, loss.heights, strict=True)]])
     total = 0.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)
         for seed in range(RUNS[calibration]):
             run = opsamp(
-                loss, box, 1.0, n, EPSILON, DELTA, draws, PiecewiseLinearOracle(), calibration=calibration,
-                random_state=seed,
-            )  # fmt: skip
-            total += float(np.diff(loss.values(np.vstack([best, run.release.point])))[0])
+                BoxProblem(loss, box), EPSILON, DELTA, draws, noise=SamplingNoise(calibration), random_state=seed
+            )
+            total += float(np.diff(loss.values(np.vstack([best, run.release.model.point])))[0])
     return total / n / RUNS[calibration]
 
 
-def bounds(dim: int, calibration: str) -> list[float]:
+def bounds(dim: int, calibration: Calibration) -> list[float]:
     """The bound on the expected excess, which needs no data."""
     found = []
     for n in SIZES:
-        draws = None if calibration == "published" else draws_needed(n, [1.0] * dim, 1.0, EPSILON, DELTA)
-        plan = plan_opsamp(n, [1.0] * dim, 1.0, EPSILON, DELTA, draws, calibration=calibration)
+        draws = None if calibration is Calibration.PUBLISHED else draws_needed(n, [1.0] * dim, 1.0, EPSILON, DELTA)
+        plan = plan_opsamp(n, [1.0] * dim, 1.0, EPSILON, DELTA, draws, noise=SamplingNoise(calibration))
         found.append(plan.excess)
     return found
 
@@ -67,7 +69,7 @@ def main() -> None:
     """Measure, print and draw."""
     figure, panels = plt.subplots(1, 2, figsize=(11, 4.4), sharey=True)
     for dim, panel in zip((1, 2), panels, strict=True):
-        for calibration, colour in (("proved", "C0"), ("published", "C3")):
+        for calibration, colour in ((Calibration.PROVED, "C0"), (Calibration.PUBLISHED, "C3")):
             panel.loglog(SIZES, bounds(dim, calibration), colour, linestyle="--", label=f"{calibration}: bound")
             curves: dict[str, list[float]] = {}
             for n in SIZES:

@@ -6,7 +6,7 @@ Run: python examples/errata/negative_noise_mip.py
 import numpy as np
 
 import privsolve as ps
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 RUNS = 2000
 

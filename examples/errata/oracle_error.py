@@ -7,7 +7,7 @@ import numpy as np
 
 from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.stability import loss_change, stability
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 G, SIGMA, ALPHA, DRAWS = 1.0, 1e-6, 1e-3, 200_000
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import privsolve as ps
 from privsolve import audit
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 
 DELTA = 1e-6

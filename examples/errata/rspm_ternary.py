@@ -11,7 +11,7 @@ from scipy.stats import norm
 import privsolve as ps
 from privsolve import audit
 from privsolve.noise import draws as noise
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 
 RUNS, N, FEATURES = 200_000, 15_682, 23
@@ -33,7 +33,7 @@ def main() -> None:
     print(f"noise -eta·w: w = 0 is released in {zero[0]} of {RUNS:,} runs on D, in {zero[1]} on D'")
     print(f"  exactly Pr[0 < eta < 1] = {exact:.2e} on D and 0 on D': no epsilon will do below delta = {exact:.2e}")
     law = ps.separator_noise(domain, 1.0)
-    counts = [audit.rspm_draws(p, law, RUNS, Randomness.seeded(1)) for p in problems]
+    counts = [audit.perturbed_draws(p, law, RUNS, Randomness.seeded(1)) for p in problems]
     share = [float(np.mean(c == 1)) for c in counts]
     print(f"noise on the separators w <= -1, w <= 0: w = 0 in {share[0]:.1%} and {share[1]:.1%}")
     print(f"  |ln ratio| = {abs(log(share[0] / share[1])):.2f}, claimed epsilon = 1 (proved, without delta)")

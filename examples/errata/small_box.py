@@ -9,7 +9,7 @@ from privsolve.continuous.objectives import Box, PiecewiseLinear
 from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.continuous.stability import loss_change, stability
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 G, SIGMA, DRAWS = 1.0, 0.01, 200_000
 

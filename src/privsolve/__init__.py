@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from privsolve import audit, data, datasets, oracles
     from privsolve.cards.scorecard import Scorecard
     from privsolve.continuous.opsamp import opsamp
-    from privsolve.continuous.stability import draws_needed, plan_opsamp
+    from privsolve.continuous.problem import BoxProblem
+    from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
     from privsolve.data.patterns import PatternTable
     from privsolve.data.questions import Choice, Option, Quantity
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
         BudgetExceeded,
         IntegerRangeError,
         LedgerError,
+        OracleFailed,
         OracleNotCertified,
         PrivacyLeakWarning,
         PrivacyWarning,
         PrivsolveError,
+        SolveInterrupted,
         WorkLimitReached,
     )
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
-    from privsolve.losses import ZeroOneLoss
+    from privsolve.losses import ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
@@ -58,6 +61,7 @@ __all__ = [
     "Accountant",
     "Adjacency",
     "Bins",
+    "BoxProblem",
     "Budget",
     "BudgetExceeded",
     "Categories",
@@ -79,6 +83,7 @@ __all__ = [
     "LinearProblem",
     "Number",
     "Option",
+    "OracleFailed",
     "OracleNotCertified",
     "PatternTable",
     "Permutations",
@@ -93,10 +98,13 @@ __all__ = [
     "Quantity",
     "Release",
     "Run",
+    "SamplingNoise",
     "Schema",
+    "ScoreTable",
     "Scorecard",
     "SignCube",
     "Solution",
+    "SolveInterrupted",
     "SpanningTrees",
     "SparsePoints",
     "SparsePrior",
@@ -128,17 +136,18 @@ __all__ = [
 _HOMES = {
     "cards.scorecard": "Scorecard",
     "continuous.opsamp": "opsamp",
-    "continuous.stability": "draws_needed plan_opsamp",
+    "continuous.problem": "BoxProblem",
+    "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
     "data.patterns": "PatternTable",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
     "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
     "SparseSigns Subsets TernaryCube",
-    "errors": "BudgetExceeded IntegerRangeError LedgerError OracleNotCertified PrivacyLeakWarning PrivacyWarning "
-    "PrivsolveError WorkLimitReached",
+    "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
+    "PrivsolveError SolveInterrupted WorkLimitReached",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
-    "losses": "ZeroOneLoss",
+    "losses": "ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",

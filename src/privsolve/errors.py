@@ -15,7 +15,18 @@ class OracleNotCertified(PrivsolveError):
 
     Raised by a mechanism, it has `retry(oracle)`, which solves again with the *same* noise and no further budget. Calling
     the mechanism again would draw fresh noise, which conditions on success and voids the guarantee (theory, section 7).
+    One noise has one answer: after a retry that succeeded, every other gives the same run.
     """
+
+    retry: Callable[[Any], Any] | None = None
+
+
+class OracleFailed(OracleNotCertified):
+    """An oracle raised an error of its own, which is the `__cause__`. The noise is kept for `retry`."""
+
+
+class SolveInterrupted(KeyboardInterrupt):
+    """A solve that had been paid for was interrupted: nothing was released, and the noise is kept for `retry`."""
 
     retry: Callable[[Any], Any] | None = None
 

@@ -12,7 +12,7 @@ PACKAGE = Path(privsolve.__file__).parent
 
 # from the ground up; a room may import from its own floor's left neighbours and from all floors below
 FLOORS = (
-    ("_version", "errors", "registry", "checks", "compiled"),
+    ("_version", "errors", "extras", "registry", "checks", "arrays", "compiled"),
     ("privacy",),
     ("noise",),
     ("data",),
@@ -26,7 +26,7 @@ FLOORS = (
     ("mechanisms", "continuous"),
     ("datasets",),
     ("learn",),
-    ("audit", "baselines", "interop"),
+    ("baselines", "audit", "interop"),
     ("__init__",),  # the public face: what stands above it uses the package as anybody else does
     ("experiments",),
     ("cli",),

@@ -9,6 +9,7 @@ import pytest
 
 import privsolve as ps
 from privsolve import audit
+from privsolve.noise.entropy import Randomness
 
 RNG = np.random.default_rng
 
@@ -92,7 +93,7 @@ def test_kinds_of_outputs_are_the_same_thing() -> None:
 
 def test_releases_are_outputs() -> None:
     case = audit.CASES[0]
-    rng = ps.noise.Randomness.seeded(1)
+    rng = Randomness.seeded(1)
 
     def run(problem: ps.Problem) -> ps.Run:
         return ps.exponential(problem, 5.0, method="enumeration", random_state=rng)

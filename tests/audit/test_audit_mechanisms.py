@@ -11,14 +11,15 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import privsolve as ps
-from privsolve import audit, cli
-from privsolve.audit.draws import _noise_block
+from privsolve import audit, baselines, cli
+from privsolve.baselines import dpsgd
 from privsolve.cli import audit as command
-from privsolve.mechanisms.opdisc import SphereNoise
-from privsolve.mechanisms.rspm import SeparatorNoise
-from privsolve.mechanisms.running import NoiseLaw
-from privsolve.noise.draws import Randomness
+from privsolve.mechanisms.perturbed import Noise
+from privsolve.noise import draws as noise
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
+from privsolve.privacy.guarantee import Proof
+from privsolve.privacy.profiles import Approximate
 
 RUNS = 60_000
 TIE = audit.CASES[0]
@@ -26,16 +27,18 @@ FLIPPED = audit.CASES[1]
 LAWS = ("linf-gamma", "laplace", "gaussian")
 
 
-def attack_opdisc(case: audit.Case, law: SphereNoise, runs: int = RUNS) -> audit.Finding:
+def attack_opdisc(case: audit.Case, law: Noise, runs: int = RUNS) -> audit.Finding:
     rng = Randomness.seeded(1)
     return audit.lower_bound(
-        lambda p, n: audit.opdisc_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
+        lambda p, n: audit.perturbed_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
     )
 
 
-def attack_rspm(case: audit.Case, law: SeparatorNoise, runs: int = RUNS) -> audit.Finding:
+def attack_rspm(case: audit.Case, law: Noise, runs: int = RUNS) -> audit.Finding:
     rng = Randomness.seeded(1)
-    return audit.lower_bound(lambda p, n: audit.rspm_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta)
+    return audit.lower_bound(
+        lambda p, n: audit.perturbed_draws(p, law, n, rng), case.data, case.neighbour, runs, law.delta
+    )
 
 
 # --- the fast draws are the mechanisms ------------------------------------------------------------
@@ -54,11 +57,11 @@ def test_fast_draws_have_the_law_of_the_mechanism(law: str) -> None:
     delta = 1e-3 if law == "gaussian" else None
     rng = Randomness.seeded(2)
     if law == "gamma":
-        fast = audit.opdisc_draws(problem, ps.sphere_noise(problem.domain, epsilon), 20_000, rng)
+        fast = audit.perturbed_draws(problem, ps.sphere_noise(problem.domain, epsilon), 20_000, rng)
         mechanism, options = ps.opdisc, {}
     else:
         noise = ps.separator_noise(problem.domain, epsilon, delta=delta, law=law)
-        fast = audit.rspm_draws(problem, noise, 20_000, rng)
+        fast = audit.perturbed_draws(problem, noise, 20_000, rng)
         mechanism, options = ps.rspm, {"noise": law, "delta": delta}
     slow = np.zeros(len(members), dtype=np.int64)
     for _ in range(400):
@@ -71,10 +74,10 @@ def test_fast_draws_have_the_law_of_the_mechanism(law: str) -> None:
 def test_blocks_of_noise_have_the_law_of_single_draws(law: str) -> None:
     cube, rng = ps.SignCube(3), Randomness.seeded(3)
     delta = 1e-3 if law == "gaussian" else None
-    noise: NoiseLaw = (
+    noise: Noise = (
         ps.sphere_noise(cube, 1.0) if law == "l2-gamma" else ps.separator_noise(cube, 1.0, delta=delta, law=law)
     )
-    block, single = _noise_block(noise, 5000, rng), np.array([noise.draw(rng) for _ in range(5000)])
+    block, single = noise.law.draws(rng, 5000), np.array([noise.draw(rng) for _ in range(5000)])
     for measure in (lambda x: x[:, 0], lambda x: np.abs(x).max(axis=1), lambda x: x.sum(axis=1)):
         assert stats.ks_2samp(measure(block), measure(single)).pvalue > 1e-4
 
@@ -123,15 +126,15 @@ def quick() -> dict[str, list[dict[str, object]]]:
 
 
 def test_proved_claims_stand(quick: dict[str, list[dict[str, object]]]) -> None:
-    proved = [row for row in quick["rows"] if row["proved"]]
-    assert {row["mechanism"] for row in proved} == {"OPDisc", "RSPM", "exponential", "OPSamp"}
+    proved = [row for row in quick["rows"] if row["proof"] == Proof.COMPLETE]
+    assert {row["mechanism"] for row in proved} == {"OPDisc", "RSPM", "exponential", "OPSamp", "DP-SGD"}
     assert {row["verdict"] for row in proved} == {"not refuted", "exact: holds"}
     assert all(row["measured"] <= row["epsilon"] for row in proved)
     assert max(row["measured"] / row["epsilon"] for row in proved if not row["exact"]) > 0.85
 
 
 def test_published_calibrations_are_caught(quick: dict[str, list[dict[str, object]]]) -> None:
-    refuted = {row["mechanism"]: row["measured"] for row in quick["rows"] if not row["proved"]}
+    refuted = {row["mechanism"]: row["measured"] for row in quick["rows"] if row["proof"] == Proof.NONE}
     assert set(refuted) == {"OPDisc", "RSPM", "OPSamp"}
     assert min(refuted.values()) > 1.2  # type: ignore[type-var]
 
@@ -154,6 +157,41 @@ def test_the_published_scale_is_caught_through_the_mechanism_itself() -> None:
 def test_the_budget_is_used_up_where_it_should_be() -> None:
     assert 0.93 < attack_opdisc(TIE, ps.sphere_noise(ps.SignCube(1), 1.0), 400_000).epsilon <= 1.0
     assert 0.93 < attack_rspm(TIE, ps.separator_noise(ps.SignCube(1), 1.0), 400_000).epsilon <= 1.0
+
+
+def test_a_proof_in_real_arithmetic_is_refuted_in_floating_point_as_expected(
+    quick: dict[str, list[dict[str, object]]],
+) -> None:
+    """An event that happens on one data set and never on the other: no epsilon covers that."""
+    (row,) = [row for row in quick["rows"] if row["proof"] == Proof.REAL_ARITHMETIC]
+    assert (row["mechanism"], row["verdict"], row["as_expected"]) == ("objective perturbation", "refuted", True)
+    assert row["measured"] > 1.0  # type: ignore[operator]
+    found = audit.attack_objective_perturbation(1.0, 1_000, Randomness.seeded(11), 0.999)
+    assert found.hits[0] > 50
+    assert found.hits[1] == 0
+
+
+def test_the_claims_under_attack_are_those_of_the_guarantees() -> None:
+    claimed = {check.mechanism: check.proof for check in audit.checks(random_state=1)}
+    table = audit.bits.BALANCED
+    sgd = baselines.dp_sgd(table, 1.0, 1e-9, audit.bits.ONE_STEP, random_state=0).guarantee
+    perturbed = baselines.objective_perturbation(table, 1.0, 4.0, 2.0, random_state=0).guarantee
+    assert (sgd.proof, perturbed.proof) == (claimed["DP-SGD"], claimed["objective perturbation"])
+    assert (sgd.proof, perturbed.proof) == (Proof.COMPLETE, Proof.REAL_ARITHMETIC)
+
+
+def test_noise_in_floating_point_is_caught_where_dp_sgd_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same step with gradients and noise as float64, as DP-SGD is usually programmed."""
+
+    def in_floating_point(rows, rate, steps, multiplier, clips, learning_rates, rng):  # type: ignore[no-untyped-def]
+        total = float((rows.negatives - rows.positives) @ np.minimum(0.5 * rows.norms, clips[0]))
+        yield -learning_rates * (total + multiplier * clips * noise.standard_normal(rng, 1)[:, None])
+
+    assert not audit.attack_dp_sgd(1.0, 1e-9, 3_000, Randomness.seeded(10), 0.999).refutes(1.0)
+    monkeypatch.setattr(dpsgd, "descend", in_floating_point)
+    found = audit.attack_dp_sgd(1.0, 1e-9, 3_000, Randomness.seeded(10), 0.999)
+    assert found.refutes(1.0)
+    assert found.hits[1] == 0
 
 
 # --- broken mechanisms ----------------------------------------------------------------------------
@@ -186,7 +224,7 @@ def test_gaussian_noise_for_another_delta_is_caught() -> None:
     """The scale of delta = 0.3, claimed at 1e-6."""
     noise = ps.separator_noise(ps.SignCube(1), 1.0, delta=0.3, law="gaussian")
     assert not attack_rspm(TIE, noise).refutes(1.0)
-    assert attack_rspm(TIE, dataclasses.replace(noise, delta=1e-6)).refutes(1.0)
+    assert attack_rspm(TIE, dataclasses.replace(noise, profile=Approximate(noise.epsilon, 1e-6))).refutes(1.0)
 
 
 def test_noise_that_depends_on_the_data_is_caught() -> None:
@@ -260,7 +298,9 @@ def test_an_exponential_mechanism_without_its_sensitivity_is_caught_exactly() ->
 def broken_check() -> audit.Check:
     noise = ps.separator_noise(ps.SignCube(1), 1.0)
     third = dataclasses.replace(noise, scale=noise.scale / 3)
-    return audit.Check("RSPM", "a third of it", TIE.name, 1.0, 0.0, True, lambda confidence: attack_rspm(TIE, third))
+    return audit.Check(
+        "RSPM", "a third of it", TIE.name, 1.0, 0.0, Proof.COMPLETE, lambda confidence: attack_rspm(TIE, third)
+    )
 
 
 def test_the_command_fails_when_a_proved_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,9 +312,18 @@ def test_the_command_fails_when_a_proved_claim_is_refuted(monkeypatch: pytest.Mo
 
 
 def test_the_command_fails_when_a_wrong_claim_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    harmless = dataclasses.replace(broken_check(), proved=False, epsilon=50.0)
+    harmless = dataclasses.replace(broken_check(), proof=Proof.NONE, epsilon=50.0)
     monkeypatch.setattr(command, "checks", lambda **options: [harmless])
     assert CliRunner().invoke(cli.app, ["audit"]).exit_code == 1
+
+
+def test_the_command_says_what_is_proved_in_real_arithmetic_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = dataclasses.replace(broken_check(), proof=Proof.REAL_ARITHMETIC)
+    monkeypatch.setattr(command, "checks", lambda **options: [real])
+    monkeypatch.setattr(command.console, "_width", 140)
+    done = CliRunner().invoke(cli.app, ["audit"])
+    assert done.exit_code == 0
+    assert "refuted in floating point (proved in real arithmetic)" in " ".join(done.output.split())
 
 
 def test_the_command_shows_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +351,7 @@ def test_confidence_is_shared_by_all_claims() -> None:
         asked.append(confidence)
         return audit.Finding(0.0, 0.0, confidence, 100, 50, (0, 0))
 
-    check = audit.Check("none", "none", "none", 1.0, 0.0, True, measure)
+    check = audit.Check("none", "none", "none", 1.0, 0.0, Proof.COMPLETE, measure)
     rows = list(audit.run_checks([check] * 4, 0.96))
     assert asked == [pytest.approx(0.99)] * 4
     assert all(row.as_expected for row in rows)

@@ -17,11 +17,13 @@ from privsolve.baselines import (
     tune_objective_perturbation,
 )
 from privsolve.baselines.accountants import noise_multiplier
-from privsolve.baselines.dpsgd import clipped_sum, noisy_sum, poisson_counts
+from privsolve.baselines.dpsgd import descend, poisson_counts
+from privsolve.baselines.lattice import SHARE_BITS, TABLE_BITS, Lattice, LatticeRows
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import perturbation
 from privsolve.baselines.tuning import _scores
-from privsolve.noise.draws import as_randomness
+from privsolve.noise.draws import l2_gamma
+from privsolve.noise.entropy import as_randomness
 
 NORM_BOUND = math.sqrt(7)  # Adult: four one-hot groups and three numbers in [0, 1]
 SETTINGS = DPSGDSettings(clip=1.0, rate=1.0, steps=20, learning_rate=0.01)
@@ -54,6 +56,12 @@ def record_gradient(x, label, w):
 # --- DP-SGD ---------------------------------------------------------------------------------------
 
 
+def clipped_sum(rows, weights, clips, positives, negatives, multiplier=3.3):
+    """Sums of clipped gradients, in the units of the gradients."""
+    on_lattice = LatticeRows.of(rows, Lattice.of(multiplier))
+    return on_lattice.clipped_sum(weights, clips, positives, negatives) * (clips / on_lattice.lattice.clip)
+
+
 @pytest.mark.parametrize("clip", [0.05, 0.4, 100.0])
 def test_clipped_sum_is_the_sum_of_every_records_clipped_gradient(small, clip):
     rows = Rows.of(small)
@@ -63,40 +71,75 @@ def test_clipped_sum_is_the_sum_of_every_records_clipped_gradient(small, clip):
     assert (norms > clip).any() == (clip < 1)  # the smaller bounds do clip
     clipped = gradients * np.minimum(1, clip / np.maximum(norms, 1e-300))[:, None]
     ours = clipped_sum(rows, w[:, None], np.array([clip]), rows.positives, rows.negatives)
-    np.testing.assert_allclose(ours[:, 0], clipped.sum(axis=0), rtol=1e-12, atol=1e-12)
+    # per record: the table of the logistic function, the share of the clip norm, and the direction
+    rounding = np.linalg.norm(rows.rows.toarray(), axis=1).max() * 2.0**-TABLE_BITS + clip * (2.0**-SHARE_BITS + 1e-4)
+    np.testing.assert_allclose(ours[:, 0], clipped.sum(axis=0), atol=len(clipped) * rounding / 4)
 
 
-def test_no_record_moves_the_sum_by_more_than_the_clip_norm(adult):
+@pytest.mark.parametrize("multiplier", [0.07, 1.0, 3.3, 46_000.0, 2.0**28])
+def test_no_record_moves_the_sum_by_more_than_the_clip_norm(adult, multiplier):
+    """In integers: the sum of squares of a record's vector is at most the square of the clip norm, without exception."""
+    lattice = Lattice.of(multiplier)
+    assert (
+        (1 - 1e-3) * 2**lattice.bits <= multiplier * lattice.clip <= 2**lattice.bits
+    )  # the noise is no less than asked
     rows = Rows.of(adult)
-    clips = np.array([0.3, 1.0])
-    w = np.random.default_rng(0).normal(scale=3, size=(rows.dim, 2))
-    nobody = np.zeros(len(rows.norms))
+    on_lattice = LatticeRows.of(rows, lattice)
+    clips = np.array([1e-9, 0.3, 1.0])
+    w = np.random.default_rng(0).normal(scale=3, size=(rows.dim, 3))
+    nobody = np.zeros(len(rows.norms), dtype=np.int64)
+    longest = 0
     for i in range(0, len(rows.norms), 100):
         one = nobody.copy()
         one[i] = 1
         for counts in ((one, nobody), (nobody, one)):
-            assert (np.linalg.norm(clipped_sum(rows, w, clips, *counts), axis=0) <= clips * (1 + 1e-12)).all()
+            for vector in on_lattice.clipped_sum(w, clips, *counts).T:
+                longest = max(longest, sum(int(k) ** 2 for k in vector))
+    assert 0.98 * lattice.clip**2 < longest <= lattice.clip**2
+
+
+def test_a_records_vector_depends_on_nothing_but_the_record(adult):
+    """Other records, their order and their number change no bit of it: what a proof by sensitivity needs."""
+    rng = np.random.default_rng(3)
+    clips, w = np.array([0.5]), rng.normal(scale=2, size=(adult.dim, 1))
+    everybody = LatticeRows.of(Rows.of(adult), Lattice.of(3.3))
+    for i in rng.choice(len(adult.features), 40, replace=False):
+        alone = ps.PatternTable(adult.features[[i]], [1], [0], scales=adult.scales)
+        one = np.zeros(len(adult.features), dtype=np.int64)
+        one[i] = 1
+        among_others = everybody.clipped_sum(w, clips, one, 0 * one)
+        by_itself = LatticeRows.of(Rows.of(alone), Lattice.of(3.3)).clipped_sum(w, clips, np.array([1]), np.array([0]))
+        np.testing.assert_array_equal(among_others, by_itself)
 
 
 def test_extreme_scores_and_zero_rows_are_harmless():
     table = ps.PatternTable([[0, 0], [1, 1]], [2, 3], [1, 1])
-    total = clipped_sum(Rows.of(table), np.full((2, 1), -1e6), np.array([0.5]), *[np.array([2.0, 3.0])] * 2)
-    np.testing.assert_allclose(total[:, 0], -3 * 0.5 / math.sqrt(2))  # a clipped positive record each, p = 0
+    total = clipped_sum(Rows.of(table), np.full((2, 1), -1e6), np.array([0.5]), *[np.array([2, 3])] * 2)
+    np.testing.assert_allclose(total[:, 0], -3 * 0.5 / math.sqrt(2), rtol=1e-4)  # a clipped positive record each, p = 0
+
+
+def test_noise_beyond_every_gradient_is_refused():
+    with pytest.raises(ValueError, match="noise is too large"):
+        Lattice.of(2.0**32)
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
 def test_noise_has_the_variance_that_the_accountant_was_told(small, rate):
+    """One step from zero with a learning rate of 1: the iterate is minus the noisy sum over the rate."""
     rows, clip, multiplier = Rows.of(small), 0.7, 3.3
-    w = np.full((3, 1), 0.2)
-    noise = []
-    for seed in range(800):
-        noisy = noisy_sum(rows, w, rate, multiplier, np.array([clip]), as_randomness(seed))
-        counts = poisson_counts(rows, rate, as_randomness(seed))  # the same seed gives the same sample
-        noise.append(noisy - clipped_sum(rows, w, np.array([clip]), *counts))
-    noise = np.concatenate(noise).ravel()
-    statistic = float(np.sum(noise**2)) / (multiplier * clip) ** 2
-    assert chi2.ppf(0.001, noise.size) < statistic < chi2.ppf(0.999, noise.size)
-    assert kstest(noise / (multiplier * clip), "norm").pvalue > 0.001
+    clips, rng, noise = np.array([clip]), as_randomness(0), []
+    for _ in range(800):
+        (first,) = descend(rows, rate, 1, multiplier, clips, np.ones(1), rng)
+        noise.append(rate * first[:, 0])
+    noise = np.array(noise)
+    # of a Poisson sample the sum varies too: by q(1-q) times the sum of squares of the clipped gradients
+    mean = rate * clipped_sum(rows, np.zeros((3, 1)), clips, rows.positives, rows.negatives)[:, 0]
+    gradients = np.array([record_gradient(x, label, np.zeros(3)) for x, label in records_of(rows)])
+    gradients *= np.minimum(1, clip / np.maximum(np.linalg.norm(gradients, axis=1), 1e-300))[:, None]
+    variance = (multiplier * clip) ** 2 + rate * (1 - rate) * np.sum(gradients**2, axis=0)
+    standardised = (noise + mean) / np.sqrt(variance)
+    assert chi2.ppf(0.001, noise.size) < float(np.sum(standardised**2)) < chi2.ppf(0.999, noise.size)
+    assert kstest(standardised.ravel(), "norm").pvalue > 0.001
 
 
 def test_a_whole_fit_has_the_noise_of_its_epsilon(small):
@@ -108,6 +151,15 @@ def test_a_whole_fit_has_the_noise_of_its_epsilon(small):
     deviation = 0.1 * 0.5 * noise_multiplier(1.0, 1, 0.5, 1e-6)
     statistic = float(np.sum((weights - centre) ** 2)) / deviation**2
     assert chi2.ppf(0.001, weights.size) < statistic < chi2.ppf(0.999, weights.size)
+
+
+def test_what_a_step_makes_known_is_an_integer(small):
+    """Whatever the data, the weights after one step are a public unit times a whole number."""
+    settings = DPSGDSettings(clip=0.5, rate=1.0, steps=1, learning_rate=1.0)
+    lattice = Lattice.of(noise_multiplier(1.0, 1, 1.0, 1e-6))
+    for seed in range(20):
+        steps = dp_sgd(small, 1.0, 1e-6, settings, random_state=seed).weights / (0.5 / lattice.clip)
+        np.testing.assert_allclose(steps, np.rint(steps), rtol=1e-14)
 
 
 def test_poisson_counts_are_binomial():
@@ -140,10 +192,9 @@ def test_averaging_is_over_the_last_share(small):
     second = 3 * with_quarters - third - last
     first = 4 * full - second - third - last
     rows = Rows.of(small)
-    noise = as_randomness(1)
     multiplier = noise_multiplier(1.0, 4, 1.0, 1e-6)
-    step = noisy_sum(rows, np.zeros((3, 1)), 1.0, multiplier, np.ones(1), noise)[:, 0]
-    np.testing.assert_allclose(first, -1e-3 * step, atol=1e-12)
+    step = next(descend(rows, 1.0, 4, multiplier, np.ones(1), np.array([1e-3]), as_randomness(1)))
+    np.testing.assert_allclose(first, step[:, 0], atol=1e-12)
 
 
 def test_accuracy_at_epsilon_one(adult):
@@ -164,6 +215,7 @@ def test_what_the_fit_says(small):
     assert fit.guarantee.seeded
     assert fit.guarantee.proved
     assert "Seeded: for testing only." in str(fit.guarantee)
+    assert "REAL ARITHMETIC" not in str(fit.guarantee)
     assert "PLD" in fit.guarantee.noise
     other = dp_sgd(small, 1.0, 1e-6, SETTINGS, adjacency="add-remove", accountant="rdp")
     assert (other.guarantee.adjacency, other.guarantee.seeded) == ("add-remove", False)
@@ -208,7 +260,7 @@ def test_released_weights_are_stationary_and_the_noise_has_its_law(small):
         fit = objective_perturbation(small, 2.0, 3.0, bound, random_state=seed)
         noise = perturbation_of(rows, fit.weights, penalty)
         if seed < 3:  # the same seed draws the same vector: the gradient at the weights is zero
-            drawn = ps.noise.l2_gamma(as_randomness(seed), 3, scale)
+            drawn = l2_gamma(as_randomness(seed), 3, scale)
             np.testing.assert_allclose(noise, drawn, rtol=1e-9, atol=1e-9)
         lengths.append(np.linalg.norm(noise))
         directions.append(noise / lengths[-1])
@@ -246,6 +298,8 @@ def test_objective_perturbation_on_adult(adult):
     assert fit.accuracy(adult) >= 0.75
     assert (fit.guarantee.delta, fit.guarantee.adjacency, fit.guarantee.seeded) == (0.0, "replace", True)
     assert "trusted" in fit.guarantee.oracle
+    assert not fit.guarantee.proved
+    assert "PROVED IN REAL ARITHMETIC ONLY" in str(fit.guarantee)
 
 
 def test_row_beyond_the_norm_bound_is_refused(adult):

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from privsolve.cli import budget
+from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.ledger import Ledger
 from promises import promise
 
@@ -32,7 +33,7 @@ def test_init_makes_a_ledger(path: Path) -> None:
 
 def test_show_tells_budget_spending_and_what_is_left(path: Path) -> None:
     ledger = Ledger.open(path)
-    ledger.spend(promise(0.25, 1e-7, proved=False))
+    ledger.spend(promise(0.25, 1e-7, proof=Proof.NONE))
     ledger.spend(promise(0.5, seeded=True))
     shown = run("show", path)
     assert shown.exit_code == 0
@@ -43,6 +44,7 @@ def test_show_tells_budget_spending_and_what_is_left(path: Path) -> None:
     values = json.loads(run("show", path, "--json").output)
     assert values["spent"] == {
         "epsilon": 0.75, "delta": 1e-7, "rho": 0.15625, "releases": 2, "not_proved": 1, "seeded": 1,
+        "schema_guessed": 0, "negligible": 0.0,
     }  # fmt: skip
     assert values["remaining"]["epsilon"] == 0.25
     assert values["budget"]["rho"] == ledger.budget.rho_limit

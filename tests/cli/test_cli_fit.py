@@ -161,7 +161,7 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("other.csv",), "neither in positive nor in negative"),
     (("empty.csv",), "no records"),
     (("broken.parquet",), "broken.parquet: "),
-    (("ragged.csv",), "CSV Error on Line: 3"),
+    (("ragged.csv",), "line 3 has 2 values where the header names 4"),
     (("data.csv", "--schema", "none.toml"), "--schema none.toml: no such file; make one with `privsolve schema draft`"),
     (("data.csv", "--schema", "bad.toml"), "bad.toml: "),
     (("data.csv", "--schema", "no_label.toml"), "add a [label]"),
@@ -303,7 +303,7 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
         (("data.csv", "release.json", "nowhere/scored.csv"), "its folder does not exist"),
         (("data.csv", "release.json", "folder.csv"), "folder.csv"),
         (("colours.csv", "release.json", "scored.csv"), "no column 'age'"),
-        (("ragged.csv", "release.json", "scored.csv"), "CSV Error on Line: 3"),
+        (("ragged.csv", "release.json", "scored.csv"), "line 3 has 2 values where the header names 4"),
     ],
 )
 def test_what_predict_refuses(here: Path, arguments: tuple[str, str, str], words: str) -> None:
@@ -360,7 +360,7 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
     shown += [run("fit", f"{ESCAPES}.csv", *FIT).output, run("show", f"{ESCAPES}.json").output]
     for text in shown:
         assert not set(text) & set("\x1b\x07\x9b\u202e")
-    assert ESCAPES in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
+    assert "\x1b" in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
     monkeypatch.setattr("privsolve.cli.common.on_a_terminal", lambda: True)
     for name in ("markdown", "latex", "html", "json"):
         assert not set(run("show", "odd/release.json", "--format", name).output) & set("\x1b\x07\x9b\u202e")

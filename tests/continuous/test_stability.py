@@ -103,7 +103,15 @@ def test_plan_against_direct_evaluation(
         return lam, lipschitz * len(widths) * lam / epsilon + bias + error / n
 
     plan = sb.plan_opsamp(
-        n, widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, centred=centred
+        n,
+        widths,
+        lipschitz,
+        epsilon,
+        delta,
+        draws,
+        error=error,
+        adjacency=adjacency,
+        noise=sb.SamplingNoise(centred=centred),
     )
     lam, excess = bare(plan.sigma)
     assert plan.sensitivity == pytest.approx(lam, rel=1e-3)
@@ -116,14 +124,14 @@ def test_plan_against_direct_evaluation(
 def test_many_draws_reach_the_closed_form() -> None:
     """`σ* = sqrt(ε/(4GHd²n))` and excess `4d²D∞ sqrt(GH/(εn))` for large m, A = 0, uncentred (section 5)."""
     n, d, side, g, eps = 10**6, 2, 3.0, 0.5, 2.0
-    plan = sb.plan_opsamp(n, [side] * d, g, eps, 1e-6, 10**13, centred=False, grid=1e-9)
+    plan = sb.plan_opsamp(n, [side] * d, g, eps, 1e-6, 10**13, noise=sb.SamplingNoise(centred=False, grid=1e-9))
     h = 2 * g
     assert plan.sigma == pytest.approx(sqrt(eps / (4 * g * h * d**2 * n)), rel=1e-2)
     assert plan.excess == pytest.approx(4 * d**2 * side * sqrt(g * h / (eps * n)), rel=1e-3)
 
 
 def test_noise_of_a_plan_is_lambda_and_the_grid_over_epsilon() -> None:
-    plan = sb.plan_opsamp(10**4, [1.0, 2.0], 1.0, 0.5, 1e-6, 5000, grid=0.001)
+    plan = sb.plan_opsamp(10**4, [1.0, 2.0], 1.0, 0.5, 1e-6, 5000, noise=sb.SamplingNoise(grid=0.001))
     assert plan.sensitivity_steps == int(plan.sensitivity / 0.001) + 2
     assert plan.scale_steps == Fraction(plan.sensitivity_steps) / Fraction(0.5)
     assert plan.noise_scale >= plan.sensitivity / 0.5
@@ -145,7 +153,7 @@ def test_published_constants() -> None:
     gamma = sqrt(eps) / sqrt(n) * d ** (5 / 4) * sqrt(d2)
     sigma = sqrt(d2 * sqrt(2 * d) * eps / (250 * g**2 * d**2 * dinf**2 * (1 + log(2 / beta)) * n))
     lam = 4 * dinf * gamma + 250 * sigma * g * d**2 * dinf**2 + (30.0 / n) / (10 * g)
-    plan = sb.plan_opsamp(n, widths, g, eps, delta, None, error=30.0, calibration="published")
+    plan = sb.plan_opsamp(n, widths, g, eps, delta, None, error=30.0, noise=sb.SamplingNoise("published"))
     assert plan.draws == int(np.ceil(log(2 * d / delta) / (2 * gamma**2)))
     assert plan.sigma == pytest.approx(sigma)
     assert plan.sensitivity == pytest.approx(lam)
@@ -191,8 +199,10 @@ def test_wrong_arguments_are_named(change: dict[str, object], name: str) -> None
     arguments: dict[str, object] = {
         "n": 1000, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6, "draws": 100,
     }  # fmt: skip
+    noise = {key: change[key] for key in ("calibration", "sigma", "grid", "beta") if key in change}
+    rest = {key: value for key, value in change.items() if key not in noise}
     with pytest.raises(ValueError, match=name):
-        sb.plan_opsamp(**(arguments | change))  # type: ignore[arg-type]
+        sb.plan_opsamp(**(arguments | rest), noise=sb.SamplingNoise(**noise))  # type: ignore[arg-type]
 
 
 # --- the stability lemma against random functions -------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import Bins, Label, Schema
 from privsolve.data.scratch import PREFIX, private_folder
@@ -23,6 +25,7 @@ from privsolve.data.tables import open_table
 
 SCHEMA = Schema([Bins("a", [2])], Label("y", 1, 0))
 SECRET = "PATIENT17"
+TABLE = pa.table({"a": [1.0, 3.0] * 20, "y": [1, 0] * 20})
 
 
 def write(path: Path, records: int) -> None:
@@ -254,3 +257,56 @@ def test_folders_of_others_and_links_are_left_alone(tmp_path: Path) -> None:
         assert one.exists()
     assert (target / "file").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"{PREFIX}link", "precious"]
+
+
+INTERRUPTED = """
+import os, signal, sys, threading
+import privsolve as ps
+from privsolve.cli import app
+from privsolve.data import engines
+run = engines.run
+def run_and_interrupt(query):
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    return run(query)
+engines.run = run_and_interrupt
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", [["schema", "check"], ["fit", "--epsilon", "1", "--out", "out", "--schema"]])
+def test_an_interrupt_while_the_engine_reads_ends_in_one_line(command: list[str], tmp_path: Path) -> None:
+    """A real signal, a second after a query has begun that would take hours."""
+    database(tmp_path / "a.duckdb", "CREATE VIEW endless AS SELECT i::DOUBLE a, 1 y FROM range(1000000000000) t(i)")
+    SCHEMA.save(tmp_path / "s.toml")
+    arguments = [sys.executable, "-c", INTERRUPTED, *command, "s.toml", "a.duckdb"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stderr == "interrupted: nothing was released\n"
+    assert done.returncode == 130
+    assert not (tmp_path / "out").exists()
+
+
+def test_predict_leaves_no_copy_behind(tmp_path: Path) -> None:
+    """Not even one that a killed process left, and other people cannot read it meanwhile; from every kind of file."""
+    made = ps.exponential(ps.Problem(SCHEMA.table(TABLE).table, ps.SparsePoints(3, 1, 1, 1)), 5.0, random_state=1)
+    content = json.loads(made.release.to_json())
+    content["model"] |= {"schema": SCHEMA.to_dict(), "intercept": True, "features": list(SCHEMA.features)}
+    (tmp_path / "release.json").write_text(json.dumps(content), encoding="utf-8")
+    pq.write_table(TABLE, tmp_path / "a.parquet")
+    database(tmp_path / "a.duckdb", f"CREATE TABLE t AS SELECT * FROM '{tmp_path}/a.parquet'")
+    (tmp_path / "out" / f"{PREFIX}left").mkdir(parents=True)
+    (tmp_path / "out" / f"{PREFIX}left" / "table.csv").write_text(SECRET, encoding="utf-8")
+    for source in ("a.parquet", "a.duckdb"):
+        for name in ("scored.csv", "scored.parquet"):
+            options = ["--release", str(tmp_path / "release.json"), "--out", str(tmp_path / "out" / name)]
+            result = CliRunner().invoke(app, ["predict", str(tmp_path / source), *options])
+            assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["scored.csv", "scored.parquet"]
+
+
+def test_releases_that_are_pipes_or_huge_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "zero.json").symlink_to("/dev/zero")
+    for name in ("pipe.json", "zero.json"):
+        result = CliRunner().invoke(app, ["show", str(tmp_path / name)])
+        assert result.exit_code == 2
+        assert "is not a regular file" in result.stderr

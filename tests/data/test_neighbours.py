@@ -128,8 +128,10 @@ def test_predictions_do_not_depend_on_other_records(tmp_path: Path) -> None:
     run = ps.exponential(
         ps.Problem(LAB.table(laboratory(3.0)).table, ps.SparsePoints(2, 1, 1, 1)), epsilon=50.0, random_state=1
     )
-    with_schema = json.loads(run.release.to_json()) | {"schema": LAB.to_dict(), "weights": [1, 0]}
-    (tmp_path / "release.json").write_text(json.dumps(with_schema), encoding="utf-8")
+    content = json.loads(run.release.to_json())
+    content["model"] |= {"schema": LAB.to_dict(), "weights": [1, 0], "intercept": True}
+    content["model"]["features"] = list(LAB.features)
+    (tmp_path / "release.json").write_text(json.dumps(content), encoding="utf-8")
     scores = []
     for changed in (1.0, 1.5):
         pq.write_table(laboratory(changed), tmp_path / "a.parquet")

@@ -19,9 +19,13 @@ from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.engines.supports.chain import EXACT, LISTED
 from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
+from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
+from random_problems import TABLES
 
+MISTAKES = ps.ZeroOneLoss()
+LOSSES = (MISTAKES, *TABLES.values())
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 MANY = settings(QUICK, max_examples=250)
 
@@ -38,10 +42,12 @@ class Scorecards:
     intercepts: Int64Array
     log_weight: np.ndarray
     log_weight_intercept: np.ndarray
+    loss: ScoreLoss = MISTAKES
 
     @property
     def arrays(self):
-        return self.rows, self.cost_pos, self.cost_neg, self.max_features, self.points, self.intercepts
+        cards = self.max_features, self.points, self.intercepts
+        return self.rows, self.cost_neg, self.cost_pos, self.loss, *cards
 
     def members(self) -> tuple[Int64Array, Int64Array]:
         """All scorecards and the number of the support of each."""
@@ -57,8 +63,9 @@ class Scorecards:
         return np.array(found), np.array(supports)
 
     def losses(self, members: Int64Array) -> Int64Array:
-        scores = self.rows @ members[:, :-1].T + members[:, -1]
-        return np.where(scores > 0, self.cost_pos[:, None], self.cost_neg[:, None]).sum(axis=0)
+        entries = self.loss.entries(self.rows @ members[:, :-1].T + members[:, -1])
+        positive, negative = self.loss.table[:, entries]
+        return positive.T @ self.cost_neg + negative.T @ self.cost_pos
 
     def log_prior(self, members: Int64Array) -> np.ndarray:
         total = self.log_weight_intercept[members[:, -1] - self.intercepts[0]].copy()
@@ -67,14 +74,15 @@ class Scorecards:
                 total[members[:, j] == point] += self.log_weight[j, i]
         return total
 
-    def sampler(self, inverse_temperature: float, seed: int = 0, **limits: int) -> SupportSampler:
+    def sampler(self, kappa: float, seed: int = 0, **limits: int) -> SupportSampler:
         prior = self.log_weight, self.log_weight_intercept
-        return SupportSampler(*self.arrays, *prior, inverse_temperature, Randomness.seeded(seed), **limits)
+        return SupportSampler(*self.arrays, *prior, kappa, Randomness.seeded(seed), **limits)
 
 
 def problem(
-    seed: int, columns: int, max_features: int, points=(-2, -1, 1, 2), intercepts=range(-2, 3), flat=False, cost=4
-) -> Scorecards:
+    seed: int, columns: int, max_features: int, points=(-2, -1, 1, 2), intercepts=range(-2, 3), flat=False, cost=4,
+    loss=MISTAKES,
+) -> Scorecards:  # fmt: skip
     rng = np.random.default_rng(seed)
     every = np.array(list(itertools.product((0, 1), repeat=columns)), dtype=np.int64).reshape(-1, columns)
     rows = every[np.sort(rng.permutation(len(every))[: rng.integers(1, len(every) + 1)])]
@@ -88,6 +96,7 @@ def problem(
         np.array(intercepts),
         spread * rng.normal(size=(columns, len(points))),
         spread * rng.normal(size=len(intercepts)),
+        loss,
     )
 
 
@@ -98,18 +107,18 @@ def problems(draw, columns=4):
     low = draw(st.integers(-3, 2))
     intercepts = range(low, low + draw(st.integers(1, 4)))
     k, seed, cost = draw(st.integers(0, m)), draw(st.integers(0, 10**6)), draw(st.sampled_from((1, 5, 50)))
-    return problem(seed, m, k, points, intercepts, draw(st.booleans()), cost)
+    return problem(seed, m, k, points, intercepts, draw(st.booleans()), cost, draw(st.sampled_from(LOSSES)))
 
 
-def exact_law(cards: Scorecards, inverse_temperature: float):
+def exact_law(cards: Scorecards, kappa: float):
     members, supports = cards.members()
-    log_law = cards.log_prior(members) - inverse_temperature * cards.losses(members)
+    log_law = cards.log_prior(members) - kappa * cards.losses(members)
     return members, supports, log_law
 
 
-def p_value(cards: Scorecards, sampler: SupportSampler, inverse_temperature: float, draws: int = 4000) -> float:
+def p_value(cards: Scorecards, sampler: SupportSampler, kappa: float, draws: int = 4000) -> float:
     """Chi-square of draws against the exact law, rare scorecards taken together."""
-    members, _, log_law = exact_law(cards, inverse_temperature)
+    members, _, log_law = exact_law(cards, kappa)
     expected = draws * np.exp(log_law - logsumexp(log_law))
     index = {tuple(member): i for i, member in enumerate(members.tolist())}
     counts = np.bincount([index[tuple(w)] for w in sampler.draw(draws).tolist()], minlength=len(members))
@@ -138,13 +147,18 @@ CASES = {
     "heavy costs": (problem(7, 4, 2, cost=40), 0.05),
     "prior only": (problem(8, 3, 2), 0.0),
     "cold": (problem(9, 3, 2), 3.0),
+    "Brier": (problem(3, 4, 2, loss=TABLES["Brier"]), 0.02),
+    "Brier, all columns": (problem(4, 3, 3, loss=TABLES["Brier"]), 0.05),
+    "stairs": (problem(5, 4, 3, points=(-1, 1), loss=TABLES["stairs"]), 0.05),
+    "not monotone": (problem(6, 4, 2, loss=TABLES["not monotone"]), 0.05),
+    "not monotone, cold": (problem(7, 3, 2, loss=TABLES["not monotone"]), 1.0),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_draws_follow_the_exact_law(name):
-    cards, inverse_temperature = CASES[name]
-    assert p_value(cards, cards.sampler(inverse_temperature, seed=11), inverse_temperature) > 1e-3
+    cards, kappa = CASES[name]
+    assert p_value(cards, cards.sampler(kappa, seed=11), kappa) > 1e-3
 
 
 def test_the_law_is_still_exact_when_little_is_tightened():
@@ -157,10 +171,13 @@ def test_the_law_is_still_exact_when_little_is_tightened():
     assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
 
 
-def test_the_test_of_the_law_notices_a_wrong_temperature():
-    cards = problem(3, 4, 2, cost=40)
-    assert p_value(cards, cards.sampler(0.1, seed=11), 0.1, draws=20_000) > 1e-3
-    assert p_value(cards, cards.sampler(0.11, seed=11), 0.1, draws=20_000) < 1e-6
+@pytest.mark.parametrize("max_listed", [10**6, 0])
+@pytest.mark.parametrize("loss", [MISTAKES, TABLES["Brier"], TABLES["not monotone"]])
+def test_the_test_of_the_law_notices_a_wrong_temperature(loss, max_listed):
+    cards = problem(3, 4, 2, cost=40, loss=loss)
+    kappa = 0.1 / loss.largest
+    assert p_value(cards, cards.sampler(kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) > 1e-3
+    assert p_value(cards, cards.sampler(1.1 * kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) < 1e-6
 
 
 def test_seeded_draws_are_reproducible_and_in_the_domain():
@@ -173,26 +190,30 @@ def test_seeded_draws_are_reproducible_and_in_the_domain():
 
 @pytest.mark.parametrize("name", [name for name, (cards, _) in CASES.items() if cards.max_features > 0])
 def test_the_lazy_tree_has_the_same_law(name):
-    cards, inverse_temperature = CASES[name]
-    sampler = cards.sampler(inverse_temperature, seed=12, max_listed=0)
-    assert p_value(cards, sampler, inverse_temperature) > 1e-3
-    assert sampler.stats.nodes > 0
+    cards, kappa = CASES[name]
+    sampler = cards.sampler(kappa, seed=12, max_listed=0)
+    assert p_value(cards, sampler, kappa) > 1e-3
+    assert sampler.statistics.nodes > 0
 
 
-@QUICK
-@given(st.integers(0, 10**6), st.integers(3, 7), st.sampled_from((0.0, 0.02, 0.3, 5.0)), st.booleans())
-def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, inverse_temperature, one_hot):
+@MANY
+@given(
+    st.integers(0, 10**6), st.integers(3, 7), st.sampled_from((0.0, 0.02, 0.3, 5.0)), st.booleans(),
+    st.sampled_from(LOSSES),
+)  # fmt: skip
+def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, kappa, one_hot, loss):
     """Open every prefix: its bound is at least the sum of `U0` over its supports, and its parts do not exceed it."""
     rng = np.random.default_rng(seed)
-    cards = problem(seed, columns, int(rng.integers(1, columns + 1)), points=(-1, 1), intercepts=[0], cost=30)
+    most, kappa = int(rng.integers(1, columns + 1)), kappa / loss.largest
+    cards = problem(seed, columns, most, points=(-1, 1), intercepts=[0], cost=30, loss=loss)
     if one_hot:
         rows = np.eye(columns, dtype=np.int64)[rng.integers(0, columns, 40)] | (rng.random((40, columns)) < 0.15)
         cards = replace(cards, rows=rows, cost_pos=rng.integers(0, 9, 40), cost_neg=rng.integers(0, 9, 40))
-    listed = cards.sampler(inverse_temperature)
+    listed = cards.sampler(kappa)
     inst, most = listed.instance, cards.max_features
     log_mass = logsumexp(cards.log_weight, axis=1)
-    lazy = LazyFrontier(inst, inverse_temperature, log_mass, float(logsumexp(cards.log_weight_intercept)), 10**6)
-    shift = inverse_temperature * (lazy.reference_loss - listed.reference_loss)
+    lazy = LazyFrontier(inst, kappa, log_mass, float(logsumexp(cards.log_weight_intercept)), 10**6)
+    shift = kappa * (lazy.reference - listed.reference)
     subsets = [s for k in range(most + 1) for s in itertools.combinations(range(columns), k)]
     log_top = dict(zip(subsets, listed.log_bounds(LISTED) + shift, strict=True))
 
@@ -213,12 +234,12 @@ def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, inverse_t
 
 @QUICK
 @given(problems(), st.sampled_from((0.0, 0.01, 0.3, 2.0, 30.0)))
-def test_bounds_form_a_chain_down_to_the_brute_force_sum(cards, inverse_temperature):
-    sampler = cards.sampler(inverse_temperature)
+def test_bounds_form_a_chain_down_to_the_brute_force_sum(cards, kappa):
+    sampler = cards.sampler(kappa)
     chain = np.array([sampler.log_bounds(step) for step in range(LISTED, EXACT + 1)])
     assert (np.diff(chain, axis=0) <= 0).all()
-    _, supports, log_law = exact_law(cards, inverse_temperature)
-    shifted = log_law + inverse_temperature * sampler.reference_loss
+    _, supports, log_law = exact_law(cards, kappa)
+    shifted = log_law + kappa * sampler.reference
     brute = np.array([logsumexp(shifted[supports == s]) for s in range(supports[-1] + 1)])
     assert chain[-1] == pytest.approx(brute, rel=1e-9, abs=1e-9)
     assert (chain[-1] <= brute + 1e-9).all()
@@ -244,17 +265,17 @@ def test_minimum_is_the_first_best_scorecard(cards, scale, seed):
     assert found.weights.tolist() == members[best].tolist()
 
 
-@pytest.mark.parametrize("inverse_temperature", [1e-6, 50.0, 2000.0])
-def test_extreme_temperatures_neither_overflow_nor_vanish(inverse_temperature):
+@pytest.mark.parametrize("kappa", [1e-6, 50.0, 2000.0])
+def test_extreme_temperatures_neither_overflow_nor_vanish(kappa):
     cards = problem(20, 4, 3, cost=60)
-    sampler = cards.sampler(inverse_temperature, seed=3)
-    _, _, log_law = exact_law(cards, inverse_temperature)
-    expected = logsumexp(log_law + inverse_temperature * sampler.reference_loss)
+    sampler = cards.sampler(kappa, seed=3)
+    _, _, log_law = exact_law(cards, kappa)
+    expected = logsumexp(log_law + kappa * sampler.reference)
     assert sampler.log_partition() == pytest.approx(expected, rel=1e-9, abs=1e-9)
     draws = sampler.draw(200)
-    if inverse_temperature >= 50:
+    if kappa >= 50:
         assert (cards.losses(draws) == cards.losses(cards.members()[0]).min()).all()
-    assert 0 < sampler.relative_error(sampler.instance.largest_excess) < 1e-3
+    assert 0 < sampler.relative_error(sampler.instance.largest_difference) < 1e-3
 
 
 @pytest.mark.parametrize("max_listed", [10**6, 0])
@@ -262,7 +283,7 @@ def test_weights_of_very_many_records_are_as_precise_as_stated(max_listed):
     """Logarithms of tens of millions, against sums with sixty digits."""
     cards, kappa = problem(30, 4, 3, cost=2**27), 0.4999995
     sampler = cards.sampler(kappa, seed=5, max_listed=max_listed)
-    largest = sampler.instance.largest_excess
+    largest = sampler.instance.largest_difference
     stated = sampler.relative_error(largest)
     assert kappa * largest > 3e7
     assert 1e-9 < stated < 2.5e-7
@@ -280,7 +301,7 @@ def test_weights_of_very_many_records_are_as_precise_as_stated(max_listed):
             least = int(losses[at].min())
             terms = [Decimal(float(log_prior[i])) - Decimal(kappa) * (int(losses[i]) - least) for i in at.tolist()]
             total = sum((term.exp() for term in terms if term > -200), Decimal(0)).ln()
-            exact = total - Decimal(kappa) * (least - sampler.reference_loss)
+            exact = total - Decimal(kappa) * (least - sampler.reference)
             assert abs(Decimal(float(log_bounds[support])) - exact) <= Decimal(stated)
     assert sampler.log_bounds().min() < -1e6
 
@@ -307,14 +328,14 @@ def test_supports_too_light_for_floats_are_drawn_in_logarithms():
     )  # fmt: skip
     sampler = cards.sampler(40.0, seed=4)
     assert p_value(cards, sampler, 40.0, draws=2000) > 1e-3
-    assert sampler.stats.opened["exact in logs"] > 0
+    assert sampler.statistics.opened["exact in logs"] > 0
 
 
 def test_problems_without_columns_rows_or_room():
     none = np.zeros((0, 4)), np.zeros(2)
     for rows, most in ((np.zeros((3, 0), dtype=np.int64), 2), (np.zeros((0, 0), dtype=np.int64), 0)):
         costs = np.arange(len(rows)), np.full(len(rows), 2)
-        arrays = rows, *costs, most, np.array([-2, -1, 1, 2]), np.array([0, 1])
+        arrays = rows, *costs, ps.ZeroOneLoss(), most, np.array([-2, -1, 1, 2]), np.array([0, 1])
         draws = SupportSampler(*arrays, *none, 0.5, Randomness.seeded(1), max_listed=0).draw(50)
         assert draws.shape == (50, 1)
         found = minimise_supports(*arrays, np.zeros((0, 4), int), np.zeros(2, int), np.zeros(0, int))
@@ -323,7 +344,7 @@ def test_problems_without_columns_rows_or_room():
 
 def test_limits_raise_and_release_nothing():
     cards = problem(21, 4, 3)
-    with pytest.raises(WorkLimitReached, match="nothing was released"):
+    with pytest.raises(WorkLimitReached, match="max_attempts=2: nothing is released"):
         cards.sampler(0.1, max_attempts=2).draw(50)
     with pytest.raises(WorkLimitReached, match="max_supports"):
         cards.sampler(0.1, max_supports=10).draw(1)
@@ -338,14 +359,14 @@ def test_wrong_arguments_are_named():
         ({"intercepts": np.array([0, 2, 4, 5, 6])}, "intercepts"),
         ({"rows": 2 * cards.rows + 1}, "rows"),
         ({"max_features": 13}, "max_features"),
-        ({"cost_pos": cards.cost_pos[:-1]}, "cost_pos"),
+        ({"cost_pos": cards.cost_pos[:-1]}, "negatives"),
         ({"log_weight": np.full((3, 4), -np.inf)}, "log weights"),
         ({"log_weight": np.tile([0.0, 0, 0, -400], (3, 1))}, "prior"),
         ({"log_weight": np.zeros((2, 4))}, "log_weight"),
     ):
         with pytest.raises(ValueError, match=message):
             replace(cards, **changed).sampler(0.1)
-    with pytest.raises(ValueError, match="inverse_temperature"):
+    with pytest.raises(ValueError, match="kappa"):
         cards.sampler(-1.0)
     with pytest.raises(IntegerRangeError, match="noise scale"):
         minimise_supports(*cards.arrays, np.full((3, 4), 2**60), np.zeros(5, int), np.zeros(3, int))

@@ -14,7 +14,7 @@ from privsolve.engines.coordinates.bound import new_workspace
 from privsolve.engines.coordinates.instance import INFEASIBLE, WIDEST_TABLE, Instance, lay_out
 from privsolve.engines.coordinates.minimise import FEASIBLE_LIMIT, enter, new_search, step
 from privsolve.problems.perturbation import UNIT
-from random_problems import random_perturbation, random_problem
+from random_problems import TABLES, random_perturbation, random_problem, random_table
 
 KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points")
 SMALL = 1500  # members at most, so that a tree has a few thousand nodes
@@ -88,6 +88,21 @@ def test_bound_holds_at_every_node(kind: str, widest: int, monkeypatch: pytest.M
     assert 0 < total["tight"] < total["nodes"]  # not vacuous: some bounds are strict, and children improve on parents
     assert total["improved"] > 50
     assert (row_levels > table_levels) == (widest == 4)
+
+
+@pytest.mark.parametrize("widest", [4, WIDEST_TABLE])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bound_holds_at_every_node_for_any_table(kind: str, widest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(instance, "WIDEST_TABLE", widest)
+    nodes = 0
+    for seed in range(30):
+        rng = np.random.default_rng([seed, *kind.encode()])
+        loss = list(TABLES.values())[seed] if seed < len(TABLES) else random_table(rng)
+        problem = random_problem(rng, kind, int(rng.integers(1, 7)), loss)
+        if problem.domain.size <= SMALL:
+            perturbation = random_perturbation(rng, problem)
+            nodes += check(problem, perturbation, f"{kind} seed {seed}")["nodes"]
+    assert nodes > 500
 
 
 def slice_of_adult(columns: list[int]) -> ps.PatternTable:

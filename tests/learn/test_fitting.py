@@ -21,11 +21,12 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.learn.estimators import PrivateScorecard
-from privsolve.learn.fitting import Choice, default_prior, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
 from privsolve.learn.publishing import load_release, output_folder
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
 from promises import promise
 from schema_data import tables
@@ -116,7 +117,7 @@ def test_tables_that_cannot_be_scored() -> None:
 def run_on(frame: Any, seed: int, schema: Schema = INDICATORS) -> Run:
     encoded = schema.table(frame)
     domain = scorecard_domain(schema.dim, 2, 3, (-4, 4))
-    return Choice(1.0).run(encoded.table, domain, schema, random_state=seed)
+    return Recipe(1.0).run(encoded, domain, random_state=seed)
 
 
 def test_published_files_of_neighbours_are_byte_identical(tmp_path: Path) -> None:
@@ -132,9 +133,9 @@ def test_published_files_of_neighbours_are_byte_identical(tmp_path: Path) -> Non
         compared += 1
         assert runs[0].diagnostics.mistakes != runs[1].diagnostics.mistakes
         files = []
-        for side, run, data in zip("ab", runs, (frame, neighbour), strict=True):
+        for side, run in zip("ab", runs, strict=True):
             with output_folder(tmp_path / f"{seed}{side}") as folder:
-                files.append([path.read_bytes() for path in folder.write(run, INDICATORS.table(data).outside)])
+                files.append([path.read_bytes() for path in folder.write(run)])
         assert files[0][:2] == files[1][:2]
         assert files[0][2] != files[1][2]
     assert compared >= 2
@@ -146,7 +147,7 @@ def test_nothing_of_the_diagnostics_is_published(tmp_path: Path) -> None:
     assert outside
     run = run_on(frame, 0)
     with output_folder(tmp_path / "out") as folder:
-        release, card, curator = (path.read_text(encoding="utf-8") for path in folder.write(run, outside))
+        release, card, curator = (path.read_text(encoding="utf-8") for path in folder.write(run))
     private = json.loads(curator)
     assert next(iter(private.items())) == ("warning", NOT_PRIVATE)
     assert private["outside_the_schema"] == {column: dict(counts) for column, counts in outside.items()}
@@ -173,7 +174,7 @@ def test_an_output_folder_is_checked_first_and_left_as_it_was(tmp_path: Path) ->
         raise KeyError
     assert [path.read_text() for path in (tmp_path / "out").rglob("*.*")] == ["mine"]
     with output_folder(tmp_path / "out", overwrite=True) as folder:
-        folder.write(run_on(patients(50), 0), {})
+        folder.write(run_on(patients(50), 0))
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")) == [
         "out-curator/diagnostics.json", "out/release.json", "out/scorecard.html",
     ]  # fmt: skip

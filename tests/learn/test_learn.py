@@ -27,7 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privsolve as ps
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant
 from privsolve.privacy.ledger import Ledger
 from small_tables import INDICATORS, SCHEMA, patients

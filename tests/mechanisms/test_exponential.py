@@ -221,15 +221,17 @@ def test_columns_with_more_values_than_a_short_integer() -> None:
 
 
 def test_the_guarantee_does_not_tell_neighbours_apart() -> None:
-    """Which sampler is used may depend on the records, so it must not be in the release."""
+    """Nor does the sampler: which one is used follows from what is declared, whatever the records."""
     domain = ps.SparsePoints(3, 2, 2)
-    tables = [
-        ps.PatternTable.from_records([[0, 1, 0], [1, 0, 1], last], [True, False, True])
-        for last in ([1, 1, 0], [1, 2, 0])
-    ]
-    runs = [ps.exponential(ps.Problem(t, domain), 1.0, random_state=0) for t in tables]
-    assert [run.diagnostics.method for run in runs] == ["supports", "tree"]
-    assert runs[0].release.guarantee == runs[1].release.guarantee
+    neighbours = ([1, 1, 0], [1, 2, 0]), ([1, 1, 0], [1, 0, 0])
+    for ranges, lasts, method in ((None, neighbours[0], "tree"), ([(0, 1)] * 3, neighbours[1], "supports")):
+        tables = [
+            ps.PatternTable.from_records([[0, 1, 0], [1, 0, 1], last], [True, False, True], ranges=ranges)
+            for last in lasts
+        ]
+        runs = [ps.exponential(ps.Problem(t, domain), 1.0, random_state=0) for t in tables]
+        assert [run.diagnostics.method for run in runs] == [method, method]
+        assert runs[0].release.guarantee == runs[1].release.guarantee
 
 
 @pytest.mark.parametrize("positives", [2496, 2497])

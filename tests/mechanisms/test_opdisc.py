@@ -13,7 +13,7 @@ import pytest
 
 import privsolve as ps
 from privsolve.domains import Domain
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof

@@ -11,7 +11,7 @@ import pytest
 import privsolve as ps
 from privsolve import audit
 from privsolve.domains import Domain
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles import EnumerationOracle, TreeOracle
 from privsolve.privacy import calibration
 from privsolve.problems.separators import Indicators, Thresholds

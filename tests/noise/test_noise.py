@@ -15,11 +15,13 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
+from scipy.special import ndtri
 
+import privsolve as ps
+from privsolve.noise.accuracy import VALUES, InexactNoise, check_scipy
 from privsolve.noise.draws import (
-    Randomness,
-    as_randomness,
+    directions,
     discrete_laplace,
     gamma,
     gaussian,
@@ -28,6 +30,7 @@ from privsolve.noise.draws import (
     linf_gamma,
     standard_normal,
 )
+from privsolve.noise.entropy import Randomness, as_randomness
 
 N = 20_000
 ALMOST_NEVER = 1e-4  # a correct sampler fails one fixed-seed test in ten thousand seeds
@@ -317,6 +320,76 @@ def test_l2_gamma_is_a_mixture_of_gaussians() -> None:
     eta = vectors(l2_gamma, dim, 1.0, seed=17)
     for weights in ([1, 0, 0, 0], [1, 1, 1, 1], [1, -2, 0, 3]):
         assert stats.ks_2samp(eta @ weights, other @ weights).pvalue > ALMOST_NEVER
+
+
+NEAREST_ONE = 2**64 - 1  # the word of the largest uniform below 1, whose |z| is about 1.4e-16
+
+
+def test_short_normal_vectors_point_everywhere() -> None:
+    """In two dimensions both entries can be tiny: their ratio must not be one of a few small fractions."""
+    angles = []
+    for seed in range(300):
+        rest = Randomness.seeded(seed)
+        first = iter([0, NEAREST_ONE, NEAREST_ONE])  # signs, then both uniforms
+
+        def draw(size: int, rest: Randomness = rest, first=first) -> npt.NDArray[np.uint64]:
+            words = [next(first, None) for _ in range(size)]
+            fresh = rest.words(size)
+            return np.array([f if w is None else w for w, f in zip(words, fresh, strict=True)], dtype=np.uint64)
+
+        eta = l2_gamma(Randomness(draw, seeded=True), 2, 1.0)
+        angles.append(float(eta[0] / eta[1]))
+    assert len(set(angles)) == 300
+    ratio = np.array(angles)  # of two uniforms: below 1 half of the time, and then uniform
+    assert_law(np.minimum(ratio, 1 / ratio), stats.uniform())
+
+
+def test_complements_have_full_relative_precision() -> None:
+    # 1 - 2^-53 is all reals up to 1: what is missing to 1 is 2^-53 times a new uniform, here 2^-100
+    assert scripted(*TINY).complement(np.array([1 - 2.0**-53]))[0] == 2.0**-153
+    assert scripted(2**63).complement(np.array([0.75]))[0] == 0.25 - 2.0**-54
+    u = np.concatenate([Randomness.seeded(0).uniform(N), np.full(10, 1 - 2.0**-53)])
+    u = u[u > 0.5]
+    rest = Randomness.seeded(1).complement(u)
+    assert ((rest > 0) & (rest <= 1 - u) & (rest >= 1 - u - 2.0**-53)).all()
+    assert_law(2 * rest[:-10], stats.uniform())
+
+
+def test_directions_are_continuous_where_the_method_changes() -> None:
+    """Vectors a little shorter and a little longer than the limit are drawn by different functions of the same uniforms."""
+    rng, again = Randomness.seeded(3), Randomness.seeded(3)
+    rows = directions(rng, 2, 50_000)
+    signs, u = again.sign(100_000).reshape(-1, 2), again.uniform(100_000).reshape(-1, 2)
+    plain = signs * -ndtri(0.5 * u)
+    short = np.linalg.norm(plain, axis=1) < 0.25
+    assert 0.02 < short.mean() < 0.04
+    plain /= np.linalg.norm(plain, axis=1, keepdims=True)
+    assert np.abs(rows[~short] - plain[~short]).max() < 1e-15
+    assert 0 < np.abs(rows[short] - plain[short]).max() < 1e-12
+
+
+# --- the accuracy that is assumed of SciPy ---
+
+
+def test_this_scipy_is_exact_enough() -> None:
+    check_scipy.cache_clear()
+    check_scipy()
+
+
+@pytest.mark.parametrize("function", sorted({value.function for value in VALUES}))
+def test_an_inexact_scipy_costs_nothing(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = getattr(special, function)
+    monkeypatch.setattr(special, function, lambda *x: right(*x) * (1 + 2.0**-40))
+    check_scipy.cache_clear()
+    budget = ps.Accountant(1.0)
+    problem = ps.Problem(ps.PatternTable([[1, 0]], [1], [0]), ps.SignCube(2))
+    for mechanism in (ps.opdisc, ps.rspm):
+        with pytest.raises(InexactNoise, match=f"{function}.*Nothing was drawn; install another version"):
+            mechanism(problem, 0.5, oracle="enumeration", budget=budget)
+    assert not budget.history
+    monkeypatch.undo()
+    check_scipy.cache_clear()
+    check_scipy()
 
 
 @pytest.mark.parametrize("dim", [1, 2, 5])

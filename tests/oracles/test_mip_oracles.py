@@ -16,6 +16,7 @@ import privsolve as ps
 from oracle_conformance import OracleConformance
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.minimise import Progress
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles import (
     SOLVERS,
     CpsatOracle,
@@ -320,10 +321,10 @@ def test_a_users_oracle_is_held_to_the_same_certificate() -> None:
 @pytest.mark.parametrize("name", ["highs", "cpsat", "scip", "gurobi"])
 def test_a_missing_solver_names_its_extra_before_noise_is_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda module: None)
-    monkeypatch.setattr(ps.noise, "l2_gamma", lambda *_: pytest.fail("noise was drawn"))
+    no_noise = Randomness(lambda size: pytest.fail("noise was drawn"), seeded=False)
     problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
     with pytest.raises(SolverUnavailable, match=rf"pip install 'privsolve\[{name}\]', or use oracle='tree'"):
-        ps.opdisc(problem, epsilon=1.0, oracle=name)
+        ps.opdisc(problem, epsilon=1.0, oracle=name, random_state=no_noise)
     entry = catalogue.solver(name)
     assert entry.status == f"missing: pip install 'privsolve[{name}]'"
     assert entry.version is None

@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 
 import privsolve as ps
 from privsolve.continuous.objectives import absolute_deviation
-from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.errors import BudgetExceeded, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised
 from privsolve.privacy.composition import compose, loss_epsilon, zcdp_epsilon, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
@@ -435,7 +433,7 @@ PROBLEM = ps.Problem(TABLE, ps.SignCube(3))
 def run_opsamp(epsilon: float, **options: object) -> object:
     box = [(0.0, 1.0)]
     loss = absolute_deviation(np.linspace(0.2, 0.7, 50).reshape(-1, 1), box)
-    return opsamp(loss, box, loss.lipschitz, 50, epsilon, 1e-6, 20, PiecewiseLinearOracle(), **options)  # type: ignore[arg-type]
+    return ps.opsamp(ps.BoxProblem(loss, box), epsilon, 1e-6, 20, **options)  # type: ignore[arg-type]
 
 
 MECHANISMS: dict[str, Callable[..., object]] = {

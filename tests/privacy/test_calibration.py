@@ -11,21 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from privsolve.noise.draws import Randomness, gaussian, l2_gamma, linf_gamma
+from privsolve.noise.draws import gaussian, l2_gamma, linf_gamma
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.calibration import (
     check_beta,
     check_delta,
     check_epsilon,
     effective_range,
     exact_tolerance,
+    gamma_length,
     gamma_mean_norm,
     gamma_scale,
-    gamma_utility_bound,
     gaussian_delta,
     gaussian_epsilon,
+    gaussian_length,
     gaussian_sigma,
     gaussian_sigma_published,
-    gaussian_utility_bound,
     parity_odd_probabilities,
     parity_scale_separator,
     parity_scale_sphere,
@@ -33,8 +34,7 @@ from privsolve.privacy.calibration import (
     parity_true_epsilon,
     range_sensitivity,
     rounding_error,
-    separator_gamma_scale,
-    separator_laplace_scale,
+    separator_shift_l1,
     separator_shift_l2,
     separator_sigma_published,
     sphere_shift,
@@ -53,8 +53,7 @@ def test_epsilon_is_checked_by_name(bad: float) -> None:
         lambda: gamma_scale(1.0, bad),
         lambda: gaussian_sigma(3, 1.0, bad, 1e-6),
         lambda: gaussian_delta(3, 1.0, 1.0, bad),
-        lambda: separator_laplace_scale(2, 3, bad),
-        lambda: separator_gamma_scale(2, bad),
+        lambda: gamma_scale(2, bad),
         lambda: parity_true_delta(3, bad, 1.0),
     ):
         with pytest.raises(ValueError, match="epsilon must be finite and positive"):
@@ -74,8 +73,8 @@ def test_delta_and_beta_are_checked_by_name(bad: float) -> None:
             call()
     for call in (
         lambda: check_beta(bad),
-        lambda: gamma_utility_bound(3, 1.0, bad),
-        lambda: gaussian_utility_bound(3, 1.0, bad),
+        lambda: gamma_length(3, 1.0, bad),
+        lambda: gaussian_length(3, 1.0, bad),
     ):
         with pytest.raises(ValueError, match="beta must lie strictly between 0 and 1"):
             call()
@@ -161,7 +160,7 @@ def test_gamma_scale_and_norm_of_the_paper() -> None:
     assert gamma_mean_norm(24, gamma_scale(92, 1.0)) == 2208
     norms = stats.gamma(24, scale=92)
     assert gamma_mean_norm(24, 92) == pytest.approx(norms.mean())
-    assert gamma_utility_bound(24, 92, 0.05) == pytest.approx(5996, abs=0.5)  # printed in section 4
+    assert 2 * gamma_length(24, 92, 0.05) == pytest.approx(5996, abs=0.5)  # printed in section 4
 
 
 def test_l2_gamma_density_ratio_is_bounded() -> None:
@@ -183,7 +182,7 @@ def test_l2_gamma_density_ratio_is_bounded() -> None:
 def test_linf_gamma_density_ratio_is_bounded() -> None:
     """The same for separators: v has entries ±Δ (section 3)."""
     epsilon, delta_range, m = 0.3, 2.0, 10
-    scale = separator_gamma_scale(delta_range, epsilon)
+    scale = gamma_scale(delta_range, epsilon)
     rng = Randomness.seeded(3)
     for _ in range(300):
         eta = linf_gamma(rng, m, scale)
@@ -324,8 +323,8 @@ def test_published_sigma() -> None:
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-12])
 def test_utility_bounds_are_quantiles(beta: float) -> None:
-    assert gamma_utility_bound(7, 3.0, beta) == pytest.approx(2 * stats.gamma(7, scale=3.0).isf(beta))
-    assert gaussian_utility_bound(7, 3.0, beta) == pytest.approx(2 * 3.0 * stats.chi(7).isf(beta))
+    assert 2 * gamma_length(7, 3.0, beta) == pytest.approx(2 * stats.gamma(7, scale=3.0).isf(beta))
+    assert 2 * gaussian_length(7, 3.0, beta) == pytest.approx(2 * 3.0 * stats.chi(7).isf(beta))
 
 
 # --- RSPM -----------------------------------------------------------------------------------------
@@ -334,8 +333,8 @@ def test_utility_bounds_are_quantiles(beta: float) -> None:
 def test_separator_scales() -> None:
     v = 2.0 * np.array([1, -1, 1, 1, -1, 1, 1, 1, -1])
     assert separator_shift_l2(2, 9) == pytest.approx(np.linalg.norm(v))
-    assert separator_laplace_scale(2, 9, 0.5) == pytest.approx(np.abs(v).sum() / 0.5)
-    assert separator_gamma_scale(2, 0.5) == pytest.approx(np.abs(v).max() / 0.5)
+    assert gamma_scale(separator_shift_l1(2, 9), 0.5) == pytest.approx(np.abs(v).sum() / 0.5)
+    assert gamma_scale(2, 0.5) == pytest.approx(np.abs(v).max() / 0.5)
 
 
 # --- the parity counterexample --------------------------------------------------------------------

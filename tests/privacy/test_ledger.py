@@ -15,6 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -401,6 +402,8 @@ def test_old_ledgers_say_the_same_and_can_be_continued(tmp_path: Path, name: str
         keys = ("epsilon", "delta", "adjacency", "proved", "seeded")
         assert {key: getattr(entry.guarantee, key) for key in keys}.items() <= old.items()
     totals, remaining = ledger.totals(), ledger.remaining()
+    rho = Fraction(said["totals"].pop("rho"))  # of decimals that version 0.1.0 had rounded
+    assert float(totals.rho) == pytest.approx(float(rho), rel=1e-15)
     assert {key: str(getattr(totals, key)) for key in said["totals"]} == {k: str(v) for k, v in said["totals"].items()}
     assert [remaining.epsilon, remaining.exponential, remaining.delta] == said["remaining"]
     assert not mark_of(path).exists()  # reading writes nothing

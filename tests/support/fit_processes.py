@@ -12,13 +12,13 @@ import ibis.backends.duckdb  # noqa: F401  (it takes long, and the commands impo
 
 from privsolve.cli import app, fit, paying
 from privsolve.learn import publishing
-from privsolve.learn.fitting import Choice, scorecard_domain
+from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
 from small_tables import INDICATORS, patients
 
-Choice(2.0).run(INDICATORS.table(patients(50)).table, scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)), INDICATORS)
+Recipe(2.0).run(INDICATORS.table(patients(50)), scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)))
 """Everything is compiled before the processes are forked: they are quick, and the signals find them at work."""
 
 MOMENTS: dict[str, tuple[object, str, bool]] = {

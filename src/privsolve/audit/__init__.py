@@ -5,11 +5,14 @@ two laws that are known exactly, `cases` holds data on which mechanisms tend to 
 of this package on them.
 """
 
+from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
-from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
-from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exponential_law
+from privsolve.audit.draws import parity_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential
 from privsolve.audit.suite import Check, Row, checks, run_checks
+from privsolve.mechanisms.exponential import exponential_law
+from privsolve.mechanisms.perturbed import perturbed_draws
 
 __all__ = [
     "CASES",
@@ -20,14 +23,15 @@ __all__ = [
     "ParityOracle",
     "ParityProblem",
     "Row",
+    "attack_dp_sgd",
+    "attack_objective_perturbation",
     "checks",
     "exact_epsilon",
     "exact_exponential",
     "exponential_law",
     "lower_bound",
-    "opdisc_draws",
     "parity",
     "parity_draws",
-    "rspm_draws",
+    "perturbed_draws",
     "run_checks",
 ]

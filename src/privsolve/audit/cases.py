@@ -107,7 +107,8 @@ def parity(dim: int) -> Case:
 
 def _problem(records: Records, domain: Domain, loss: ZeroOneLoss | None = None) -> Problem:
     features, labels = [list(x) for x, _ in records], [y for _, y in records]
-    return Problem(PatternTable.from_records(features, labels), domain, loss or ZeroOneLoss())
+    ranges = [(0, 1), (0, 1), (1, 1)] if isinstance(domain, SparsePoints) else None
+    return Problem(PatternTable.from_records(features, labels, ranges=ranges), domain, loss or ZeroOneLoss())
 
 
 def _tie_broken() -> Case:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.mechanisms.exponential import inverse_temperature
-from privsolve.problems.priors import Prior, check_prior, log_weights, prior_or_uniform
+from privsolve.mechanisms.exponential import exponential_law
+from privsolve.problems.priors import Prior
 from privsolve.problems.problem import BaseProblem
 
 Floats = NDArray[np.float64]
@@ -36,19 +36,6 @@ def exact_epsilon(log_law: Floats, neighbour_log_law: Floats) -> float:
             raise ValueError(f"{name} must hold logarithms of probabilities that add up to 1")
     possible = np.maximum(first, second) > -np.inf
     return float(np.abs(first[possible] - second[possible]).max())
-
-
-def exponential_law(
-    problem: BaseProblem, epsilon: float, *, adjacency: str = "replace", prior: Prior | None = None
-) -> Floats:
-    """Log probability of every member under the exponential mechanism, in the order of `problem.domain.members()`."""
-    the_prior = prior_or_uniform(prior)
-    check_prior(the_prior, problem.domain)
-    members = problem.domain.members()
-    losses = problem.losses_of(members)
-    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
-    logs = log_weights(the_prior, problem.domain, members) - kappa * (losses - losses.min())
-    return np.asarray(logs - np.logaddexp.reduce(logs))
 
 
 def exact_exponential(

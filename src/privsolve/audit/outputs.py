@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
 import numpy as np
 
-from privsolve.continuous.opsamp import BoxRelease, BoxRun
 from privsolve.data.patterns import Int64Array
 from privsolve.releases import Release, Run
 
@@ -57,13 +57,11 @@ def _codes(first: Sequence[Any], second: Sequence[Any]) -> Int64Array:
 
 
 def _key(output: Any) -> Hashable:
-    """What makes an output equal to another: of a release the published weights or grid steps."""
-    if isinstance(output, (Run, BoxRun)):
+    """What makes an output equal to another: of a release the published model."""
+    if isinstance(output, Run):
         output = output.release
     if isinstance(output, Release):
-        return output.weights.tobytes()
-    if isinstance(output, BoxRelease):
-        return output.steps
+        return json.dumps(output.model.to_dict(), sort_keys=True)
     if isinstance(output, np.ndarray):
         _check_discrete(output)
         return output.shape, tuple(output.ravel().tolist())

@@ -1,7 +1,7 @@
 """Every mechanism of the package attacked on the canned cases: what `privsolve audit` prints.
 
-Claims that are marked proved must survive. The published calibrations, which are not proved, must be caught: if they are not,
-the audit has lost its teeth.
+Claims that are proved must survive. The published calibrations, which are not, must be caught, and so must a claim that is
+proved for real numbers and published in floating point: if they are not, the audit has lost its teeth.
 """
 
 from __future__ import annotations
@@ -13,20 +13,28 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
-from privsolve.audit.draws import opdisc_draws, parity_draws, rspm_draws
-from privsolve.audit.exact import ExactFinding, exact_exponential
+from privsolve.audit.draws import parity_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.stability import Calibration, SamplingNoise
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
+from privsolve.mechanisms.base import Mechanism, Variant
 from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.mechanisms.opdisc import SphereNoise, opdisc, sphere_noise
-from privsolve.mechanisms.rspm import SeparatorNoise, rspm, separator_noise
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.mechanisms.opdisc import OPDisc, sphere_noise
+from privsolve.mechanisms.perturbed import Noise
+from privsolve.mechanisms.registry import all_mechanisms
+from privsolve.mechanisms.rspm import RSPM, separator_noise
+from privsolve.models.point import BoxPoint
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
 
@@ -41,19 +49,29 @@ OPDISC_DIM, RSPM_DIM = 1000, 3000
 ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
 """Claims attacked through the public functions, one call per run: so large that a few hundred runs show something."""
 
+BITS_DELTA = 1e-9
+"""Of DP-SGD under attack by its last bits: an output that is impossible on a neighbour breaks it however small delta is."""
+
 SAMPLERS = 5
+
+REFUTED = "refuted"
+VERDICT_WORDS = {
+    Proof.COMPLETE: "",
+    Proof.REAL_ARITHMETIC: " in floating point (proved in real arithmetic)",
+    Proof.NONE: " (not proved)",
+}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a mechanism promises on one case, and whether we say that it is proved."""
+    """What a mechanism promises on one case, and how far we say that the proof of it reaches."""
 
     mechanism: str
     noise: str
     case: str
     epsilon: float
     delta: float
-    proved: bool
+    proof: Proof
 
 
 @dataclass(frozen=True)
@@ -74,8 +92,13 @@ class Row(Claim):
 
     @property
     def as_expected(self) -> bool:
-        """A proved claim is not refuted, and a claim that is not proved is."""
-        return self.proved == (self.verdict != "refuted")
+        """A claim that is proved completely is not refuted, and any other is."""
+        return (self.proof is Proof.COMPLETE) == (self.verdict != REFUTED)
+
+    @property
+    def words(self) -> str:
+        """The verdict, with how far the proof reaches if that is not all the way."""
+        return f"{self.verdict}{VERDICT_WORDS[self.proof] if self.verdict == REFUTED else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -91,10 +114,10 @@ def run_checks(to_run: Sequence[Check], confidence: float = 0.999) -> Iterator[R
     for check in to_run:
         finding = check.measure(share)
         exact = isinstance(finding, ExactFinding)
-        verdict = "refuted" if finding.refutes(check.epsilon) else "exact: holds" if exact else "not refuted"
+        verdict = REFUTED if finding.refutes(check.epsilon) else "exact: holds" if exact else "not refuted"
         runs = finding.runs if isinstance(finding, Finding) else 0
         yield Row(
-            check.mechanism, check.noise, check.case, check.epsilon, check.delta, check.proved, finding.epsilon, exact,
+            check.mechanism, check.noise, check.case, check.epsilon, check.delta, check.proof, finding.epsilon, exact,
             runs, verdict,
         )  # fmt: skip
 
@@ -110,62 +133,99 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         ("tree", "record duplicated", SparsePrior()),
         ("supports", "scorecard", SparsePrior()),
     ]
+    by_law = sorted(all_mechanisms(), key=lambda mechanism: mechanism.exact_law)
     return [
-        *(_opdisc(case, law, many, rng) for law in ("gamma", "gaussian") for case in cases),
-        _through_the_oracle(CASES[0], few, rng, "OPDisc", opdisc),
-        *(_rspm(case, law, many, rng) for law in ("linf-gamma", "laplace", "gaussian") for case in cases),
-        _through_the_oracle(CASES[0], few, rng, "RSPM", rspm),
-        *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
+        *(check for mechanism in by_law for check in _registered(mechanism, cases, many, few, rng)),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *_parity_checks("gaussian", many // 10, rng),
-        _opsamp("proved", OPSAMP_EPSILON, few, rng),
+        _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
-        _opsamp("published", EPSILON, few, rng),
+        _opsamp(Calibration.PUBLISHED, EPSILON, few, rng),
+        _dp_sgd(20_000 if long else 3_000, rng),
+        _objective_perturbation(4_000 if long else 1_000, rng),
     ]
 
 
-# --- OPDisc and RSPM ------------------------------------------------------------------------------
+def _proof(proved: bool) -> Proof:
+    return Proof.COMPLETE if proved else Proof.NONE
 
 
-def _delta_of(law: str) -> float | None:
-    return COMMON_DELTA if law == "gaussian" else None
+# --- every registered mechanism -------------------------------------------------------------------
 
 
-def _opdisc(case: Case, law: str, runs: int, rng: Randomness) -> Check:
-    domain, loss = case.data.domain, case.data.loss
-    noise = sphere_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
-    return _perturbed("OPDisc", noise, case, runs, lambda data, n: opdisc_draws(data, noise, n, rng))
+def _registered(mechanism: Mechanism, cases: Sequence[Case], many: int, few: int, rng: Randomness) -> Iterator[Check]:
+    """All variants of a mechanism on all cases: exactly if its law is known, else by many draws at once or one by one.
+
+    Where there is a fast way to draw, the public function itself is attacked too, one call per run: calibration, noise,
+    tables, tree and release.
+    """
+    first = cases[0]
+    for variant in mechanism.variants(COMMON_DELTA):
+        for case in cases:
+            yield _attack(mechanism, variant, case, EPSILON, many, few, rng)
+    if mechanism.fast_draws:
+        yield _by_calls(mechanism, Variant("default, tree oracle"), first, ORACLE_EPSILON, few, rng)
 
 
-def _rspm(case: Case, law: str, runs: int, rng: Randomness) -> Check:
-    domain, loss = case.data.domain, case.data.loss
-    noise = separator_noise(domain, EPSILON, delta=_delta_of(law), adjacency=case.adjacency, law=law, loss=loss)
-    return _perturbed("RSPM", noise, case, runs, lambda data, n: rspm_draws(data, noise, n, rng))
-
-
-def _perturbed(
-    mechanism: str,
-    noise: SphereNoise | SeparatorNoise,
-    case: Case,
-    runs: int,
-    draw: Callable[[Any, int], Int64Array],
+def _attack(
+    mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, many: int, few: int, rng: Randomness
 ) -> Check:
-    def measure(confidence: float) -> Finding:
-        return lower_bound(draw, case.data, case.neighbour, runs, noise.delta, confidence)
+    options = {**variant.options, "adjacency": Adjacency.of(case.adjacency)}
+    if mechanism.exact_law:
+        return _exact(mechanism, variant, case, epsilon)
+    if not mechanism.fast_draws:
+        return _by_calls(mechanism, variant, case, epsilon, few, rng)
 
-    return Check(mechanism, noise.law, case.name, noise.epsilon, noise.delta, noise.proved, measure)
+    def draw(problem: BaseProblem, runs: int) -> Int64Array:
+        return mechanism.draws(problem, epsilon, runs, rng, **options)
+
+    return _check(mechanism, variant, case, epsilon, draw, many)
 
 
-def _through_the_oracle(case: Case, runs: int, rng: Randomness, name: str, mechanism: Callable[..., Any]) -> Check:
-    """The public function itself, one call per run: calibration, noise, tables, tree and release."""
-
+def _by_calls(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, runs: int, rng: Randomness) -> Check:
     def run(problem: BaseProblem) -> Any:
-        return mechanism(problem, ORACLE_EPSILON, adjacency=case.adjacency, random_state=rng)
+        return mechanism.run(problem, epsilon, adjacency=case.adjacency, random_state=rng, **variant.options)
+
+    return _check(mechanism, variant, case, epsilon, run, runs)
+
+
+def _check(
+    mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, attack: Callable[..., Any], runs: int
+) -> Check:
+    """A sampled attack on what the mechanism promises for this case.
+
+    It attacks the law and not the last bits, so a proof in real arithmetic has to stand it like a complete one.
+    """
+    said = mechanism.promise(case.data, epsilon, adjacency=case.adjacency, **variant.options)
 
     def measure(confidence: float) -> Finding:
-        return lower_bound(run, case.data, case.neighbour, runs, 0.0, confidence)
+        return lower_bound(attack, case.data, case.neighbour, runs, said.delta, confidence)
 
-    return Check(name, "default, tree oracle", case.name, ORACLE_EPSILON, 0.0, True, measure)
+    return Check(
+        said.mechanism,
+        variant.words,
+        case.name,
+        said.epsilon,
+        said.delta,
+        _proof(said.proof is not Proof.NONE),
+        measure,
+    )
+
+
+def _exact(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float) -> Check:
+    """The laws on both data sets, compared to the last digit."""
+
+    def law(problem: BaseProblem) -> Any:
+        return mechanism.log_law(problem, epsilon, adjacency=Adjacency.of(case.adjacency), **variant.options)
+
+    def measure(confidence: float) -> ExactFinding:
+        laws = [law(problem) for problem in (case.data, case.neighbour)]
+        return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+    return Check(mechanism.name, variant.words, case.name, epsilon, 0.0, Proof.COMPLETE, measure)
+
+
+# --- OPDisc and RSPM in many dimensions -----------------------------------------------------------
 
 
 def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
@@ -174,14 +234,19 @@ def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
         warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
         on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, law=law)
         on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, law=law)
-    return [_parity("OPDisc", on_sphere, runs, rng), _parity("RSPM", on_separators, runs // 2, rng)]
+    return [_parity(OPDisc.title, on_sphere, runs, rng), _parity(RSPM.title, on_separators, runs // 2, rng)]
 
 
-def _parity(mechanism: str, noise: SphereNoise | SeparatorNoise, runs: int, rng: Randomness) -> Check:
+def _parity(mechanism: str, noise: Noise, runs: int, rng: Randomness) -> Check:
+    case = parity(noise.dim)
+
     def draw(problem: ParityProblem, n: int) -> Int64Array:
         return parity_draws(problem, noise, n, rng)
 
-    return _perturbed(mechanism, noise, parity(noise.dim), runs, draw)
+    def measure(confidence: float) -> Finding:
+        return lower_bound(draw, case.data, case.neighbour, runs, noise.delta, confidence)
+
+    return Check(mechanism, noise.law_type.name, case.name, noise.epsilon, noise.delta, noise.proof, measure)
 
 
 # --- the exponential mechanism --------------------------------------------------------------------
@@ -191,13 +256,6 @@ def _prior_name(prior: UniformPrior | SparsePrior) -> str:
     return f"{prior.kind} prior"
 
 
-def _exact(case: Case, prior: UniformPrior | SparsePrior) -> Check:
-    def measure(confidence: float) -> ExactFinding:
-        return exact_exponential(case.data, case.neighbour, EPSILON, adjacency=case.adjacency, prior=prior)
-
-    return Check("exponential", _prior_name(prior), case.name, EPSILON, 0.0, True, measure)
-
-
 def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: int, rng: Randomness) -> Check:
     def draw(problem: BaseProblem, n: int) -> Int64Array:
         return _fresh_samplers(problem, n, method, case.adjacency, prior, rng)
@@ -205,7 +263,9 @@ def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: i
     def measure(confidence: float) -> Finding:
         return lower_bound(draw, case.data, case.neighbour, runs, 0.0, confidence)
 
-    return Check("exponential", f"{_prior_name(prior)}, {method} sampler", case.name, EPSILON, 0.0, True, measure)
+    return Check(
+        "exponential", f"{_prior_name(prior)}, {method} sampler", case.name, EPSILON, 0.0, Proof.COMPLETE, measure
+    )
 
 
 def _fresh_samplers(
@@ -225,38 +285,51 @@ def _fresh_samplers(
 # --- OPSamp ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Interval:
-    """Linear losses on a short interval: `records` of slope 1, of which `turned` have slope -1."""
-
-    width: float
-    records: int
-    turned: int
-
-    def objective(self) -> PiecewiseLinear:
-        ends = np.array([0.0, self.width])
-        return PiecewiseLinear((ends,), ((self.records - 2 * self.turned) * ends,), self.records, 1.0)
+def _slopes(width: float, turned: int) -> BoxProblem:
+    """Linear losses on a short interval: two records of slope 1, of which `turned` have slope -1."""
+    ends = np.array([0.0, width])
+    return BoxProblem(PiecewiseLinear((ends,), ((2 - 2 * turned) * ends,), 2, 1.0), [(0.0, width)])
 
 
-def _opsamp(calibration: str, epsilon: float, runs: int, rng: Randomness) -> Check:
+def _opsamp(calibration: Calibration, epsilon: float, runs: int, rng: Randomness) -> Check:
     """The worst pair we know, through the mechanism itself: answers differ whenever the noise is below 2.
 
     The published sensitivity has a square of the width where the width belongs, so a narrow interval breaks it.
     """
-    published = calibration == "published"
+    published = calibration is Calibration.PUBLISHED
     width, bins = (5e-4 if published else 1.0), 40
-    options: dict[str, Any] = {"draws": None} if published else {"draws": 500, "sigma": 0.05}
+    draws, sigma = (None, None) if published else (500, 0.05)
+    noise = SamplingNoise(calibration, sigma=sigma, centred=False)
 
-    def run(problem: _Interval) -> int:
+    def run(problem: BoxProblem) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyWarning)
-            done = opsamp(
-                problem.objective(), [(0.0, problem.width)], 1.0, problem.records, epsilon, OPSAMP_DELTA,
-                oracle=PiecewiseLinearOracle(), calibration=calibration, centred=False, random_state=rng, **options,
-            )  # fmt: skip
-        return int(min(done.release.point[0] / problem.width * bins, bins - 1))
+            done = opsamp(problem, epsilon, OPSAMP_DELTA, draws, noise=noise, random_state=rng)
+        assert isinstance(done.release.model, BoxPoint)
+        return int(min(done.release.model.point[0] / width * bins, bins - 1))
 
     def measure(confidence: float) -> Finding:
-        return lower_bound(run, _Interval(width, 2, 0), _Interval(width, 2, 1), runs, OPSAMP_DELTA, confidence)
+        return lower_bound(run, _slopes(width, 0), _slopes(width, 1), runs, OPSAMP_DELTA, confidence)
 
-    return Check("OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, not published, measure)
+    return Check(
+        "OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, _proof(not published), measure
+    )
+
+
+# --- baselines ------------------------------------------------------------------------------------
+
+
+def _dp_sgd(runs: int, rng: Randomness) -> Check:
+    def measure(confidence: float) -> Finding:
+        return attack_dp_sgd(EPSILON, BITS_DELTA, runs, rng, confidence)
+
+    return Check("DP-SGD", "rounded Gaussian", "bits of two records", EPSILON, BITS_DELTA, Proof.COMPLETE, measure)
+
+
+def _objective_perturbation(runs: int, rng: Randomness) -> Check:
+    def measure(confidence: float) -> Finding:
+        return attack_objective_perturbation(EPSILON, runs, rng, confidence)
+
+    return Check(
+        "objective perturbation", "l2-gamma", "bits of two records", EPSILON, 0.0, Proof.REAL_ARITHMETIC, measure
+    )

@@ -13,14 +13,17 @@ from functools import cache
 from math import expm1, log, log1p, sqrt
 from typing import Any
 
-import dp_accounting
 import numpy as np
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 from scipy.special import logsumexp
 
 from privsolve.checks import check_count, check_positive
+from privsolve.extras import from_extra
 from privsolve.privacy.calibration import check_delta, check_epsilon, range_sensitivity
+
+with from_extra("experiments"):
+    import dp_accounting
+    from dp_accounting.pld import PLDAccountant
+    from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
 ACCOUNTANTS = ("pld", "rdp")
 

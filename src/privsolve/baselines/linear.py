@@ -13,6 +13,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.privacy.guarantee import Guarantee
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +44,16 @@ class LinearFit:
 class Rows:
     """The distinct rows `x / scales` of a table, their norms, and how many positive and negative records have each.
 
+    `integers` are the features x themselves, of which every row is `x / scales`.
     Sparse: rows of indicators are mostly zeros, and the products run on one thread whatever else the machine does.
     """
 
     rows: Any
-    columns: Any
+    integers: Any
+    scales: Floats
     norms: Floats
-    positives: Floats
-    negatives: Floats
+    positives: Ints
+    negatives: Ints
 
     @classmethod
     def of(cls, table: PatternTable) -> Rows:
@@ -58,9 +61,9 @@ class Rows:
         if not isinstance(table, PatternTable):
             raise ValueError(f"table must be a PatternTable, got {type(table).__name__}")
         dense = table.features / np.array(table.scales, dtype=np.float64)
-        norms = np.linalg.norm(dense, axis=1)
-        counts = table.positives.astype(np.float64), table.negatives.astype(np.float64)
-        return cls(sparse.csr_array(dense), sparse.csr_array(dense.T), norms, *counts)
+        integers = sparse.csr_array(np.asarray(table.features, dtype=np.int64))
+        counts = table.positives.astype(np.int64), table.negatives.astype(np.int64)
+        return cls(sparse.csr_array(dense), integers, np.array(table.scales, dtype=np.float64), _norms(dense), *counts)
 
     @property
     def dim(self) -> int:
@@ -72,3 +75,14 @@ class Rows:
         positive = self.rows @ weights > 0
         right = self.positives @ positive + self.negatives @ ~positive
         return np.asarray(right / (self.positives.sum() + self.negatives.sum()))
+
+
+def _norms(dense: Floats) -> Floats:
+    """Euclidean norms of rows, by additions and products of single numbers.
+
+    IEEE 754 rounds these correctly, so a row's norm does not depend on where in the table it stands or on what else is there.
+    """
+    squares = np.zeros(len(dense))
+    for column in dense.T:
+        squares += column * column
+    return np.asarray(np.sqrt(squares))

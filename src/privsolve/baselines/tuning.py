@@ -17,7 +17,7 @@ from privsolve.baselines.logistic import objective_perturbation
 from privsolve.checks import check_count
 from privsolve.data.patterns import PatternTable
 from privsolve.errors import PrivacyLeakWarning
-from privsolve.noise.draws import as_randomness
+from privsolve.noise.entropy import as_randomness
 
 _LEAK = (
     "{} chosen by training accuracy, which is not private: a guarantee of a fit with it covers that fit as if the choice "

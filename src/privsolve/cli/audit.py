@@ -12,6 +12,7 @@ from rich.table import Table
 
 from privsolve.audit import Check, Row, checks, run_checks
 from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.privacy.guarantee import Proof
 
 CONFIDENCE = 0.999
 
@@ -25,7 +26,7 @@ def audit(
 ) -> None:
     """Attack every mechanism on neighbouring data: claimed against measured privacy loss.
 
-    Fails if a proved claim is refuted, or if a published calibration that is known to be wrong is not caught.
+    Fails if a proved claim is refuted, or if one that is known to be wrong is not caught.
     """
     with one_line_errors():
         to_run = checks(long=long, random_state=seed)
@@ -58,16 +59,15 @@ def _show(rows: Sequence[Row], as_expected: bool) -> None:
     for row in rows:
         claimed = f"{row.epsilon:g}" + (f", {row.delta:.0e}" if row.delta else "")
         measured = f"{'=' if row.exact else '>='} {row.measured:.3f}"
-        colour = "green" if row.as_expected and row.proved else "yellow" if row.as_expected else "bold red"
-        verdict = row.verdict if row.proved else f"{row.verdict} (not proved)"
-        table.add_row(row.mechanism, row.noise, row.case, claimed, measured, f"[{colour}]{verdict}[/{colour}]")
+        colour = "bold red" if not row.as_expected else "green" if row.proof is Proof.COMPLETE else "yellow"
+        table.add_row(row.mechanism, row.noise, row.case, claimed, measured, f"[{colour}]{row.words}[/{colour}]")
     table.caption = (
         f"claimed is epsilon, or epsilon, delta. With probability {CONFIDENCE:g} no true claim in the table is called "
         "refuted. An audit can refute a claim, never prove one."
     )
     console.print(table)
     console.print(
-        "Proved claims stand, published ones are caught."
+        "Proved claims stand; what is not proved, or for real numbers only, is caught."
         if as_expected
         else "[bold red]Not as expected: a proved claim was refuted, or a wrong one was not caught.[/bold red]"
     )

@@ -14,7 +14,7 @@ from privsolve.cli.display import sampling_progress
 from privsolve.cli.paying import Payment
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.cli.signals import Stop, stoppable
-from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
+from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.publishing import Folder, output_folder
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.releases import Run
@@ -49,8 +49,8 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> 
     def draw(account: Payment) -> Run:
         with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
             options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
-            return Choice(epsilon).run(encoded.table, domain, schema=schema, **options)
+            return Recipe(epsilon).run(encoded, domain, **options)
 
-    run, paths = Payment(None, stop).release(folder, encoded.outside, draw)
+    run, paths = Payment(None, stop).release(folder, draw)
     console.print(escape(run.release.scorecard().to_text(min(console.width, 100))))
     return paths

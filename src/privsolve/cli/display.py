@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privsolve.engines.coordinates.minimise import Progress, ProgressCallback
-from privsolve.engines.coordinates.sample import SamplingCallback, SamplingProgress
+from privsolve.engines.rejection import SamplingCallback, SamplingProgress
 
 
 @contextmanager

@@ -24,15 +24,15 @@ from privsolve.cli.options import (
     Json,
     MaxFeatures,
     MaxPoints,
-    MechanismName,
-    NoiseName,
+    Mechanism,
+    Noise,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
-from privsolve.learn.fitting import MAX_FEATURES, Choice, scorecard_domain
+from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.publishing import as_json, output_folder
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
@@ -45,7 +45,7 @@ def fit(
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
     epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
-    mechanism: Annotated[MechanismName, typer.Option(help="How the points are chosen.")] = MechanismName.exponential,
+    mechanism: Mechanism = "exponential",
     max_features: MaxFeatures = MAX_FEATURES,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
@@ -53,9 +53,7 @@ def fit(
     false_negative: FalseNegative = 1,
     adjacency: Adjacency = "replace",
     oracle: Annotated[str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.")] = "tree",
-    noise: Annotated[
-        NoiseName | None, typer.Option(help="Noise for opdisc and rspm; proved and pure if left out.")
-    ] = None,
+    noise: Noise = None,
     delta: Annotated[float | None, typer.Option(help="For Gaussian noise.")] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
@@ -74,8 +72,8 @@ def fit(
 ) -> None:
     """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        choice = Choice(
-            epsilon, mechanism.value, adjacency, None, oracle, noise.value if noise else None, delta,
+        recipe = Recipe(
+            epsilon, mechanism, adjacency, None, oracle, noise, delta,
             false_positive, false_negative,
         )  # fmt: skip
         the_schema = _load_schema(schema, publish_guessed)
@@ -88,21 +86,21 @@ def fit(
                 encoded = the_schema.table(open_table(data))
 
             def draw(account: Payment) -> Run:
-                with _progress(choice) as progress:
+                with _progress(recipe) as progress:
                     options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
-                    return choice.run(encoded.table, domain, the_schema, **options)
+                    return recipe.run(encoded, domain, **options)
 
-            run, paths = Payment(budget, stop).release(folder, encoded.outside, draw)
+            run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
 
 
-def _progress(choice: Choice) -> AbstractContextManager[Any]:
-    if choice.mechanism == "exponential":
+def _progress(recipe: Recipe) -> AbstractContextManager[Any]:
+    if recipe.mechanism == "exponential":
         return sampling_progress(errors, "sampling", FASTER)
-    return search_progress(errors, choice.mechanism)
+    return search_progress(errors, recipe.mechanism)
 
 
 def _load_schema(path: Path, publish_guessed: bool) -> Schema:

@@ -7,6 +7,25 @@ from typing import Annotated
 
 import typer
 
+from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
+
+MECHANISMS = mechanism_names()
+NOISES = tuple(dict.fromkeys(law for mechanism in all_mechanisms() for law in mechanism.noises()))
+
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        metavar=f"[{'|'.join(MECHANISMS)}]", autocompletion=lambda: MECHANISMS, help="How the points are chosen."
+    ),
+]
+Noise = Annotated[
+    str | None,
+    typer.Option(
+        metavar=f"[{'|'.join(NOISES)}]",
+        autocompletion=lambda: NOISES,
+        help="Noise for opdisc and rspm; proved and pure if left out.",
+    ),
+]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
 MaxFeatures = Annotated[int, typer.Option(help="At most so many features have points.")]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
@@ -15,24 +34,6 @@ FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a wh
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-
-
-class MechanismName(StrEnum):
-    """How weights are chosen."""
-
-    exponential = "exponential"
-    opdisc = "opdisc"
-    rspm = "rspm"
-
-
-class NoiseName(StrEnum):
-    """Noise laws of OPDisc and RSPM."""
-
-    gamma = "gamma"
-    linf_gamma = "linf-gamma"
-    laplace = "laplace"
-    gaussian = "gaussian"
-    gaussian_published = "gaussian-published"
 
 
 class CardFormat(StrEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,14 +36,12 @@ class Payment:
         yield
         self._stop.hold()
 
-    def release(
-        self, folder: Folder, outside: Mapping[str, Mapping[str, int]], draw: Callable[[Payment], Run]
-    ) -> tuple[Run, list[Path]]:
+    def release(self, folder: Folder, draw: Callable[[Payment], Run]) -> tuple[Run, list[Path]]:
         """Draw the release, which pays, then write it, then note that it is there: the run, and the paths of its files."""
         try:
             self._stop.hold(may_die=True)  # the compiler does not survive exceptions, and nothing is paid yet
             run = draw(self)
-            paths = self._write(folder, run, outside)
+            paths = self._write(folder, run)
         except BaseException:
             self._stop.hold()
             if self._unsettled is not None:
@@ -56,9 +54,9 @@ class Payment:
         self._stop.let_go()
         return run, paths
 
-    def _write(self, folder: Folder, run: Run, outside: Mapping[str, Mapping[str, int]]) -> list[Path]:
+    def _write(self, folder: Folder, run: Run) -> list[Path]:
         try:
-            return folder.write(run, outside)
+            return folder.write(run)
         except Exception as error:
             write_out(run.release.to_json())  # it is paid for: do not lose it
             why = error.strerror if isinstance(error, OSError) else str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from rich.markup import escape
 from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
+from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
@@ -51,7 +53,8 @@ def predict(
                 if kind == ".csv":
                     result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
-                (result.to_csv if kind == ".csv" else result.to_parquet)(str(temporary))
+                write = result.to_csv if kind == ".csv" else result.to_parquet
+                interruptibly(table, partial(write, str(temporary)))
             os.replace(temporary, out)
         if json_output:
             typer.echo(as_json({"predictions": str(out)}))

@@ -9,7 +9,8 @@ from math import fsum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.checks import LARGEST, check_finite, check_positive
+from privsolve.checks import check_positive
+from privsolve.models.point import Box
 
 __all__ = [
     "Box",
@@ -24,42 +25,6 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-
-_BOUNDS = "have finite bounds with low < high in every coordinate"
-
-
-@dataclass(frozen=True)
-class Box:
-    """A product of intervals, public: `low[i] <= x[i] <= high[i]`."""
-
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        if len(self.low) != len(self.high) or not self.low:
-            raise ValueError("box must have as many lower as upper bounds, and at least one of each")
-        for low, high in zip(self.low, self.high, strict=True):
-            if not -LARGEST <= check_finite("box", low, _BOUNDS) < check_finite("box", high, _BOUNDS) <= LARGEST:
-                raise ValueError(f"box must {_BOUNDS} and up to {LARGEST:g}, got ({low}, {high})")
-
-    @property
-    def dim(self) -> int:
-        """Number of coordinates."""
-        return len(self.low)
-
-    @property
-    def widths(self) -> tuple[float, ...]:
-        """Side lengths."""
-        return tuple(high - low for low, high in zip(self.low, self.high, strict=True))
-
-    @property
-    def corner(self) -> Floats:
-        """The lower corner as an array; perturbations are measured from it."""
-        return np.array(self.low)
-
-    def contains(self, points: Floats) -> bool:
-        """Whether all points (rows) lie in the box."""
-        return bool(np.all((points >= self.low) & (points <= self.high)))
 
 
 def as_box(box: Box | Sequence[Sequence[float]]) -> Box:

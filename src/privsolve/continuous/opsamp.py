@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import os
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import floor, fsum
+from collections.abc import Callable
+from dataclasses import replace
+from math import fsum
 from numbers import Integral
 from typing import Any
 
@@ -15,33 +16,25 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from privsolve._version import __version__
-from privsolve.checks import check_count, check_error, check_positive
-from privsolve.continuous.objectives import Box, as_box
-from privsolve.continuous.oracles import BoxOracle
-from privsolve.continuous.stability import SamplingPlan, plan_opsamp
-from privsolve.errors import OracleNotCertified, PrivacyWarning
-from privsolve.noise.draws import Randomness, as_randomness, discrete_laplace
+from privsolve.checks import check_error
+from privsolve.continuous.objectives import PiecewiseLinear
+from privsolve.continuous.oracles import BoxOracle, PiecewiseLinearOracle
+from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
+from privsolve.errors import OracleNotCertified, PrivacyWarning, PrivsolveError
+from privsolve.models.point import SETTING, Box, BoxPoint, top_steps
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import profile_of
-from privsolve.releases import NOT_PRIVATE
+from privsolve.releases import Diagnostics, Release, Run
 
-__all__ = [
-    "BoxDiagnostics",
-    "BoxRelease",
-    "BoxRun",
-    "exponential_noise",
-    "opsamp",
-]
+__all__ = ["exponential_noise", "noisy_steps", "opsamp"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-FORMAT = "privsolve-box-release-1"
-FIELDS = frozenset({"format", "version", "steps", "point", "low", "high", "grid", "setting", "guarantee"})
-SETTING = ("n", "lipschitz", "draws", "sigma", "sensitivity", "oracle_error", "centred")
 
 LARGEST_NOISE = 2**28
 """Numbers of noise that one run may draw, `draws` times the dimension: 2 GB of them."""
@@ -52,143 +45,32 @@ BATCHES = 64
 """Oracle calls are sent out in this many batches at most, whatever the number of workers."""
 
 
-@dataclass(frozen=True)
-class BoxRelease:
-    """The published result: a point of a public grid in a box, its guarantee, and the public setting. Nothing else.
-
-    The point is `low + grid·steps`. `setting` holds the public numbers that the noise was computed from.
-    """
-
-    steps: tuple[int, ...]
-    box: Box
-    grid: float
-    setting: dict[str, Any]
-    guarantee: Guarantee
-    version: str = __version__
-
-    def __post_init__(self) -> None:
-        top = _top_steps(self.box, self.grid)
-        if len(self.steps) != self.box.dim or not all(0 <= k <= t for k, t in zip(self.steps, top, strict=True)):
-            raise ValueError("the release's steps are not a point of its grid")
-        if set(self.setting) != set(SETTING):
-            raise ValueError(f"the release's setting must hold {', '.join(SETTING)}")
-
-    @property
-    def point(self) -> Floats:
-        """The released point."""
-        return np.minimum(self.box.corner + self.grid * np.array(self.steps, dtype=np.float64), self.box.high)
-
-    def to_json(self) -> str:
-        """The release as JSON text; equal releases give equal bytes."""
-        content = {
-            "format": FORMAT,
-            "version": self.version,
-            "point": self.point.tolist(),
-            "steps": list(self.steps),
-            "low": list(self.box.low),
-            "high": list(self.box.high),
-            "grid": self.grid,
-            "setting": {name: self.setting[name] for name in SETTING},
-            "guarantee": self.guarantee.to_dict(),
-        }
-        return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> BoxRelease:
-        """The inverse of `to_json`; a file of another kind or version is refused with what is wrong."""
-        content = _fields(text)
-        if not isinstance(content["steps"], list) or not all(type(k) is int for k in content["steps"]):
-            raise ValueError("the release file's steps must be a list of whole numbers")
-        if not isinstance(content["setting"], dict):
-            raise ValueError("the release file's setting must be an object")
-        for name in ("low", "high"):
-            if not isinstance(content[name], list) or not all(type(x) in (int, float) for x in content[name]):
-                raise ValueError(f"the release file's {name} must be a list of numbers")
-        release = cls(
-            tuple(content["steps"]),
-            Box(tuple(content["low"]), tuple(content["high"])),
-            check_positive("grid", content["grid"]),
-            content["setting"],
-            Guarantee.from_dict(content["guarantee"]),
-            content["version"],
-        )
-        if release.point.tolist() != content["point"]:
-            raise ValueError("the release file's point is not the one that its steps give")
-        return release
-
-
-@dataclass(frozen=True)
-class BoxDiagnostics:
-    """What the curator may look at and must not publish: all of it depends on the data without protection.
-
-    `points` are the answers of the oracle, one row per noise vector.
-    """
-
-    seconds: float
-    largest_gap: float
-    mean: Floats
-    spread: Floats
-    points: Floats
-
-    def to_json(self) -> str:
-        """JSON text that says at the top that it is not for publication."""
-        content = {
-            "warning": NOT_PRIVATE,
-            "seconds": self.seconds,
-            "largest_gap": self.largest_gap,
-            "mean": self.mean.tolist(),
-            "spread": self.spread.tolist(),
-        }
-        return json.dumps(content, indent=2) + "\n"
-
-
-@dataclass(frozen=True)
-class BoxRun:
-    """One use of OPSamp: `release` may be published, `plan` is public, `diagnostics` may not be published."""
-
-    release: BoxRelease
-    plan: SamplingPlan
-    diagnostics: BoxDiagnostics
-
-
 def opsamp(
-    objective: Any,
-    box: Box | Sequence[Sequence[float]],
-    lipschitz: float,
-    n: int,
+    problem: BoxProblem,
     epsilon: float,
     delta: float,
     draws: int | None,
-    oracle: BoxOracle,
     *,
-    adjacency: str = "replace",
-    calibration: str = "proved",
-    sigma: float | None = None,
-    grid: float | None = None,
-    centred: bool = True,
+    oracle: BoxOracle | None = None,
+    noise: SamplingNoise | None = None,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     n_jobs: int | None = None,
     budget: Account | None = None,
-) -> BoxRun:
+) -> Run:
     """Minimise a Lipschitz loss over a box privately: average `draws` perturbed optima and add Laplace noise.
 
     Args:
-        objective: the total loss `L(D, ·)`, in the form that the oracle takes: `PiecewiseLinear`, `Objective`, ...
-        box: public bounds, `[(low, high), ...]`, one pair per coordinate.
-        lipschitz: G; the loss of every record that could ever occur changes by at most `G·‖x-y‖₁` between x and y.
-        n: number of records, which is public. Under `adjacency="add-remove"` a public stand-in: it sets the noise rate
-            and the accuracy, not the privacy.
+        problem: the total loss, the box, and what is public about them.
         epsilon: privacy budget of this release.
         delta: probability with which the privacy may fail; choose it far below `1/n`.
         draws: number of oracle calls. `draws_needed` says how many suffice, `plan_opsamp` what to expect of them.
             None takes the published number with the published calibration.
         oracle: any object with `minimise(objective, box, eta)` and a stated additive `tolerance` in the total loss; see
-            `privsolve.continuous.oracles`. Its answer must depend on the data and `eta` alone.
+            `privsolve.continuous.oracles`. Its answer must depend on the data and `eta` alone. None takes the exact one
+            for a `PiecewiseLinear` objective.
+        noise: how the noise is calibrated, if not by default.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        calibration: `"proved"`, or `"published"` for the constants of the paper (warns, not proved).
-        sigma: rate of the objective noise; chosen for accuracy if None. Private whatever it is, if public.
-        grid: step of the public grid on which the result lies; fine enough not to matter if None.
-        centred: subtract the mean from the objective noise, which costs no privacy. Not done when published.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
         n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says, for instance a Dask cluster. The
             result does not depend on it.
@@ -200,51 +82,135 @@ def opsamp(
         lemma bounds the expected distance of answers on neighbouring data, a Chernoff bound that of their averages but
         for probability `delta`, and discrete Laplace noise on the grid covers it. Rounding of the noise, of the mean and
         to the grid is included. Running time, failures, worker traffic and the diagnostics are not covered (section
-        7). Retrying after an error draws fresh noise, which voids the guarantee if the error depended on the data.
-        `calibration="published"` is not proved.
+        7). After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error
+        depended on the data.
+        `SamplingNoise("published")` is not proved.
     """
     start = time.perf_counter()
-    the_box = as_box(box)
-    lipschitz, n = check_positive("lipschitz", lipschitz), check_count("n", n)
-    _check_objective(objective, the_box, lipschitz, n, adjacency)
-    error = _stated_error(oracle, the_box, lipschitz, n)
-    rng = as_randomness(random_state)
-    plan = plan_opsamp(
-        n, the_box.widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, calibration=calibration,
-        centred=centred, sigma=sigma, grid=grid,
-    )  # fmt: skip
-    if plan.draws * the_box.dim > LARGEST_NOISE:
-        raise ValueError(f"draws must be at most {LARGEST_NOISE // the_box.dim:,} on this box, got {plan.draws:,}")
+    if not isinstance(problem, BoxProblem):
+        raise ValueError(f"problem must be a BoxProblem, got {type(problem).__name__}")
+    box, solver, rng = problem.box, _oracle_for(problem, oracle), as_randomness(random_state)
+    plan = _plan(problem, epsilon, delta, draws, solver, noise, Adjacency.of(adjacency))
     _check_jobs(n_jobs)
     if not plan.proved:
-        message = "calibration='published' has no valid proof (theory, section 5): for reproducing the paper only"
+        message = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
         warnings.warn(message, PrivacyWarning, stacklevel=2)
-    prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
-    prepared = objective if prepare is None else prepare(objective, the_box)
+    prepared = _prepared(
+        solver, problem
+    )  # an objective that the oracle cannot take is refused before it costs anything
     guarantee = Guarantee(
         profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
-        "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(oracle),
+        "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(solver),
         proof=Proof.COMPLETE if plan.proved else Proof.NONE, seeded=rng.is_seeded,
     )  # fmt: skip
     with charged(budget, guarantee):
         # all objective noise is drawn here, so that the result does not depend on who solves what
-        etas = exponential_noise(rng, plan.sigma, (plan.draws, the_box.dim), centred=plan.centred)
-        batches = np.array_split(etas, min(plan.draws, BATCHES))
+        etas = exponential_noise(rng, plan.sigma, (plan.draws, box.dim), centred=plan.centred)
+
+        def run(with_oracle: BoxOracle) -> Run:
+            objective = prepared if with_oracle is solver else _prepared(with_oracle, problem)
+            points, gap = _solved(with_oracle, objective, box, etas, n_jobs)
+            _check_answers(points, gap, box, plan.draws, plan.error)
+            model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
+            promise = replace(guarantee, oracle=_oracle_name(with_oracle))
+            diagnostics = _diagnostics(time.perf_counter() - start, points, gap, plan)
+            return Run(Release(model, promise, _setting(plan)), diagnostics)
+
+        return _PaidNoise(problem, plan, run).solve_with(solver)
+
+
+class _PaidNoise:
+    """Noise that has been drawn and paid for, and its one answer.
+
+    The error of a solve that cannot be certified has `retry`, which solves again with the same noise; once there is an
+    answer, it gives that run again. A second one would be a second release that nobody has paid for.
+    """
+
+    def __init__(self, problem: BoxProblem, plan: SamplingPlan, run: Callable[[BoxOracle], Run]) -> None:
+        self._problem, self._plan, self._run = problem, plan, run
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._answer: Run | None = None
+
+    def solve_with(self, oracle: BoxOracle) -> Run:
+        """The one run of this noise, by this oracle if there is none yet."""
+        if os.getpid() != self._process:
+            raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
+        error = _stated_error(oracle, self._problem.box, self._problem.lipschitz, self._plan.n)
+        if error > self._plan.error:
+            raise ValueError(
+                f"the noise was calibrated for an error of {self._plan.error:g}: retry with an oracle at least as exact"
+            )
+        with self._lock:
+            if self._answer is None:
+                self._answer = self._attempt(oracle)
+            return self._answer
+
+    def _attempt(self, oracle: BoxOracle) -> Run:
         try:
-            answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, the_box, part) for part in batches)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
-        points = np.concatenate([part for part, _ in answers])
-        gap = max(g for _, g in answers)
-        _check_answers(points, gap, the_box, plan.draws, error)
-        steps = noisy_steps(points, the_box, plan, rng)
-    setting = {
-        "n": plan.n, "lipschitz": plan.lipschitz, "draws": plan.draws, "sigma": plan.sigma,
-        "sensitivity": plan.sensitivity, "oracle_error": plan.error, "centred": plan.centred,
-    }  # fmt: skip
-    release = BoxRelease(tuple(int(k) for k in steps), the_box, plan.grid, setting, guarantee)
-    seconds = time.perf_counter() - start
-    return BoxRun(release, plan, BoxDiagnostics(seconds, gap, points.mean(axis=0), points.std(axis=0), points))
+            return self._run(oracle)
+        except OracleNotCertified as error:
+            error.retry = lambda another: self.solve_with(another)  # copies of the error share the noise and its answer
+            raise
+
+
+def _prepared(oracle: BoxOracle, problem: BoxProblem) -> Any:
+    """What the oracle wants in place of the objective."""
+    prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
+    return problem.objective if prepare is None else prepare(problem.objective, problem.box)
+
+
+def _oracle_for(problem: BoxProblem, oracle: BoxOracle | None) -> BoxOracle:
+    """The given oracle, or the exact one where the form of the objective has one."""
+    if oracle is None and isinstance(problem.objective, PiecewiseLinear):
+        return PiecewiseLinearOracle()
+    if oracle is None:
+        raise ValueError("oracle must be given for this objective: ConvexOracle, LipschitzOracle or one of your own")
+    return oracle
+
+
+def _plan(
+    problem: BoxProblem,
+    epsilon: float,
+    delta: float,
+    draws: int | None,
+    oracle: BoxOracle,
+    noise: SamplingNoise | None,
+    adjacency: Adjacency,
+) -> SamplingPlan:
+    n, box = problem.public_n(adjacency), problem.box
+    error = _stated_error(oracle, box, problem.lipschitz, n)
+    if noise is not None and not isinstance(noise, SamplingNoise):
+        raise ValueError(f"noise must be a SamplingNoise, got {type(noise).__name__}")
+    plan = plan_opsamp(
+        n, box.widths, problem.lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, noise=noise
+    )
+    if plan.draws * box.dim > LARGEST_NOISE:
+        raise ValueError(f"draws must be at most {LARGEST_NOISE // box.dim:,} on this box, got {plan.draws:,}")
+    return plan
+
+
+def _solved(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats, n_jobs: int | None) -> tuple[Floats, float]:
+    """The oracle's points (rows) for all noise vectors, and the largest gap."""
+    batches = np.array_split(etas, min(len(etas), BATCHES))
+    try:
+        answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, box, part) for part in batches)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
+    return np.concatenate([part for part, _ in answers]), max(gap for _, gap in answers)
+
+
+def _setting(plan: SamplingPlan) -> dict[str, Any]:
+    """The public numbers that the noise was computed from."""
+    values = (plan.n, plan.lipschitz, plan.draws, plan.sigma, plan.sensitivity, plan.error, plan.centred)
+    return dict(zip(SETTING, values, strict=True))
+
+
+def _diagnostics(seconds: float, points: Floats, gap: float, plan: SamplingPlan) -> Diagnostics:
+    """What the oracle answered; the plan is public and stands here for the curator's convenience."""
+    mean, spread = points.mean(axis=0).tolist(), points.std(axis=0).tolist()
+    return Diagnostics(
+        seconds, {}, {"largest_gap": gap, "mean": mean, "spread": spread, "plan": plan, "points": points}
+    )
 
 
 def exponential_noise(rng: Randomness, sigma: float, shape: tuple[int, int], *, centred: bool = True) -> Floats:
@@ -266,11 +232,7 @@ def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -
     mean = np.array([fsum(column) / len(points) for column in offsets.T])
     noise = discrete_laplace(rng, plan.scale_steps, box.dim)
     rounded = np.rint(mean / plan.grid).astype(np.int64)
-    return np.asarray(np.clip(rounded + noise, 0, _top_steps(box, plan.grid)), dtype=np.int64)
-
-
-def _top_steps(box: Box, grid: float) -> list[int]:
-    return [floor(width / grid) for width in box.widths]
+    return np.asarray(np.clip(rounded + noise, 0, top_steps(box, plan.grid)), dtype=np.int64)
 
 
 def _answers(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
@@ -282,17 +244,6 @@ def _answers(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats) -> tuple[
     solutions = [oracle.minimise(prepared, box, eta) for eta in etas]
     points = np.array([np.asarray(s.point, dtype=np.float64) for s in solutions])
     return points, float(np.max([s.gap for s in solutions]))  # of all, so that a nan is seen
-
-
-def _check_objective(objective: Any, box: Box, lipschitz: float, n: int, adjacency: str) -> None:
-    """What can be refused before any work: an objective that says it is something else."""
-    if (dim := getattr(objective, "dim", box.dim)) != box.dim:
-        raise ValueError(f"box has {box.dim} coordinates but the objective has {dim}")
-    if (stated := getattr(objective, "lipschitz", None)) is not None and stated > lipschitz:
-        raise ValueError(f"lipschitz must be at least {stated:g}, which is that of the objective, got {lipschitz:g}")
-    records = getattr(objective, "n", None)
-    if adjacency == "replace" and records is not None and records != n:
-        raise ValueError(f"n must be the objective's number of records, {records}, for adjacency='replace', got {n}")
 
 
 def _stated_error(oracle: Any, box: Box, lipschitz: float, n: int) -> float:
@@ -323,18 +274,3 @@ def _check_answers(points: Floats, gap: float, box: Box, draws: int, error: floa
             f"the oracle left a gap of {gap:.3g}, more than the error of {error:.3g} that it stated: nothing is released; "
             "give it more work on the same noise"
         )
-
-
-def _fields(text: str) -> dict[str, Any]:
-    """The fields of a release file, or what is wrong with it."""
-    try:
-        content = json.loads(text)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"not a release file: it is not JSON ({error})") from None
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
-    if wrong := FIELDS ^ set(content):
-        raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
-    if not isinstance(content["version"], str):
-        raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
-    return content

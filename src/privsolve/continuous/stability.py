@@ -7,8 +7,10 @@ the oracle's additive error in the unnormalised objective; `widths` are the side
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
 from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
 
@@ -16,9 +18,12 @@ from scipy.optimize import minimize_scalar
 
 from privsolve.checks import check_count, check_error, check_positive
 from privsolve.noise.draws import LARGEST_STEPS
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
 
 __all__ = [
+    "Calibration",
+    "SamplingNoise",
     "SamplingPlan",
     "draws_needed",
     "expected_excess",
@@ -61,7 +66,7 @@ def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
 # --- the lemmas of section 5 ----------------------------------------------------------------------
 
 
-def loss_change(lipschitz: float, adjacency: str) -> float:
+def loss_change(lipschitz: float, adjacency: Adjacency | str) -> float:
     """H: `2G` if one record is replaced, `G` if one is added or removed (section 0)."""
     return range_sensitivity(adjacency) * check_positive("lipschitz", lipschitz)
 
@@ -166,6 +171,52 @@ def _published_gamma(n: int, widths: Sequence[float], epsilon: float) -> float:
 # --- plans ----------------------------------------------------------------------------------------
 
 
+class Calibration(StrEnum):
+    """Where OPSamp's constants come from."""
+
+    PROVED = "proved"
+    """The lemmas of section 5."""
+
+    PUBLISHED = "published"
+    """The paper, for reproducing it: not proved, and refuted on narrow boxes."""
+
+    @classmethod
+    def of(cls, value: object) -> Calibration:
+        """The calibration of this name, or an error that names the choices."""
+        try:
+            return cls(value)  # type: ignore[arg-type]
+        except ValueError:
+            raise ValueError(f"calibration must be 'proved' or 'published', got {reprlib.repr(value)}") from None
+
+
+@dataclass(frozen=True)
+class SamplingNoise:
+    """How OPSamp's noise is calibrated. All of it is public, and with the proved calibration any choice is private.
+
+    Args:
+        calibration: `"proved"`, or `"published"` for the constants of the paper (warns, not proved).
+        sigma: rate of the objective noise; chosen to minimise the bound on the excess loss if None.
+        grid: step of the public grid on which the result lies; fine enough not to matter if None.
+        centred: subtract the mean from the objective noise, which costs no privacy. Not done when published.
+        beta: failure probability in the published σ; not used otherwise.
+    """
+
+    calibration: Calibration = Calibration.PROVED
+    sigma: float | None = None
+    grid: float | None = None
+    centred: bool = True
+    beta: float = 0.05
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "calibration", Calibration.of(self.calibration))
+        for name in ("sigma", "grid"):
+            if (value := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check_positive(name, value))
+        if not isinstance(self.centred, bool):
+            raise ValueError(f"centred must be True or False, got {reprlib.repr(self.centred)}")
+        object.__setattr__(self, "beta", check_beta(self.beta))
+
+
 @dataclass(frozen=True)
 class SamplingPlan:
     """Everything OPSamp will use, and the error to expect. All of it is public.
@@ -244,12 +295,8 @@ def plan_opsamp(
     draws: int | None,
     *,
     error: float = 0.0,
-    adjacency: str = "replace",
-    calibration: str = "proved",
-    centred: bool = True,
-    sigma: float | None = None,
-    grid: float | None = None,
-    beta: float = 0.05,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    noise: SamplingNoise | None = None,
 ) -> SamplingPlan:
     """What OPSamp would do, and how well, before anything is spent: no data are involved.
 
@@ -263,11 +310,7 @@ def plan_opsamp(
             prescribes it.
         error: the oracle's additive error A in the total loss.
         adjacency: `"replace"` or `"add-remove"`.
-        calibration: `"proved"`, or `"published"` for the constants of the paper, which are not proved.
-        centred: subtract the mean from the noise, which is free. The published calibration does not.
-        sigma: rate of the noise; chosen to minimise the bound on the excess loss if None. Any value is private.
-        grid: step of the public grid of results; fine enough not to matter if None.
-        beta: failure probability in the published σ; not used otherwise.
+        noise: how the noise is calibrated, if not by default.
     """
     n = check_count("n", n)
     sides = check_widths(widths)
@@ -275,19 +318,17 @@ def plan_opsamp(
     epsilon = check_epsilon(epsilon)
     delta = check_delta(delta)
     error = check_error("error", error)
-    beta = check_beta(beta)
+    noise = SamplingNoise() if noise is None else noise
     change = loss_change(lipschitz, adjacency)
-    if calibration not in ("proved", "published"):
-        raise ValueError(f"calibration must be 'proved' or 'published', got {calibration!r}")
-    rate = None if sigma is None else check_positive("sigma", sigma)
-    if calibration == "published":
+    rate, centred = noise.sigma, noise.centred
+    if noise.calibration is Calibration.PUBLISHED:
         needed = published_draws(n, sides, epsilon, delta)
         m = needed if draws is None else check_count("draws", draws)
-        if adjacency != "replace":
-            raise ValueError("adjacency must be 'replace' for calibration='published', which is stated for it only")
+        if Adjacency.of(adjacency) is not Adjacency.REPLACE:
+            raise ValueError("adjacency must be 'replace' for the published calibration, which is stated for it only")
         if m < needed:
-            raise ValueError(f"draws must be at least {needed} for calibration='published', got {m}")
-        rate = published_sigma(n, sides, lipschitz, epsilon, beta=beta) if rate is None else rate
+            raise ValueError(f"draws must be at least {needed} for the published calibration, got {m}")
+        rate = published_sigma(n, sides, lipschitz, epsilon, beta=noise.beta) if rate is None else rate
         lam = published_sensitivity(n, sides, lipschitz, epsilon, rate, error=error)
         bound, centred = stability(rate, sides, change, _with_noise_error(error, sides, rate)), False
     else:
@@ -298,12 +339,12 @@ def plan_opsamp(
             rate = _best_sigma(n, sides, lipschitz, epsilon, delta, m, error, change, centred)
         bound = stability(rate, sides, change, _with_noise_error(error, sides, rate))
         lam = sensitivity(bound, fsum(sides), m, delta)
-    step = _default_grid(lam, len(sides)) if grid is None else check_positive("grid", grid)
+    step = _default_grid(lam, len(sides)) if noise.grid is None else noise.grid
     if step > min(sides):
         raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
     plan = SamplingPlan(
         n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
-        calibration == "proved",
+        noise.calibration is Calibration.PROVED,
     )  # fmt: skip
     if plan.scale_steps > LARGEST_STEPS:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
@@ -319,7 +360,7 @@ def draws_needed(
     *,
     slack: float = 0.25,
     error: float = 0.0,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     centred: bool = True,
 ) -> int:
     """The fewest oracle calls whose bound on the excess loss is within `1 + slack` of that of unlimited calls."""
@@ -327,8 +368,9 @@ def draws_needed(
 
     def excess(draws: int) -> float:
         return plan_opsamp(
-            n, widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency, centred=centred
-        ).excess
+            n, widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency,
+            noise=SamplingNoise(centred=centred),
+        ).excess  # fmt: skip
 
     target = (1 + slack) * excess(_MANY_DRAWS)
     return _smallest_count(lambda m: excess(m) <= target)

@@ -43,12 +43,12 @@ def in_our_words(about: str) -> Iterator[None]:
         yield
     except Exception as error:
         duckdb = sys.modules.get("duckdb")
-        if duckdb is None or not isinstance(error, duckdb.Error | RuntimeError):
+        if duckdb is None or not isinstance(error, duckdb.Error):
+            if str(error) == "Query interrupted":  # a RuntimeError
+                raise KeyboardInterrupt from None
             raise
-        if isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted":
+        if isinstance(error, duckdb.InterruptException):
             raise KeyboardInterrupt from None
-        if isinstance(error, RuntimeError):
-            raise
         raise ValueError(f"{about}: {_meaning(error)}") from None
 
 

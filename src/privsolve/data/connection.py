@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 from privsolve.data.scratch import engine_folder
+
+Result = TypeVar("Result")
 
 MEMORY_LIMIT = "1GB"
 """What the engine may use before it spills to disk."""
@@ -39,6 +43,23 @@ def connect(database: str | None = None, *, writing_to: str | os.PathLike[str] |
             engine.raw_sql(f"SET allowed_directories = [{quoted(os.path.abspath(writing_to))}]")
         engine.raw_sql("SET enable_external_access = false")
     return engine
+
+
+def interruptibly(table: Any, work: Callable[[], Result]) -> Result:
+    """The result of `work`, which queries the table's engine; an interrupt stops the engine, and then is raised.
+
+    DuckDB does not look at signals in all of its versions and functions, so it works in a thread of its own.
+    """
+    engine = table.get_backend()
+    if engine.name != "duckdb":
+        return work()
+    with ThreadPoolExecutor(1) as worker:  # waits for the thread in the end
+        future = worker.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            engine.con.interrupt()
+            raise
 
 
 def quoted(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from privsolve.data.columns import Column
 from privsolve.data.complaints import in_our_words
-from privsolve.data.connection import read_each_value
+from privsolve.data.connection import interruptibly, read_each_value
 from privsolve.data.packing import pack_codes, packs_of, unpack_codes
 from privsolve.data.patterns import Int64Array
 from privsolve.data.reading import check_columns
@@ -39,7 +39,7 @@ def count_codes(table: Any, columns: Sequence[Column]) -> tuple[list[Int64Array]
 def run(query: Any) -> Any:
     """The result of a query as an Arrow table; what DuckDB cannot read (a broken file) is an error in one line."""
     with in_our_words("the data cannot be read"):
-        return query.to_pyarrow()
+        return interruptibly(query, query.to_pyarrow)
 
 
 def coded(table: Any, columns: Sequence[Column]) -> Any:

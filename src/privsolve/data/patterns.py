@@ -33,6 +33,10 @@ class PatternTable:
     public constants (1 for an indicator, 99 for hours-per-week divided by 99), so every score `<x, w>` with
     integer weights is exact in the common unit `1 / unit` (theory, section 6).
 
+    `ranges[j]` is what is publicly known of feature j, its least and largest integer (`(0, 1)` for an indicator). Solvers
+    choose how to work by declared ranges, never by the records, so a table with a value outside is refused. None says
+    nothing, and the general methods are used.
+
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
     same records are equal whatever order the records came in.
     """
@@ -42,6 +46,7 @@ class PatternTable:
     negatives: Int64Array
     names: tuple[str, ...]
     scales: tuple[int, ...]
+    ranges: tuple[tuple[int, int], ...] | None = None
 
     def __init__(
         self,
@@ -50,6 +55,7 @@ class PatternTable:
         negatives: ArrayLike,
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
         rows = _narrow(_checked_integers(features, "features", ndim=2))
         counts = [_counts(c, name, len(rows)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
@@ -65,6 +71,7 @@ class PatternTable:
         set_field(self, "negatives", _readonly(merged[:, 1]))
         set_field(self, "names", checked_names(names, dim))
         set_field(self, "scales", checked_scales(scales, dim))
+        set_field(self, "ranges", _checked_ranges(ranges, self.names, self.features))
         _ = self.score_features  # overflow is found here, before anything is spent
 
     @classmethod
@@ -74,11 +81,12 @@ class PatternTable:
         labels: ArrayLike,
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
+        ranges: Sequence[tuple[int, int]] | None = None,
     ) -> PatternTable:
         """One row per record; `labels` are +1/-1, 1/0 or booleans (positive is 1 or True)."""
         rows = _narrow(_checked_integers(features, "features", ndim=2))
         positive = _positive_labels(labels, len(rows))
-        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales)
+        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales, ranges)
 
     @classmethod
     def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
@@ -140,6 +148,7 @@ class PatternTable:
         return (
             self.names == other.names
             and self.scales == other.scales
+            and self.ranges == other.ranges
             and np.array_equal(self.features, other.features)
             and np.array_equal(self.positives, other.positives)
             and np.array_equal(self.negatives, other.negatives)
@@ -256,6 +265,27 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
         result = ()
     if len(result) != dim or min(result) < 1:
         raise ValueError(f"scales must be {dim} positive integers, one per feature, got {scales!r}")
+    return result
+
+
+def _checked_ranges(
+    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], rows: Int64Array
+) -> tuple[tuple[int, int], ...] | None:
+    """The declared ranges as pairs of integers; raise if they are none, or if a row leaves them."""
+    if ranges is None:
+        return None
+    try:
+        result = tuple((operator.index(low), operator.index(high)) for low, high in ranges)
+    except (TypeError, ValueError):
+        result = ()
+    if len(result) != len(names) or any(low > high for low, high in result):
+        raise ValueError(f"ranges must be {len(names)} pairs (low, high) of integers, one per feature, got {ranges!r}")
+    for name, (low, high), column in zip(names, result, rows.T, strict=True):
+        if column.min() < low or column.max() > high:
+            raise ValueError(
+                f"features[{name!r}] has values outside its declared range {low} to {high}: clip or encode it by a public "
+                "rule, or declare a wider range"
+            )
     return result
 
 

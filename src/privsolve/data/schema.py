@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from privsolve.data import toml
 from privsolve.data.columns import MISSING, OTHER, Column, Label
@@ -25,6 +26,9 @@ from privsolve.data.questions import Choice, Question
 INTERCEPT = "intercept"
 """The name of the constant feature, always the last one."""
 
+DECIDED = Label("label", True, False).coded
+"""Stands in for the label where it has been decided already which records are positive."""
+
 MARK = "# GUESSED"
 """How a draft of version 0.1.0 marked what it had read off the data."""
 
@@ -37,13 +41,14 @@ MOST_CELLS = 2**28
 
 @dataclass(frozen=True)
 class EncodedTable:
-    """A pattern table, and how many values of each column fell outside the schema.
+    """A pattern table, the schema that made it, and how many values of each column fell outside the schema.
 
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
     They depend on the data: for the curator, never published (theory, section 7).
     """
 
     table: PatternTable
+    schema: Schema
     outside: Mapping[str, Mapping[str, int]]
 
 
@@ -133,6 +138,12 @@ class Schema:
         return (*scales, 1) if self.intercept else scales
 
     @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The least and largest integer of every feature: 0 and 1 for indicators."""
+        found = tuple(ends for column in self.columns for ends in [column.range] * len(column.names))
+        return (*found, (1, 1)) if self.intercept else found
+
+    @property
     def dim(self) -> int:
         """Number of features."""
         return len(self.features)
@@ -152,34 +163,54 @@ class Schema:
         """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them."""
         return self._expand(codes_of_frame(frame, self.columns)).astype(np.int64)
 
-    def table(self, data: Any) -> EncodedTable:
+    def table(self, data: Any, positive: NDArray[np.bool_] | None = None) -> EncodedTable:
         """The pattern table of a pandas, Polars or Arrow table, or of an Ibis table, whose rows stay in its engine.
 
-        Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent.
+        Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent. Where the
+        labels of a frame lie beside it, `positive` says which rows are positive.
         """
+        if positive is not None:
+            coded = (*self.columns, DECIDED)
+            decided = np.where(positive, 0, 1)
+            return self._encoded(coded, *distinct_codes([*codes_of_frame(data, self.columns), decided], coded))
+        coded = (*self.columns, self._stated_label.coded)
+        if is_ibis_table(data):
+            return self._encoded(coded, *count_codes(data, coded))
+        return self._encoded(coded, *distinct_codes(codes_of_frame(data, coded), coded))
+
+    def positive(self, labels: ArrayLike) -> NDArray[np.bool_]:
+        """Which labels are positive; raises if one is missing or in no list."""
+        import pandas as pd
+
+        label = self._stated_label
+        (codes,) = codes_of_frame(pd.DataFrame({label.column: np.asarray(labels)}), [label.coded])
+        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
+
+    @property
+    def _stated_label(self) -> Label:
         if self.label is None:
             raise ValueError("label: the schema has none: add a [label] with column and positive")
-        coded = (*self.columns, self.label.coded)
-        if is_ibis_table(data):
-            codes, counts = count_codes(data, coded)
-        else:
-            codes, counts = distinct_codes(codes_of_frame(data, coded), coded)
+        return self.label
+
+    def _encoded(self, coded: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> EncodedTable:
+        """The pattern table of distinct rows of codes, the label's last."""
         if not counts.sum():
             raise ValueError("the data has no records: give at least one")
-        positive = self._positive(codes[-1], counts)
+        positive = codes[-1] == 0 if coded[-1] is DECIDED else self._decided(codes[-1], counts)
         if len(counts) * self.dim > MOST_CELLS:
             raise ValueError(
                 f"the data has too many different rows for {self.dim:,} features (at most {MOST_CELLS:,} cells): use fewer "
                 "columns, coarser bins or larger steps in the schema"
             )
         table = PatternTable(
-            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales
-        )
-        return EncodedTable(table, _outside(coded, codes, counts))
+            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
+            ranges=self.ranges,
+        )  # fmt: skip
+        return EncodedTable(table, self, _outside(coded, codes, counts))
 
-    def _positive(self, codes: Int64Array, counts: Int64Array) -> Any:
-        label = self.label
-        assert label is not None
+    def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
+        """Which codes of the label are positive; `counts` are how many records have each."""
+        label = self._stated_label
         outside = label.coded.outside
         missing = int(counts[codes == outside[MISSING]].sum())
         other = int(counts[codes == outside[OTHER]].sum())
@@ -193,7 +224,7 @@ class Schema:
                 f"label {label.column!r}: {other:,} records have a value that is neither in positive nor in negative: "
                 "list it, or leave out negative to count every other value as negative"
             )
-        return codes == 0
+        return np.asarray(codes == 0)
 
     def _expand(self, codes: Sequence[Int64Array]) -> IntArray:
         parts = [column.expand(code) for column, code in zip(self.columns, codes, strict=True)]

@@ -155,7 +155,8 @@ def adult_paper(seed: int = 0, split: str = "train") -> PatternTable:
     indicators, names = _one_hot(frame, {column: ADULT_CATEGORIES[column] for column in _PAPER_CATEGORICAL})
     numbers = frame[list(_PAPER_SCALES)].to_numpy(dtype=np.int64)
     scales = [1] * len(names) + list(_PAPER_SCALES.values())
-    return _table(frame, np.hstack([indicators, numbers]), [*names, *_PAPER_SCALES], scales)
+    ranges = [(0, 1)] * len(names) + [(0, scale) for scale in _PAPER_SCALES.values()]
+    return _table(frame, np.hstack([indicators, numbers]), [*names, *_PAPER_SCALES], ranges, scales)
 
 
 def adult_categorical(seed: int = 0, split: str = "train") -> PatternTable:
@@ -169,7 +170,8 @@ def adult_categorical(seed: int = 0, split: str = "train") -> PatternTable:
     Source: Becker & Kohavi 1996, UCI Machine Learning Repository, DOI 10.24432/C5XW20, CC BY 4.0.
     """
     frame = _balanced(_split(split), seed)
-    return _table(frame, *_one_hot(frame, _CATEGORICAL))
+    indicators, names = _one_hot(frame, _CATEGORICAL)
+    return _table(frame, indicators, names, [(0, 1)] * len(names))
 
 
 def adult_scorecard(split: str = "train") -> PatternTable:
@@ -189,7 +191,7 @@ def adult_scorecard(split: str = "train") -> PatternTable:
     columns += [frame[column].isin(values) for _, column, values in _SCORECARD_GROUPS]
     features = np.column_stack([*columns, np.ones(len(frame))]).astype(np.int64)
     names = [row[0] for row in _SCORECARD_RANGES] + [row[0] for row in _SCORECARD_GROUPS]
-    return _table(frame, features, [*names, "intercept"])
+    return _table(frame, features, [*names, "intercept"], [(0, 1)] * len(names) + [(1, 1)])
 
 
 @cache
@@ -224,9 +226,13 @@ def _one_hot(frame: pd.DataFrame, categories: Mapping[str, Sequence[str]]) -> tu
 
 
 def _table(
-    frame: pd.DataFrame, features: Int64Array, names: Sequence[str], scales: Sequence[int] | None = None
+    frame: pd.DataFrame,
+    features: Int64Array,
+    names: Sequence[str],
+    ranges: Sequence[tuple[int, int]],
+    scales: Sequence[int] | None = None,
 ) -> PatternTable:
-    return PatternTable.from_records(features, _positive(frame), names, scales)
+    return PatternTable.from_records(features, _positive(frame), names, scales, ranges)
 
 
 def adult_schema() -> Schema:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.data.patterns import Int64Array
 from privsolve.domains.knapsack import Knapsack, check_totals
+from privsolve.registry import enter
 
 ENUMERATION_LIMIT = 5_000_000
 
@@ -31,7 +32,7 @@ class Domain(ABC):
         """Register the class under its kind; classes without one are bases of others."""
         super().__init_subclass__(**options)
         if "kind" in vars(cls):
-            _register(cls)
+            enter(_KINDS, cls, "domain")
 
     @property
     @abstractmethod
@@ -123,16 +124,6 @@ class Domain(ABC):
 
 
 _KINDS: dict[str, type[Domain]] = {}
-
-
-def _register(cls: type[Domain]) -> None:
-    """Enter the class under its kind. Defining the same class again, as in a notebook, takes the old one's place."""
-    if not isinstance(cls.kind, str) or not cls.kind:
-        raise TypeError(f"{cls.__name__}.kind must be a text that names this kind of domain in releases")
-    known = _KINDS.get(cls.kind, cls)
-    if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-        raise TypeError(f"domain kind {cls.kind!r} belongs to {known.__module__}.{known.__qualname__}: choose another")
-    _KINDS[cls.kind] = cls
 
 
 def domain_kinds(base: type[Domain] | tuple[type[Domain], ...] = Domain) -> tuple[str, ...]:

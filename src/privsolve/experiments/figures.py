@@ -6,13 +6,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from privsolve.experiments.adult import Results
 from privsolve.experiments.methods import FAMILIES, METHODS
+from privsolve.extras import from_extra
+
+with from_extra("experiments"):
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
 # colours that differ for colour-blind readers and in grey print, with a marker of their own each
 STYLES: dict[str, tuple[str, str, str]] = {

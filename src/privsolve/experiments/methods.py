@@ -76,7 +76,7 @@ def _in_other_unit(table: ps.PatternTable) -> ps.PatternTable:
     scales = [
         CAPITAL_GAIN_UNIT if name == "capital-gain" else s for name, s in zip(table.names, table.scales, strict=True)
     ]
-    return ps.PatternTable(table.features, table.positives, table.negatives, table.names, scales)
+    return ps.PatternTable(table.features, table.positives, table.negatives, table.names, scales, table.ranges)
 
 
 Seed = np.random.SeedSequence
@@ -172,7 +172,7 @@ METHODS = (
     ),
     Method(
         "objective-perturbation", f"logistic regression, objective perturbation{TUNED_WORDS}",
-        "logistic, obj. perturb. *", LOGISTIC, "ε", _objective_perturbation,
+        "logistic, obj. perturb. *", LOGISTIC, "ε in real arithmetic", _objective_perturbation,
     ),
 )  # fmt: skip
 

@@ -16,15 +16,14 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
 from privsolve.cards.scorecard import Scorecard
-from privsolve.data import Label, Schema, draft
-from privsolve.data.columns import MISSING
-from privsolve.data.frames import codes_of_frame
-from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.data import Schema, draft
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
-from privsolve.learn.fitting import MAX_FEATURES, Choice, linear_domain, scorecard_domain
+from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
 from privsolve.models.linear import LinearRule
-from privsolve.noise.draws import LARGEST_STEPS, Randomness, as_randomness, discrete_laplace
+from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account, Accountant, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -71,7 +70,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return super().__getstate__()
 
-    def _choice(self) -> Choice:
+    def _recipe(self) -> Recipe:
         raise NotImplementedError
 
     def _domain(self, schema: Schema) -> Domain:
@@ -79,14 +78,14 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
-        choice = self._choice()
+        recipe = self._recipe()
         stated = self._stated_schema()
         _warn_in_search()
         frame = self._frame(X, reset=True)
         classes, positive = _binary_labels(y, len(frame), stated)
         schema = stated if stated is not None else _guessed_schema(frame)
-        table = PatternTable.from_records(schema.encode(frame), positive, names=schema.features, scales=schema.scales)
-        run = choice.run(table, self._domain(schema), schema, random_state=self.random_state, budget=self.budget)
+        encoded, domain = schema.table(frame, positive), self._domain(schema)
+        run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
         self.classes_ = classes
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
@@ -155,7 +154,7 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Which records are of the positive class, by the classes of the fit."""
         labels = _one_per_record(y, rows)
         if self.schema_.label is not None:
-            return _declared_labels(labels, self.schema_.label)[1]
+            return _declared_labels(labels, self.schema_)[1]
         positive = _matched(labels, self.classes_)
         if positive is None:
             raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, self.classes_))}")
@@ -279,8 +278,8 @@ class PrivateScorecard(_PrivateClassifier):
         self.budget = budget
         self.random_state = random_state
 
-    def _choice(self) -> Choice:
-        return Choice(
+    def _recipe(self) -> Recipe:
+        return Recipe(
             self.epsilon,
             adjacency=self.adjacency,
             prior=self.prior,
@@ -341,8 +340,8 @@ class PrivateLinearClassifier(_PrivateClassifier):
         self.budget = budget
         self.random_state = random_state
 
-    def _choice(self) -> Choice:
-        return Choice(
+    def _recipe(self) -> Recipe:
+        return Recipe(
             self.epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
             self.false_positive, self.false_negative,
         )  # fmt: skip
@@ -364,7 +363,7 @@ def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDAr
     """The two classes, the positive one last, and which records are positive."""
     labels = _one_per_record(y, rows)
     if schema is not None:
-        return _declared_labels(labels, schema.label)
+        return _declared_labels(labels, schema)
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
     found = np.unique(labels)
@@ -376,8 +375,9 @@ def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDAr
     return found, labels == found[1]
 
 
-def _declared_labels(labels: NDArray[Any], label: Label | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _declared_labels(labels: NDArray[Any], schema: Schema) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Classes that are public, whatever occurs in `y`: those of the schema, or 0 and 1, -1 and 1, False and True."""
+    label = schema.label
     if label is None:
         kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
         for classes in kinds:
@@ -386,12 +386,7 @@ def _declared_labels(labels: NDArray[Any], label: Label | None) -> tuple[NDArray
         raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label in the schema")
     if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
         raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
-    (codes,) = codes_of_frame(pd.DataFrame({label.column: labels}), [label.coded])
-    known = [0, 1] if label.missing is None else [0, 1, label.coded.outside[MISSING]]
-    if not np.isin(codes, known).all():
-        values = f"{label.positive[0]!r} and {label.negative[0]!r}"
-        raise ValueError(f"y has labels that the schema does not list: its label has {values}; correct one of them")
-    return np.array([label.negative[0], label.positive[0]]), codes == 0
+    return np.array([label.negative[0], label.positive[0]]), schema.positive(labels)
 
 
 def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] | None:

@@ -1,40 +1,39 @@
-"""One call from a pattern table to a run, shared by the estimators and the command line."""
+"""The one road from a table to a run, for the estimators and the command line alike.
+
+A frame, a file or an engine becomes an `EncodedTable` by its schema (`Schema.table`), and a `Recipe` makes a run of that.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from privsolve.data import Schema
-from privsolve.data.patterns import PatternTable
+from privsolve.data import EncodedTable
 from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.exponential import exponential
-from privsolve.mechanisms.opdisc import opdisc
-from privsolve.mechanisms.rspm import rspm
-from privsolve.mechanisms.running import resolve_oracle
+from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
+from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.scoring import check_scores
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
-from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
 from privsolve.releases import Run
 
 MAX_FEATURES = 4
 """Of a scorecard, unless said otherwise: on a hundred features to choose from, a draw takes seconds."""
 
-MECHANISMS = ("exponential", "opdisc", "rspm")
-
 
 @dataclass(frozen=True)
-class Choice:
+class Recipe:
     """How weights are chosen: everything but the data. All of it is public and fixed before the data is looked at.
 
-    `prior` is for the exponential mechanism (`default_prior` if left out), `oracle`, `noise` and `delta` for the others.
+    Which of `prior`, `oracle`, `noise` and `delta` may be given is the mechanism's to say (`Mechanism.options`), and so is what
+    stands for those that are left out (`Mechanism.defaults`).
     """
 
     epsilon: float
@@ -48,22 +47,24 @@ class Choice:
     false_negative: int = 1
 
     def __post_init__(self) -> None:
-        if self.mechanism not in MECHANISMS:
-            raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {self.mechanism!r}")
-        if self.mechanism == "exponential":
-            unused = {"oracle": self.oracle != "tree", "noise": self.noise is not None, "delta": self.delta is not None}
-            for name, given in unused.items():
-                if given:
-                    raise ValueError(f"{name} is for opdisc and rspm: leave it out with the exponential mechanism")
-        else:
-            if self.prior is not None:
-                raise ValueError(f"prior is for the exponential mechanism: leave it out with {self.mechanism}")
-            resolve_oracle(self.oracle)
+        mechanism = mechanism_of(self.mechanism)
+        for option in self._given:
+            if option not in mechanism.options:
+                takers = " and ".join(other.name for other in all_mechanisms() if option in other.options)
+                raise ValueError(f"{option} is for {takers}: leave it out with {self.mechanism}")
+        resolve_oracle(self.oracle)
         calibration.check_epsilon(self.epsilon)
         calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency
         if self.delta is not None:
             calibration.check_delta(self.delta)
         _ = self.loss
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The options that were not left out."""
+        options = {"prior": self.prior, "noise": self.noise, "delta": self.delta}
+        given = {name: value for name, value in options.items() if value is not None}
+        return given if self.oracle == "tree" else given | {"oracle": self.oracle}
 
     @property
     def loss(self) -> ZeroOneLoss:
@@ -72,31 +73,24 @@ class Choice:
 
     def run(
         self,
-        table: PatternTable,
+        encoded: EncodedTable,
         domain: Domain,
-        schema: Schema,
         *,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         progress: Any = None,
         budget: Account | None = None,
     ) -> Run:
-        """Choose weights for the table that `schema` has made; the release carries the schema."""
+        """Choose weights; the release carries the schema, the diagnostics what fell outside of it."""
+        table, schema = encoded.table, encoded.schema
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
-        if self.mechanism == "exponential":
-            return exponential(problem, self.epsilon, prior=self.prior or default_prior(domain), **common)
-        common |= {"oracle": self.oracle, "delta": self.delta} | ({"noise": self.noise} if self.noise else {})
-        return (opdisc if self.mechanism == "opdisc" else rspm)(problem, self.epsilon, **common)
-
-
-def default_prior(domain: Domain) -> Prior:
-    """Uniform, but for scorecards, where about two features are the likeliest, however many there are to choose from."""
-    if isinstance(domain, SparsePoints):
-        return SparsePrior(p_zero=max(0.5, 1 - 2 / domain.columns))
-    return UniformPrior()
+        mechanism = mechanism_of(self.mechanism)
+        run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
+        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
+        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
 
 
 def scorecard_domain(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from privsolve.data.files import read_text
 from privsolve.learn.claims import claimed
 from privsolve.privacy.high_water import sync_directory
 from privsolve.releases import Release, Run
@@ -44,17 +45,9 @@ class Folder:
         """The release, its scorecard, and the curator's diagnostics."""
         return [self.path / RELEASE, self.path / SCORECARD, self.curator / DIAGNOSTICS]
 
-    def write(self, run: Run, outside: Mapping[str, Mapping[str, int]]) -> list[Path]:
-        """The release and its scorecard, and the curator's diagnostics apart from them; their paths in this order.
-
-        `outside` are the counts of an `EncodedTable`, for the diagnostics.
-        """
-        values = run.diagnostics.values | {"outside_the_schema": {k: dict(v) for k, v in outside.items()}}
-        texts = (
-            run.release.to_json(),
-            run.release.scorecard().to_html(),
-            replace(run.diagnostics, values=values).to_json(),
-        )
+    def write(self, run: Run) -> list[Path]:
+        """The release and its scorecard, and the curator's diagnostics apart from them; their paths in this order."""
+        texts = (run.release.to_json(), run.release.scorecard().to_html(), run.diagnostics.to_json())
         for path, text in zip(self.files, texts, strict=True):
             _fill(_draft(path), text)
         for path in reversed(self.files):  # the release last: where it is, everything is
@@ -104,7 +97,7 @@ def output_folder(
 def load_release(path: str | os.PathLike[str]) -> Release:
     """The release in a file, with the file named if it is something else."""
     try:
-        return Release.from_json(Path(path).read_text(encoding="utf-8"))
+        return Release.from_json(read_text(path))
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror}; give the release.json of a fit") from None
     except ValueError as error:

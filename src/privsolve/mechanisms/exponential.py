@@ -5,38 +5,50 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.checks import check_callback, check_count
 from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain, FiniteSet, check_domain
+from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
-from privsolve.engines.coordinates.sample import SamplingCallback, TreeSampler
-from privsolve.engines.supports.problems import Columns, columns_of, log_prior_of_zero, support_sampler
+from privsolve.engines.coordinates.sample import TreeSampler
+from privsolve.engines.rejection import SamplingCallback, SamplingProgress
+from privsolve.engines.supports.problems import (
+    Columns,
+    columns_of,
+    declares_columns,
+    log_prior_of_zero,
+    support_sampler,
+)
 from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
-from privsolve.problems.priors import Prior, UniformPrior, check_prior, log_weights, prior_or_uniform
+from privsolve.problems.priors import (
+    Prior,
+    SparsePrior,
+    UniformPrior,
+    check_prior,
+    default_prior,
+    log_weights,
+    prior_or_uniform,
+)
 from privsolve.problems.problem import BaseProblem, Problem
 from privsolve.releases import Diagnostics, Release, Run
 
 RELATIVE_ERROR = 2.5e-7
-"""Bound on the relative error of any output's probability: at each of `dim` levels a logarithm of up to κ·n is rounded a
-few times. Losses cancel in integers, so it is far less for outputs that are ever seen. Four times this is taken off
-epsilon (theory, section 4)."""
-
-LARGEST_LOGARITHM = 1e9
-"""κ·n·dim stays below this, so that rounding stays below RELATIVE_ERROR."""
+"""Bound on the relative error of any output's probability. Each method counts its roundings and refuses, before anything
+is paid for, what would exceed it. Four times this is taken off epsilon (theory, section 4)."""
 
 TOO_LARGE = "epsilon is too large for exact sampling with this many records: use a smaller one"
 SMALLEST_EPSILON = 1e-5
@@ -51,6 +63,8 @@ class _Draws(Protocol):
 
     reference: int
 
+    def relative_error(self, largest_difference: int) -> float: ...
+
     def draw(self) -> Int64Array: ...
 
     def log_partition(self) -> float: ...
@@ -62,19 +76,31 @@ class _Draws(Protocol):
 class _Enumeration:
     """All weights listed; one descent through a tree of sums per draw."""
 
-    def __init__(self, problem: BaseProblem, kappa: float, prior: Prior, rng: Randomness) -> None:
+    def __init__(
+        self, problem: BaseProblem, kappa: float, prior: Prior, rng: Randomness, progress: SamplingCallback | None
+    ) -> None:
+        self._start, self._progress, self._made = time.monotonic(), progress, 0
         self._members = problem.domain.members()
         losses = problem.losses_of(self._members)
         self.reference = int(losses.min())
         logs = log_weights(prior, problem.domain, self._members) - kappa * (losses - self.reference)
         self._tree = new_sum_tree(logs, len(logs))
-        self._rng = rng
+        self._kappa, self._rng = kappa, rng
         compile_for(propose, Stream(logs, np.zeros(1, dtype=np.int64)), self._tree)
+        self._small = 1000.0 + float(sum(np.abs(table).max() for table in prior.log_tables(problem.domain)))
+
+    def relative_error(self, largest_difference: int) -> float:
+        """The product with κ, the sum with the prior, and 3 for the weight in the tree; then a coin per level of it."""
+        depth = len(self._tree.mantissa).bit_length()
+        return 2.0**-53 * 5 * (self._kappa * largest_difference + self._small) + 2.0**-52 * 8 * depth
 
     def draw(self) -> Int64Array:
         stream = Stream(
             self._rng.uniform(len(self._tree.mantissa).bit_length() + SPARE_UNIFORMS), np.zeros(1, dtype=np.int64)
         )
+        self._made += 1
+        if self._progress is not None:
+            self._progress(SamplingProgress(self._made, len(self._members), time.monotonic() - self._start))
         return np.array(self._members[propose(stream, self._tree)])
 
     def log_partition(self) -> float:
@@ -97,6 +123,9 @@ class _Tree:
         self._sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
         self.reference = self._sampler.reference
 
+    def relative_error(self, largest_difference: int) -> float:
+        return self._sampler.relative_error(largest_difference)
+
     def draw(self) -> Int64Array:
         return weights_of(self._sampler.inst, self._sampler.draw())
 
@@ -105,21 +134,22 @@ class _Tree:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.work)
+        return asdict(self._sampler.statistics)
 
 
 class _Supports:
     """The supports-first tree for scorecards."""
 
     def __init__(
-        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **limits: int
+        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **options: Any
     ) -> None:
-        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **limits)
-        if self._sampler.relative_error(problem.n * problem.loss.largest) > RELATIVE_ERROR:
-            raise ValueError(TOO_LARGE)
+        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **options)
         self._dim = problem.domain.dim
         self._log_zero = log_prior_of_zero(problem, prior)
-        self.reference = self._sampler.reference_loss
+        self.reference = self._sampler.reference
+
+    def relative_error(self, largest_difference: int) -> float:
+        return self._sampler.relative_error(largest_difference)
 
     def draw(self) -> Int64Array:
         return np.array(self._sampler.draw(1)[0, : self._dim])
@@ -129,11 +159,13 @@ class _Supports:
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.stats)
+        return asdict(self._sampler.statistics)
 
 
 class ExponentialSampler:
     """Exact draws from `P(w) ∝ prior(w) · exp(-(ε/Δ) L(w))`, with the work of one draw reused by the next.
+
+    Copies and forked processes draw randomness of their own; one sampler must not be used by two threads at a time.
 
     For experiments and audits: *every draw spends epsilon*. Releasing `k` of them is `k·epsilon`-DP by composition, and
     `guarantee` is that of a single one.
@@ -144,9 +176,10 @@ class ExponentialSampler:
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         prior: a public separable prior such as `SparsePrior()`; uniform over the domain by default.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
-        method: `"auto"` picks by domain; `"tree"`, `"supports"` (scorecards over 0/1 columns) or `"enumeration"` insist.
+        method: `"auto"` picks by what is public, the domain and the declared `ranges` of the table; `"tree"`,
+            `"supports"` (scorecards over 0/1 columns; a table with other values is refused) or `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
-        progress: called now and then by the tree method with the state of the sampler, the curator's, not private.
+        progress: called now and then with the state of the sampler (`SamplingProgress`), the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
 
     Guarantee:
@@ -181,31 +214,29 @@ class ExponentialSampler:
         self.prior = prior_or_uniform(prior)
         check_prior(self.prior, problem.domain)
         self.draws_made = 0
-        columns = columns_of(problem) if isinstance(problem, Problem) else None
-        chosen = method if method != "auto" else _best_method(problem, columns)
-        if chosen == "supports" and columns is None:
-            raise ValueError("method='supports' needs a SparsePoints domain over 0/1 columns: use method='tree'")
-        logarithm = kappa * problem.n * problem.loss.largest * problem.domain.dim
-        if chosen != "supports" and logarithm > LARGEST_LOGARITHM:  # that method counts its own rounding
-            raise ValueError(TOO_LARGE)
+        chosen = method if method != "auto" else _best_method(problem)
+        columns = columns_of(problem) if isinstance(problem, Problem) and chosen == "supports" else None
         self.guarantee = Guarantee(
             BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
             theory="4", oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
         )  # fmt: skip
-        self._method = chosen  # may depend on the records (are all columns 0/1?), so it stays out of the guarantee
+        self._method = chosen
         self._draws: _Draws
         if chosen == "enumeration":
-            self._draws = _Enumeration(problem, kappa, self.prior, rng)
+            self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={chosen!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen == "supports":
             self._draws = _Supports(
-                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts
-            )
+                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts,
+                progress=progress,
+            )  # fmt: skip
         else:
             self._draws = _Tree(
                 problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress
             )
+        if not self._draws.relative_error(problem.n * problem.loss.largest) <= RELATIVE_ERROR:
+            raise ValueError(TOO_LARGE)
 
     def draw(self, size: int = 1) -> Int64Array:
         """`size` independent draws as rows; each of them spends epsilon."""
@@ -232,10 +263,11 @@ class ExponentialSampler:
         return {"method": self._method, **self._draws.statistics}
 
 
-def _best_method(problem: BaseProblem, columns: Columns | None) -> str:
+def _best_method(problem: BaseProblem) -> str:
+    """By what is public alone: the domain, the scales and the declared ranges of the features."""
     if isinstance(problem.domain, FiniteSet) or not isinstance(problem, Problem):
         return "enumeration"
-    return "tree" if columns is None else "supports"
+    return "supports" if declares_columns(problem) else "tree"
 
 
 def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
@@ -305,3 +337,64 @@ def exponential(
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
     return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)
+
+
+def exponential_law(
+    problem: BaseProblem, epsilon: float, *, adjacency: Adjacency | str = Adjacency.REPLACE, prior: Prior | None = None
+) -> NDArray[np.float64]:
+    """Log probability of every member under the exponential mechanism, in the order of `problem.domain.members()`."""
+    the_prior = prior_or_uniform(prior)
+    check_prior(the_prior, problem.domain)
+    members = problem.domain.members()
+    losses = problem.losses_of(members)
+    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
+    logs = log_weights(the_prior, problem.domain, members) - kappa * (losses - losses.min())
+    return np.asarray(logs - np.logaddexp.reduce(logs))
+
+
+SHORT = 3
+"""The sparsity prior helps cards with about so many features; the bound is for them."""
+
+
+class Exponential(Mechanism):
+    """The exponential mechanism with a public prior."""
+
+    name: ClassVar[str] = "exponential"
+    title: ClassVar[str] = "exponential mechanism"
+    options: ClassVar[frozenset[str]] = frozenset({"prior"})
+    exact_law: ClassVar[bool] = True
+
+    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
+        """See `exponential`."""
+        return exponential(problem, epsilon, **options)
+
+    def defaults(self, domain: Domain) -> dict[str, Any]:
+        """A prior that makes short scorecards likely."""
+        return {"prior": default_prior(domain)}
+
+    def expectations(
+        self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
+    ) -> tuple[Expectation, ...]:
+        """For short scorecards under the prior that fitting uses, and for all members under the uniform one."""
+        uniform = exponential_utility_bound(domain, epsilon, adjacency=adjacency, loss=loss, beta=beta)
+        if not isinstance(domain, SparsePoints):
+            return (Expectation(self.name, uniform),)
+        features = min(SHORT, domain.max_features)
+        short = np.zeros(domain.dim, dtype=np.int64)
+        short[:features] = 1
+        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
+        sparse = exponential_utility_bound(
+            domain, epsilon, weights=short, prior=default_prior(domain), adjacency=adjacency, loss=loss, beta=beta
+        )
+        words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
+        return Expectation(self.name, sparse, words), Expectation(f"{self.name} (uniform)", uniform)
+
+    def variants(self, delta: float) -> tuple[Variant, ...]:
+        """Two priors."""
+        return tuple(Variant(f"{prior.kind} prior", {"prior": prior}) for prior in (UniformPrior(), SparsePrior()))
+
+    def log_law(
+        self, problem: BaseProblem, epsilon: float, *, adjacency: Adjacency, **options: Any
+    ) -> NDArray[np.float64]:
+        """By listing the members."""
+        return exponential_law(problem, epsilon, adjacency=adjacency, **options)

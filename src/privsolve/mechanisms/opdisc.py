@@ -2,63 +2,101 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import partial
+from math import sqrt
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtri, gammainccinv
+from numpy.typing import ArrayLike
 
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.running import (
-    NEGLIGIBLE,
-    NoiseLaw,
-    check_budget,
-    check_oracle,
-    check_penalty,
-    check_range,
-    perturbed_run,
-    resolve_oracle,
-)
-from privsolve.noise import draws as noise
-from privsolve.noise.draws import Randomness, as_randomness
-from privsolve.oracles.base import Oracle, oracle_tolerance
+from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
+from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
+from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
 
-NOISE_LAWS = ("gamma", "gaussian", "gaussian-published")
-PURE_LAWS = ("gamma",)
-
 
 @dataclass(frozen=True)
-class SphereNoise(NoiseLaw):
-    """A calibrated noise law on the lifted space: ℓ2-gamma or Gaussian."""
+class Sphere(Geometry):
+    """The members lifted to the unit sphere: noise adds `-<η, π(w)>`, and `v_w = c·π(w)` has length c (theory, section 2)."""
 
-    def draw(self, rng: Randomness) -> NDArray[np.float64]:
-        """One noise vector."""
-        if self.law == "l2-gamma":
-            return noise.l2_gamma(rng, self.dim, self.scale)
-        return noise.gaussian(rng, self.dim, self.scale)
+    domain: Domain
 
-    def utility_bound(self, beta: float = 0.05) -> float:
-        """With probability `1 - beta` the release costs at most this much more than the best member (section 2.4)."""
-        if self.law == "l2-gamma":
-            return calibration.gamma_utility_bound(self.dim, self.scale, beta)
-        return calibration.gaussian_utility_bound(self.dim, self.scale, beta)
+    def __post_init__(self) -> None:
+        check_domain(self.domain)
+        if isinstance(self.domain, FiniteSet) and self.domain.size < 2:
+            raise ValueError("the domain has a single member: there is nothing to choose, and no noise to calibrate")
 
     @property
-    def practically_longest(self) -> float:
-        """A length that the noise exceeds with probability `2^-100`."""
-        if self.law == "l2-gamma":
-            return float(self.scale * gammainccinv(self.dim, NEGLIGIBLE))
-        return float(self.scale * np.sqrt(chdtri(self.dim, NEGLIGIBLE)))
+    def dim(self) -> int:
+        """Dimension k of the lifted vectors."""
+        return self.domain.lift_dim
+
+    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
+        """`c = 2ΔD²/τ²` in the ℓ2 norm; at most that in ℓ∞ and `√k` times that in ℓ1."""
+        c = calibration.sphere_shift(spread, self.domain.radius_sq_bound, self.domain.separation_sq)
+        return Shift(self.dim, sqrt(self.dim) * c, c, c, partial(self._published, adjacency, largest))
+
+    def _published(self, adjacency: Adjacency, largest: int, epsilon: float, delta: float) -> float:
+        if adjacency is not Adjacency.REPLACE:
+            raise ValueError("noise='gaussian-published' is stated for adjacency='replace' only")
+        separation = sqrt(self.domain.separation_sq)
+        return calibration.gaussian_sigma_published(
+            self.domain.radius_sq_bound, largest / separation, separation, epsilon, delta
+        )
+
+    def perturbation(self, eta: ArrayLike) -> Perturbation:
+        """`-<η, π(w)>` in exact integers."""
+        return Perturbation.lifted(self.domain, eta)
+
+    def features(self, members: Int64Array) -> Floats:
+        """`-π(w)`."""
+        return -self.domain.lift(members)
+
+    def excess(self, law: NoiseLaw, beta: float) -> float:
+        """`L(ŵ) - OPT <= 2‖η‖₂` (theory, section 2.4)."""
+        return 2 * law.l2_quantile(beta)
+
+    def longest(self, law: NoiseLaw) -> float:
+        """`‖η‖₂`, since `|<η, π(w)>| <= ‖η‖₂`."""
+        return law.l2_quantile(NEGLIGIBLE)
+
+    def parity_scale(self) -> float:
+        """`1/D` with `D = √d`."""
+        return calibration.parity_scale_sphere(self.dim, 1.0)
+
+
+class OPDisc(PerturbedMechanism):
+    """Objective perturbation on the sphere."""
+
+    name: ClassVar[str] = "opdisc"
+    title: ClassVar[str] = "OPDisc"
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
+        L2Gamma.option: (L2Gamma, "2.1"),
+        Gaussian.option: (Gaussian, "2.2"),
+        PublishedGaussian.option: (PublishedGaussian, "2.3"),
+    }
+
+    def geometry(self, domain: Domain) -> Sphere:
+        """The sphere lift."""
+        return Sphere(domain)
+
+    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
+        """See `opdisc`."""
+        return opdisc(problem, epsilon, **options)
+
+
+_OPDISC = OPDisc()
 
 
 def sphere_noise(
@@ -66,48 +104,16 @@ def sphere_noise(
     epsilon: float,
     *,
     delta: float | None = None,
-    adjacency: str = "replace",
-    law: str = "gamma",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    law: str = L2Gamma.option,
     loss: Loss | None = None,
     solver_tolerance: float = 0.0,
-) -> SphereNoise:
+) -> Noise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    check_domain(domain)
-    epsilon, delta = check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
-    largest = (loss or ZeroOneLoss()).largest
-    delta_range = calibration.range_sensitivity(adjacency) * largest
-    if isinstance(domain, FiniteSet) and domain.size < 2:
-        raise ValueError("the domain has a single member: there is nothing to choose, and no noise to calibrate")
-    spread = calibration.effective_range(delta_range, calibration.rounding_error(domain.dim), solver_tolerance)
-    shift = calibration.sphere_shift(spread, domain.radius_sq_bound, domain.separation_sq)
-    k = domain.lift_dim
-    if law == "gamma":
-        result = SphereNoise("l2-gamma", k, calibration.gamma_scale(shift, epsilon), epsilon, 0.0, True, "2.1")
-    elif delta is None:  # unreachable: checked above, for the type checker
-        raise ValueError("delta is missing")
-    elif law == "gaussian":
-        sigma = calibration.gaussian_sigma(k, shift, epsilon, delta)
-        result = SphereNoise(law, k, sigma, epsilon, delta, True, "2.2")
-    else:
-        result = SphereNoise(
-            law, k, _published_sigma(domain, epsilon, delta, adjacency, largest), epsilon, delta, False, "2.3"
-        )
-    check_range(result.practically_longest, epsilon)
-    return result
-
-
-def _published_sigma(domain: Domain, epsilon: float, delta: float, adjacency: str, largest: int) -> float:
-    if adjacency != "replace":
-        raise ValueError("noise='gaussian-published' is stated for adjacency='replace' only")
-    warnings.warn(
-        "noise='gaussian-published' has no valid proof (theory, section 2.3): for reproducing the paper only",
-        PrivacyWarning,
-        stacklevel=4,
-    )
-    separation = float(np.sqrt(domain.separation_sq))
-    return calibration.gaussian_sigma_published(
-        domain.radius_sq_bound, largest / separation, separation, epsilon, delta
-    )
+    return _OPDISC.calibrate(
+        Sphere(domain), epsilon, noise=law, delta=delta, adjacency=adjacency,
+        largest=(loss or ZeroOneLoss()).largest, solver_tolerance=solver_tolerance,
+    )  # fmt: skip
 
 
 def opdisc(
@@ -115,8 +121,8 @@ def opdisc(
     epsilon: float,
     *,
     delta: float | None = None,
-    adjacency: str = "replace",
-    noise: str = "gamma",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    noise: str = L2Gamma.option,
     oracle: str | Oracle = "tree",
     penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
@@ -143,19 +149,11 @@ def opdisc(
         `"gamma"` is `epsilon`-DP (theory, section 2.1) and `"gaussian"` is `(epsilon, delta)`-DP (2.2) under the
         stated adjacency, for the weights alone: by the approximate-oracle lemma (1) with the rounding of section 6 and
         the oracle's tolerance included in the scale. Running time, failures and the diagnostics are not covered (7).
-        Retrying after an error draws fresh noise, which voids the guarantee if the error depended on the data.
+        After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error depended on
+        the data.
     """
-    the_oracle = resolve_oracle(oracle)
-    rng = as_randomness(random_state)
-    check_penalty(penalty)
-    check_oracle(the_oracle, problem, penalty, with_norm=True)
-    if noise != "gamma" and delta is None and adjacency == "replace":
-        delta = problem.n**-2.0
-    law = sphere_noise(
-        problem.domain, epsilon, delta=delta, adjacency=adjacency, law=noise, loss=problem.loss,
-        solver_tolerance=oracle_tolerance(the_oracle),
-    )  # fmt: skip
-    return perturbed_run(
-        problem, the_oracle, law, rng, partial(Perturbation.lifted, problem.domain), mechanism="OPDisc",
-        adjacency=adjacency, penalty=penalty, progress=progress, budget=budget,
+    check_arguments(problem, penalty)
+    return _OPDISC.release(
+        problem, epsilon, Sphere(problem.domain), noise=noise, delta=delta, adjacency=adjacency, oracle=oracle,
+        penalty=penalty, random_state=random_state, progress=progress, budget=budget,
     )  # fmt: skip

@@ -2,76 +2,101 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtri, gammainccinv
+from numpy.typing import ArrayLike
 
 from privsolve.checks import check_count
+from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.running import (
-    NEGLIGIBLE,
-    NoiseLaw,
-    check_budget,
-    check_oracle,
-    check_penalty,
-    check_range,
-    perturbed_run,
-    resolve_oracle,
-)
-from privsolve.noise import draws as noise
-from privsolve.noise.draws import Randomness, as_randomness
-from privsolve.oracles.base import Oracle, oracle_tolerance
+from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
+from privsolve.mechanisms.solving import resolve_oracle
+from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
+from privsolve.oracles.base import Oracle
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
-from privsolve.problems.perturbation import Perturbation
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.problems.perturbation import AnyPerturbation, Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.separators import Indicator, Indicators, Thresholds
 from privsolve.releases import Run
 
-NOISE_LAWS = ("linf-gamma", "laplace", "gaussian", "gaussian-published")
-PURE_LAWS = ("linf-gamma", "laplace")
-
 
 @dataclass(frozen=True)
-class SeparatorNoise(NoiseLaw):
-    """A calibrated noise law on `dim` separators."""
+class Separators(Geometry):
+    """Noise on `count` indicators, the thresholds of the domain unless others are given: `v_w` has entries ±ρ (section 3)."""
 
-    def draw(self, rng: Randomness) -> NDArray[np.float64]:
-        """One noise vector."""
-        if self.law == "linf-gamma":
-            return noise.linf_gamma(rng, self.dim, self.scale)
-        if self.law == "laplace":
-            return noise.laplace(rng, self.scale, self.dim)
-        return noise.gaussian(rng, self.dim, self.scale)
-
-    def utility_bound(self, beta: float = 0.05) -> float:
-        """With probability `1 - beta` the release costs at most this much more than the best member.
-
-        `L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`, whose quantile is exact for Laplace noise and bounded by
-        `m ‖η‖_∞` or `√m ‖η‖₂` for the others.
-        """
-        return self._length_quantile(calibration.check_beta(beta))
-
-    def _length_quantile(self, beta: float) -> float:
-        if self.law == "linf-gamma":
-            return float(self.dim * self.scale * gammainccinv(self.dim + 1, beta))
-        if self.law == "laplace":
-            return float(self.scale * gammainccinv(self.dim, beta))
-        return float(math.sqrt(self.dim) * self.scale * math.sqrt(chdtri(self.dim, beta)))
+    domain: Domain
+    count: int
+    indicators: Indicators | None = None
 
     @property
-    def practically_longest(self) -> float:
-        """A bound on `‖η‖₁` that is exceeded with probability `2^-100`."""
-        return self._length_quantile(NEGLIGIBLE)
+    def dim(self) -> int:
+        """Number m of indicators."""
+        return self.count
+
+    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
+        """`mρ`, `√m·ρ` and `ρ`."""
+        l1 = calibration.separator_shift_l1(spread, self.count)
+        l2 = calibration.separator_shift_l2(spread, self.count)
+        return Shift(self.count, l1, l2, spread, partial(self._published, adjacency, largest))
+
+    def _published(self, adjacency: Adjacency, largest: int, epsilon: float, delta: float) -> float:
+        if adjacency is not Adjacency.REPLACE or largest != 1:
+            raise ValueError("noise='gaussian-published' is stated for adjacency='replace' and losses in [0, 1] only")
+        return calibration.separator_sigma_published(self.count, epsilon, delta)
+
+    def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
+        """`Σ_i η_i e_i(w)` in exact integers."""
+        return (self.indicators or Thresholds(self.domain)).perturbation(eta)
+
+    def features(self, members: Int64Array) -> Floats:
+        """The thresholds of each member."""
+        if self.indicators is not None:
+            raise ValueError("many draws at once are made for the thresholds of a domain only")
+        columns = [members[:, j] <= t for j in range(self.domain.dim) for t in self.domain.values(j)[:-1]]
+        return np.array(columns, dtype=np.float64).reshape(self.count, len(members)).T
+
+    def excess(self, law: NoiseLaw, beta: float) -> float:
+        """`L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`."""
+        return law.l1_quantile(beta)
+
+    def longest(self, law: NoiseLaw) -> float:
+        """`‖η‖₁`, since a member adds up to m entries."""
+        return law.l1_quantile(NEGLIGIBLE)
+
+    def parity_scale(self) -> float:
+        """One half: `1[w_j <= 0] = (1 - w_j)/2`."""
+        return calibration.parity_scale_separator(1.0)
+
+
+class RSPM(PerturbedMechanism):
+    """Noise on separators."""
+
+    name: ClassVar[str] = "rspm"
+    title: ClassVar[str] = "RSPM"
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
+        law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
+    }
+
+    def geometry(self, domain: Domain) -> Separators:
+        """The thresholds of the domain."""
+        return Separators(domain, Thresholds(check_domain(domain)).count)
+
+    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
+        """See `rspm`."""
+        return rspm(problem, epsilon, **options)
+
+
+_RSPM = RSPM()
 
 
 def separator_noise(
@@ -80,49 +105,26 @@ def separator_noise(
     *,
     count: int | None = None,
     delta: float | None = None,
-    adjacency: str = "replace",
-    law: str = "linf-gamma",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    law: str = LinfGamma.option,
     loss: Loss | None = None,
     solver_tolerance: float = 0.0,
-) -> SeparatorNoise:
+) -> Noise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
-    check_domain(domain)
-    epsilon, delta = check_budget(epsilon, delta, law, NOISE_LAWS, PURE_LAWS)
-    m = Thresholds(domain).count if count is None else check_count("count", count)
-    delta_range = calibration.range_sensitivity(adjacency) * (loss or ZeroOneLoss()).largest
-    spread = calibration.effective_range(delta_range, calibration.rounding_error(domain.dim), solver_tolerance)
-    proved = law != "gaussian-published"
-    if law == "linf-gamma":
-        scale = calibration.separator_gamma_scale(spread, epsilon)
-    elif law == "laplace":
-        scale = calibration.separator_laplace_scale(spread, m, epsilon)
-    elif law == "gaussian":
-        scale = calibration.gaussian_sigma(m, calibration.separator_shift_l2(spread, m), epsilon, delta or 0.0)
-    else:
-        scale = _published_sigma(m, epsilon, delta or 0.0, adjacency, delta_range)
-    result = SeparatorNoise(law, m, scale, epsilon, delta or 0.0, proved, "3")
-    check_range(result.practically_longest, epsilon)
-    return result
-
-
-def _published_sigma(m: int, epsilon: float, delta: float, adjacency: str, delta_range: float) -> float:
-    if adjacency != "replace" or delta_range != 2:
-        raise ValueError("noise='gaussian-published' is stated for adjacency='replace' and losses in [0, 1] only")
-    warnings.warn(
-        "noise='gaussian-published' has no valid proof (theory, section 3): for reproducing the paper only",
-        PrivacyWarning,
-        stacklevel=4,
-    )
-    return calibration.separator_sigma_published(m, epsilon, delta)
+    thresholds = _RSPM.geometry(domain)
+    return _RSPM.calibrate(
+        thresholds if count is None else Separators(domain, check_count("count", count)), epsilon, noise=law, delta=delta,
+        adjacency=adjacency, largest=(loss or ZeroOneLoss()).largest, solver_tolerance=solver_tolerance,
+    )  # fmt: skip
 
 
 def rspm(
     problem: BaseProblem,
     epsilon: float,
     *,
-    noise: str = "linf-gamma",
+    noise: str = LinfGamma.option,
     delta: float | None = None,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     indicators: Sequence[Indicator] | None = None,
     oracle: str | Oracle = "tree",
     penalty: Perturbation | None = None,
@@ -149,20 +151,16 @@ def rspm(
         the scale. Running time, failures and the diagnostics are not covered (section 7). After an error use its `retry`:
         calling again draws fresh noise, which voids the guarantee if the error depended on the data.
     """
+    check_arguments(problem, penalty)
     the_oracle = resolve_oracle(oracle)
-    rng = as_randomness(random_state)
-    check_penalty(penalty)
-    check_oracle(the_oracle, problem, penalty, with_norm=False)
-    if indicators is not None and (not isinstance(the_oracle, EnumerationOracle) or penalty is not None):
-        raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
-    separators = Thresholds(problem.domain) if indicators is None else Indicators(problem.domain, indicators)
-    if noise not in PURE_LAWS and delta is None and adjacency == "replace":
-        delta = problem.n**-2.0
-    law = separator_noise(
-        problem.domain, epsilon, count=separators.count, delta=delta, adjacency=adjacency, law=noise,
-        loss=problem.loss, solver_tolerance=oracle_tolerance(the_oracle),
-    )  # fmt: skip
-    return perturbed_run(
-        problem, the_oracle, law, rng, separators.perturbation, mechanism="RSPM", adjacency=adjacency, penalty=penalty,
-        progress=progress, budget=budget,
+    geometry = _RSPM.geometry(problem.domain)
+    if indicators is not None:
+        if not isinstance(the_oracle, EnumerationOracle) or penalty is not None:
+            raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
+        the_oracle.check(problem)
+        own = Indicators(problem.domain, indicators)
+        geometry = Separators(problem.domain, own.count, own)
+    return _RSPM.release(
+        problem, epsilon, geometry, noise=noise, delta=delta, adjacency=adjacency, oracle=the_oracle,
+        penalty=penalty, random_state=random_state, progress=progress, budget=budget,
     )  # fmt: skip

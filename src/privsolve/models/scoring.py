@@ -15,9 +15,7 @@ from privsolve.models.linear import LinearRule, answers
 
 def check_scores(schema: Schema, weights: Sequence[int]) -> None:
     """Raise unless every record that the schema allows scores below the exact range; `weights` in the common unit."""
-    sizes = [size for column in schema.columns for size in [column.largest] * len(column.names)]
-    if schema.intercept:
-        sizes.append(1)
+    sizes = [max(-low, high) for low, high in schema.ranges]
     if sum(size * abs(weight) for size, weight in zip(sizes, weights, strict=True)) >= SCORE_LIMIT:
         raise IntegerRangeError(
             "scores could leave the 64-bit integers: use narrower bounds, coarser steps or smaller scales in the schema"

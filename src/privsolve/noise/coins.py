@@ -14,6 +14,8 @@ in [1, 2) and an exponent of its own, in a binary tree of sums.
 from __future__ import annotations
 
 import math
+import os
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +23,12 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.noise.draws import Floats
+from privsolve.errors import PrivsolveError
+from privsolve.noise.entropy import Floats, Randomness
 
 LOG_STEP = 600.0
 EXPONENT_STEP = 1000
+SHORT_RUN = 32
 _STEP_PROBABILITY = math.exp(-LOG_STEP)
 _POWERS = np.ldexp(1.0, -np.arange(EXPONENT_STEP + 2))
 _LOG2_E = 1.0 / math.log(2.0)
@@ -35,6 +39,43 @@ class Stream(NamedTuple):
 
     uniforms: Floats
     used: Int64Array
+
+
+class Uniforms:
+    """Where compiled code finds its uniforms: a block drawn ahead, of which none is ever used twice.
+
+    A copy (`copy.deepcopy`, pickling, joblib) and a forked process start with an empty block, so what they draw is their
+    own. Two threads would read the same block, so whoever draws claims it first, and the other one gets an error.
+    """
+
+    def __init__(self, rng: Randomness) -> None:
+        self._rng = rng
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self._pid = os.getpid()
+        self._claimed = threading.Lock()
+        self.stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
+
+    def __reduce__(self) -> tuple[type[Uniforms], tuple[Randomness]]:
+        return type(self), (self._rng,)
+
+    def claim(self) -> None:
+        """Begin to draw; raise if another thread is at it."""
+        if self._pid != os.getpid():
+            self._start_anew()
+        if not self._claimed.acquire(blocking=False):
+            raise PrivsolveError("this sampler is drawing in another thread: use one sampler per thread")
+
+    def release(self) -> None:
+        """End what `claim` began."""
+        self._claimed.release()
+
+    def at_least(self, reserve: int, block: int) -> None:
+        """Leave `reserve` unused uniforms or more in the `stream`: `block` new ones are drawn if there are fewer."""
+        rest = self.stream.uniforms[self.stream.used[0] :]
+        if len(rest) < reserve:
+            self.stream = Stream(np.concatenate([rest, self._rng.uniform(block)]), np.zeros(1, dtype=np.int64))
 
 
 @compiled
@@ -59,13 +100,33 @@ def coin(stream, log_probability):
 
 @compiled
 def sort_indices(values, n, order):
-    """`order[:n]` sorts `values[:n]`, equal values in their order: an insertion sort, for the few values of a column."""
-    for i in range(n):
-        k = i
-        while k > 0 and values[order[k - 1]] > values[i]:
-            order[k] = order[k - 1]
-            k -= 1
-        order[k] = i
+    """`order[:n]` sorts `values[:n]`, equal values in their order: insertion within short runs, which are then merged."""
+    for start in range(0, n, SHORT_RUN):
+        for i in range(start, min(start + SHORT_RUN, n)):
+            k = i
+            while k > start and values[order[k - 1]] > values[i]:
+                order[k] = order[k - 1]
+                k -= 1
+            order[k] = i
+    run = SHORT_RUN
+    while run < n:
+        for start in range(0, n - run, 2 * run):
+            _merge(values, order, start, start + run, min(start + 2 * run, n))
+        run *= 2
+
+
+@compiled
+def _merge(values, order, start, middle, stop):
+    """Merge two neighbouring sorted runs of `order`, equal values from the first one first."""
+    left = order[start:middle].copy()
+    i, j = 0, middle
+    for k in range(start, stop):
+        if j == stop or (i < len(left) and values[left[i]] <= values[order[j]]):
+            order[k] = left[i]
+            i += 1
+        else:
+            order[k] = order[j]
+            j += 1
 
 
 @compiled

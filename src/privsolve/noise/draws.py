@@ -1,30 +1,24 @@
-"""Randomness for private releases, and the noise laws that are drawn from it (theory, section 6).
+"""Draws of one number or vector at a time from uniform words: the algorithms behind the noise laws (theory, section 6).
 
-Every continuous law is drawn by inverse CDF from uniforms of full *relative* precision, with a random
-sign or a random choice of tail. The far tails are therefore really reached, and the error of a draw is
-relative to its size. A plain 53-bit uniform has bounded support: it would turn a pure guarantee into one
-with a delta. Discrete laws are drawn exactly, with integers only.
+Every continuous law is drawn by inverse CDF from uniforms of full *relative* precision, with a random sign or a random choice
+of tail. The far tails are therefore really reached, and the error of a draw is relative to its size. Discrete laws are drawn
+exactly, with integers only.
 """
 
 from __future__ import annotations
 
-import os
-import threading
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import accumulate
-from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammainccinv, gammaincinv, ndtri
+from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
 from privsolve.checks import check_finite
+from privsolve.noise.accuracy import check_scipy
+from privsolve.noise.entropy import Floats, Randomness
 
 __all__ = [
-    "Randomness",
-    "as_randomness",
+    "directions",
     "discrete_laplace",
     "gamma",
     "gaussian",
@@ -34,186 +28,85 @@ __all__ = [
     "standard_normal",
 ]
 
-Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_BLOCK = 1024  # words fetched from the operating system at a time
-_MANTISSA_BITS = 52
-_EXPONENT_BITS = 64 - _MANTISSA_BITS
-_SMALLEST_EXPONENT = -1022  # of a normal float64
+SHORT = 0.25  # the length below which a normal vector is drawn with more bits
 LARGEST_STEPS = 2**52  # keeps an int64 overflow of discrete_laplace below probability exp(-2047)
 
 
-class _SystemWords(threading.local):
-    """Operating system entropy, buffered in blocks.
-
-    No word may ever be used twice, so a buffer is not shared with another thread (``threading.local``), with
-    a forked process (the pid is checked) or with a copy (pickling and copying give an empty buffer).
-    """
-
-    def __init__(self) -> None:
-        self._pid = os.getpid()
-        self._buffer: Words = np.empty(0, dtype=np.uint64)
-
-    def __call__(self, size: int) -> Words:
-        if self._pid != os.getpid() or self._buffer.size < size:
-            self._pid = os.getpid()
-            self._buffer = np.frombuffer(os.urandom(8 * (size + _BLOCK)), dtype=np.uint64)
-        taken, self._buffer = self._buffer[:size], self._buffer[size:]
-        return taken
-
-    def __reduce__(self) -> tuple[type[_SystemWords], tuple[()]]:
-        return _SystemWords, ()
-
-
-class Randomness:
-    """A stream of independent uniform 64-bit words, and the elementary draws made from it.
-
-    ``Randomness.system()`` is for releases. ``Randomness.seeded(seed)`` is for tests and experiments: whoever
-    knows the seed knows the noise, so a guarantee must say that it was used (theory, section 6).
-    """
-
-    def __init__(self, draw: Callable[[int], Words], *, seeded: bool) -> None:
-        self._draw = draw
-        self._seeded = seeded
-
-    @classmethod
-    def system(cls) -> Randomness:
-        """Randomness from the operating system's entropy."""
-        return cls(_SystemWords(), seeded=False)
-
-    @classmethod
-    def seeded(cls, seed: int | np.random.SeedSequence) -> Randomness:
-        """Reproducible randomness, for tests and experiments only."""
-        return cls(np.random.PCG64(seed).random_raw, seeded=True)
-
-    @property
-    def is_seeded(self) -> bool:
-        """Whether the draws can be reproduced from a seed."""
-        return self._seeded
-
-    def __repr__(self) -> str:
-        return f"Randomness(seeded={self._seeded})"
-
-    def words(self, size: int) -> Words:
-        """``size`` independent uniform 64-bit words."""
-        return self._draw(size)
-
-    def uniform(self, size: int) -> Floats:
-        """Uniforms on (0, 1) of full relative precision: never 0, never 1 or more.
-
-        The binary exponent is geometric and the 52 bits of the mantissa are uniform, which is the law of a
-        real uniform rounded down to a float64. One word serves both, but for one draw in 4096.
-        """
-        words = self.words(size)
-        mantissa = 1.0 + (words & np.uint64(2**_MANTISSA_BITS - 1)) * 2.0**-_MANTISSA_BITS
-        exponents = self._exponents(words >> np.uint64(_MANTISSA_BITS))
-        return np.asarray(np.ldexp(mantissa, exponents), dtype=np.float64)
-
-    def _exponents(self, head: Words) -> npt.NDArray[np.int32]:
-        """-1 - (number of zero bits before the first one bit), with new words while all bits are zero."""
-        # frexp(x)[1] is the bit length of an integer x < 2^53, and 0 at x = 0.
-        exponents = np.frexp(head.astype(np.float64))[1] - (_EXPONENT_BITS + 1)
-        open_ended = np.flatnonzero(head == 0)
-        exponents[open_ended] += 1  # so far _EXPONENT_BITS zeros and no one bit
-        while open_ended.size:
-            head = self.words(open_ended.size) >> np.uint64(_EXPONENT_BITS)
-            exponents[open_ended] += np.frexp(head.astype(np.float64))[1] - (_MANTISSA_BITS + (head != 0))
-            # Below the smallest normal float (probability 2^-1022) the exponent is cut off.
-            open_ended = open_ended[(head == 0) & (exponents[open_ended] > _SMALLEST_EXPONENT)]
-        return np.asarray(np.maximum(exponents, _SMALLEST_EXPONENT), dtype=np.int32)
-
-    def sign(self, size: int) -> Floats:
-        """Independent fair signs, -1.0 or 1.0 (64 to a word)."""
-        bits = np.unpackbits(self.words(-(-size // 64)).view(np.uint8), count=size)
-        return 2.0 * bits.astype(np.float64) - 1.0
-
-    def integer_below(self, n: int) -> int:
-        """A uniform integer in ``range(n)``, exact for an ``n`` of any size (by rejection)."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1, got {n}")
-        bits = (n - 1).bit_length()
-        size = -(-bits // 64)
-        while True:
-            candidate = int.from_bytes(self.words(size).tobytes(), "little") >> (64 * size - bits)
-            if candidate < n:
-                return candidate
-
-    def choose(self, weights: Sequence[int]) -> int:
-        """An index with probability exactly ``weights[index] / sum(weights)``, for Python integer weights."""
-        if any(weight < 0 for weight in weights):
-            raise ValueError("weights must not be negative")
-        cumulative = list(accumulate(weights))
-        if not cumulative or cumulative[-1] == 0:
-            raise ValueError("weights must have a positive sum")
-        return bisect_right(cumulative, self.integer_below(cumulative[-1]))
-
-
-def as_randomness(random_state: int | np.random.SeedSequence | Randomness | None) -> Randomness:
-    """None gives the operating system's entropy, a seed gives seeded randomness, a Randomness is kept."""
-    if random_state is None:
-        return Randomness.system()
-    if isinstance(random_state, Randomness):
-        return random_state
-    if isinstance(random_state, np.random.SeedSequence):
-        return Randomness.seeded(random_state)
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool):
-        if random_state < 0:
-            raise ValueError(f"random_state must not be negative, got {random_state}")
-        return Randomness.seeded(int(random_state))
-    raise TypeError(
-        "random_state must be None (operating system entropy, for releases), an int, a "
-        f"numpy.random.SeedSequence or a Randomness, not {type(random_state).__name__}"
-    )
-
-
 def standard_normal(rng: Randomness, size: int) -> Floats:
-    """Independent N(0, 1): a random sign, and the modulus from its survival function."""
+    """Independent N(0, 1): a random sign, and the modulus from its survival function.
+
+    The error is relative to `max(|z|, 1)`: near 0 it is absolute, as suits noise that is added up.
+    """
+    check_scipy()
     return np.asarray(-rng.sign(size) * ndtri(0.5 * rng.uniform(size)), dtype=np.float64)
+
+
+def directions(rng: Randomness, dim: int, count: int) -> Floats:
+    """Independent uniform unit vectors as rows: normal vectors over their lengths, with an error of about `2^-50`.
+
+    A normal vector much shorter than 1 must be known relative to its length, so more bits are drawn for it. That
+    happens to one vector in 33 for `dim = 2` and hardly ever for more. Taking another vector instead would not be
+    exact: which ones are too short would be decided by rounded lengths.
+    """
+    check_scipy()
+    signs = rng.sign(count * dim).reshape(count, dim)
+    u = rng.uniform(count * dim).reshape(count, dim)
+    modulus = -ndtri(0.5 * u)
+    short = np.linalg.norm(modulus, axis=1) < SHORT
+    if short.any():  # every |z| is below 1/4, so every u is above 0.8
+        exact = erfinv(rng.complement(u[short]))
+        modulus[short] = exact / exact.max(axis=1, keepdims=True)  # its squares could underflow
+    return np.asarray(signs * modulus / np.linalg.norm(modulus, axis=1, keepdims=True))
 
 
 def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
     """Independent Gamma(shape, scale): a fair choice between the two halves, each drawn from its own tail."""
     _check_scale("shape", shape)
     _check_scale("scale", scale)
+    check_scipy()
     u = 0.5 * rng.uniform(size)
     draws = np.where(rng.sign(size) < 0, gammaincinv(shape, u), gammainccinv(shape, u))
     return np.asarray(scale * draws, dtype=np.float64)
 
 
 def laplace(rng: Randomness, scale: float, size: int) -> Floats:
-    """Independent Laplace noise, density proportional to ``exp(-|x|/scale)``."""
+    """Independent Laplace noise, density proportional to `exp(-|x|/scale)`."""
     _check_scale("scale", scale)
     return -scale * rng.sign(size) * np.log(rng.uniform(size))
 
 
-def l2_gamma(rng: Randomness, dim: int, scale: float) -> Floats:
-    """One vector with density proportional to ``exp(-|x|_2/scale)`` on R^dim (theory, section 2.1)."""
+def l2_gamma(rng: Randomness, dim: int, scale: float, count: int | None = None) -> Floats:
+    """A vector with density proportional to `exp(-|x|_2/scale)` on R^dim, or `count` as rows (theory, section 2.1)."""
     _check_dim(dim)
-    z = standard_normal(rng, dim)
-    rho = gamma(rng, dim, scale, 1)
-    return rho * (z / float(np.linalg.norm(z)))
+    rows = directions(rng, dim, count or 1)
+    return _one_or_all(gamma(rng, dim, scale, count or 1)[:, None] * rows, count)
 
 
-def linf_gamma(rng: Randomness, dim: int, scale: float) -> Floats:
-    """One vector with density proportional to ``exp(-|x|_inf/scale)`` on R^dim (theory, section 3)."""
+def linf_gamma(rng: Randomness, dim: int, scale: float, count: int | None = None) -> Floats:
+    """A vector with density proportional to `exp(-|x|_inf/scale)` on R^dim, or `count` as rows (theory, section 3)."""
     _check_dim(dim)
-    u = rng.sign(dim) * rng.uniform(dim)
-    return gamma(rng, dim + 1, scale, 1) * u
+    size = dim * (count or 1)
+    cube = (rng.sign(size) * rng.uniform(size)).reshape(-1, dim)
+    return _one_or_all(gamma(rng, dim + 1, scale, count or 1)[:, None] * cube, count)
 
 
-def gaussian(rng: Randomness, dim: int, sigma: float) -> Floats:
-    """One vector of N(0, sigma^2 I) on R^dim (theory, section 2.2)."""
+def gaussian(rng: Randomness, dim: int, sigma: float, count: int | None = None) -> Floats:
+    """A vector of N(0, sigma^2 I) on R^dim, or `count` as rows (theory, section 2.2)."""
     _check_dim(dim)
     _check_scale("sigma", sigma)
-    return sigma * standard_normal(rng, dim)
+    return _one_or_all(sigma * standard_normal(rng, dim * (count or 1)).reshape(-1, dim), count)
+
+
+def _one_or_all(rows: Floats, count: int | None) -> Floats:
+    return rows[0] if count is None else rows
 
 
 def discrete_laplace(rng: Randomness, scale_steps: Fraction, size: int) -> Ints:
-    """Independent integers with ``P(k)`` proportional to ``exp(-|k|/scale_steps)``, exactly.
+    """Independent integers with `P(k)` proportional to `exp(-|k|/scale_steps)`, exactly.
 
-    ``scale_steps`` is the scale in grid steps, as a fraction so that the law has no rounding at all. The
+    `scale_steps` is the scale in grid steps, as a fraction so that the law has no rounding at all. The
     sampler is algorithm 2 of Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy".
     """
     if not 0 < scale_steps <= LARGEST_STEPS:
@@ -239,7 +132,7 @@ def _one_discrete_laplace(rng: Randomness, scale: Fraction) -> int:
 
 
 def _bernoulli_exp(rng: Randomness, numerator: int, denominator: int) -> bool:
-    """True with probability exactly ``exp(-g)``, ``g = numerator/denominator`` in [0, 1].
+    """True with probability exactly `exp(-g)`, `g = numerator/denominator` in [0, 1].
 
     The first k at which a Bernoulli(g/k) fails is odd with probability 1 - g + g^2/2! - ... = exp(-g).
     """

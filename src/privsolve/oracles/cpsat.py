@@ -33,6 +33,7 @@ class CpsatOracle(MipOracle):
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if OR-Tools is missing or the scores leave its integers."""
+        self._check_loss(problem)
         require(self.backend)
         widest = [int(np.abs(problem.domain.values(j)).max()) for j in range(problem.domain.dim)]
         rows = np.abs(problem.table.score_features).max(axis=0).tolist()
@@ -42,7 +43,7 @@ class CpsatOracle(MipOracle):
     def _check_range(self, model: Model) -> None:
         if model.largest >= INTEGER_LIMIT:
             raise IntegerRangeError(
-                "loss and noise leave the integers of cpsat: nothing is released; use the tree on the same noise"
+                "loss and noise leave the integers of cpsat: nothing is released; solve the same noise with 'tree'"
             )
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:

@@ -33,6 +33,7 @@ class GurobiOracle(MipOracle):
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if Gurobi is missing, has no licence or one too small for the problem."""
+        self._check_loss(problem)
         solver = require(self.backend)
         model = build(problem, _with_every_table(problem))
         with _environment(solver) as env:

@@ -141,7 +141,13 @@ class MipOracle(ABC):
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if the solver is missing or cannot take the problem."""
+        self._check_loss(problem)
         require(self.backend)
+
+    def _check_loss(self, problem: Problem) -> None:
+        """The models know the sign of a score only."""
+        if isinstance(problem, Problem) and not problem.loss.is_step:
+            raise ValueError(f"oracle {self.backend!r} cannot solve a loss of several steps: use oracle='tree'")
 
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
@@ -149,6 +155,7 @@ class MipOracle(ABC):
         """A member within the tolerance of the minimum, by the solver's bound; otherwise an error."""
         began = time.monotonic()
         problem.check_perturbation(perturbation)
+        self._check_loss(problem)
         solver = require(self.backend)
         model = build(problem, perturbation)
         self._check_range(model)
@@ -175,7 +182,7 @@ class MipOracle(ABC):
         if model.largest > FLOAT_RANGE * self.tolerance * UNIT:
             raise IntegerRangeError(
                 f"loss and noise are too large for {self.backend} to resolve {self.tolerance:g} mistakes in floating "
-                "point: nothing is released; use the tree or a larger tolerance on the same noise"
+                "point: nothing is released; solve the same noise with an oracle that works in integers, such as 'tree'"
             )
 
     def _lower(self, bound: float) -> int | None:
@@ -470,8 +477,8 @@ def _patterns(problem: Problem) -> Patterns:
     divisor = np.maximum(np.gcd.reduce(scores, axis=1), 1)
     rows, first, merged = np.unique(scores // divisor[:, None], axis=0, return_index=True, return_inverse=True)
     if_negative, if_positive = (np.zeros(len(rows), dtype=np.int64) for _ in range(2))
-    np.add.at(if_negative, merged.reshape(-1), problem.cost_if_negative)
-    np.add.at(if_positive, merged.reshape(-1), problem.cost_if_positive)
+    np.add.at(if_negative, merged.reshape(-1), problem.costs[:, 0])
+    np.add.at(if_positive, merged.reshape(-1), problem.costs[:, 1])
 
     low, high = _score_ranges(domain, rows)
     open_ = (low <= 0) & (high > 0) & (if_positive != if_negative)

@@ -1,6 +1,7 @@
 """The default oracle: privsolve's own branch and bound, exact in integers.
 
-Scorecards over binary columns are solved by the supports-first tree, everything else by the coordinate tree.
+Scorecards over columns that are declared to be 0/1 are solved by the supports-first tree, everything else by the coordinate
+tree.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class TreeOracle:
         like = Perturbation.zero(problem.domain) if template is None else template
         if isinstance(problem.domain, FiniteSet):
             return
-        if can_minimise(problem, columns_of(problem), like):
-            compile_minimiser()
+        if can_minimise(problem, like):
+            compile_minimiser(problem.loss)
         else:
             compile_search(lay_out(problem, like))
 
@@ -62,9 +63,8 @@ class TreeOracle:
         problem.check_perturbation(perturbation)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().minimise(problem, perturbation)
-        columns = columns_of(problem)
-        if columns is not None and can_minimise(problem, columns, perturbation):
-            best = minimise_scorecard(problem, columns, perturbation)
+        if can_minimise(problem, perturbation):
+            best = minimise_scorecard(problem, columns_of(problem), perturbation)
             weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
             return solution_of(problem, perturbation, weights, best.value, supports=best.work.supports)
         inst = lay_out(problem, perturbation)

@@ -1,8 +1,8 @@
 """Noise scales, and what they prove: plain functions, one per formula of the theory page.
 
-Notation of the theory: ``delta_range`` is the Δ of section 0 (how far one record can move the difference
-of two objective values), ``shift`` is the length c or r of the vectors v_w of section 1, ``epsilon`` and
-``delta`` are the privacy parameters. Functions with ``published`` in their name reproduce the paper and are
+Notation of the theory: `delta_range` is the Δ of section 0 (how far one record can move the difference
+of two objective values), `shift` is the length c or r of the vectors v_w of section 1, `epsilon` and
+`delta` are the privacy parameters. Functions with `published` in their name reproduce the paper and are
 *not proved*.
 """
 
@@ -25,14 +25,14 @@ __all__ = [
     "check_epsilon",
     "effective_range",
     "exact_tolerance",
+    "gamma_length",
     "gamma_mean_norm",
     "gamma_scale",
-    "gamma_utility_bound",
     "gaussian_delta",
     "gaussian_epsilon",
+    "gaussian_length",
     "gaussian_sigma",
     "gaussian_sigma_published",
-    "gaussian_utility_bound",
     "parity_odd_probabilities",
     "parity_scale_separator",
     "parity_scale_sphere",
@@ -40,8 +40,7 @@ __all__ = [
     "parity_true_epsilon",
     "range_sensitivity",
     "rounding_error",
-    "separator_gamma_scale",
-    "separator_laplace_scale",
+    "separator_shift_l1",
     "separator_shift_l2",
     "separator_sigma_published",
     "sphere_shift",
@@ -64,17 +63,17 @@ _NEGLIGIBLE = 50.0  # exp(-50) of the peak: where an integrand is cut off
 
 
 def check_epsilon(epsilon: float) -> float:
-    """``epsilon`` as a float; raise unless it is finite, positive and within reason."""
+    """`epsilon` as a float; raise unless it is finite, positive and within reason."""
     return check_positive("epsilon", epsilon, "; choose for example epsilon=1.0")
 
 
 def check_delta(delta: float) -> float:
-    """``delta`` as a float; raise unless ``0 < delta < 1``."""
+    """`delta` as a float; raise unless `0 < delta < 1`."""
     return check_share("delta", delta, "; choose it far below 1/n, or use a gamma or Laplace law, which needs no delta")
 
 
 def check_beta(beta: float) -> float:
-    """``beta`` as a float; raise unless ``0 < beta < 1``."""
+    """`beta` as a float; raise unless `0 < beta < 1`."""
     return check_share("beta", beta, "; it is the probability that the bound fails, for example beta=0.05")
 
 
@@ -112,8 +111,8 @@ def exact_tolerance(dim: int) -> float:
 def effective_range(delta_range: float, rounding: float, solver_tolerance: float = 0.0) -> float:
     """The Δ to calibrate with when the oracle is approximate: Δ + 2·A_s + 5r (sections 1 and 6).
 
-    An oracle that minimises the rounded objective up to ``solver_tolerance`` A_s (in mistakes; 0 if exact) is
-    within A = A_s + 2r of the true optimum, with r = ``rounding`` from :func:`rounding_error`. The
+    An oracle that minimises the rounded objective up to `solver_tolerance` A_s (in mistakes; 0 if exact) is
+    within A = A_s + 2r of the true optimum, with r = `rounding` from `rounding_error`. The
     approximate-oracle lemma asks for more than Δ + 2A = Δ + 2·A_s + 4r. The fifth r makes the inequality
     strict and absorbs the floating point error of the noise.
     """
@@ -127,15 +126,18 @@ def effective_range(delta_range: float, rounding: float, solver_tolerance: float
 def sphere_shift(delta_range: float, radius_sq: float, separation_sq: float) -> float:
     """c = 2ΔD²/τ², the length of v_w = c·π(w) under the sphere lift (section 2).
 
-    ``radius_sq`` is D² and ``separation_sq`` is τ². For G-Lipschitz losses pass ``delta_range = 2Gτ``
-    (replace) or ``Gτ`` (add-remove): the worst pair is then the closest one, also with a tolerance added.
+    `radius_sq` is D² and `separation_sq` is τ². For G-Lipschitz losses pass `delta_range = 2Gτ`
+    (replace) or `Gτ` (add-remove): the worst pair is then the closest one, also with a tolerance added.
     """
     _check_positive(delta_range=delta_range, radius_sq=radius_sq, separation_sq=separation_sq)
     return 2 * delta_range * radius_sq / separation_sq
 
 
 def gamma_scale(shift: float, epsilon: float) -> float:
-    """Scale c/ε of the ℓ2-gamma law: pure ε-DP (sections 1 and 2.1)."""
+    """Scale ‖v‖/ε of a law with density ∝ exp(-‖η‖/scale), in the same norm: pure ε-DP (section 1, any norm).
+
+    c/ε for ℓ2-gamma noise on the sphere (2.1), Δ/ε for ℓ∞-gamma and mΔ/ε for Laplace noise on separators (3).
+    """
     _check_positive(shift=shift)
     epsilon = check_epsilon(epsilon)
     return shift / epsilon
@@ -152,7 +154,7 @@ def gamma_mean_norm(dim: int, scale: float) -> float:
 
 
 def gaussian_delta(dim: int, shift: float, sigma: float, epsilon: float) -> float:
-    """δ(ε) = E[(1 - exp(ε-Λ))_+] with Λ = (2rσχ_k + r²)/2σ² (section 1); k = ``dim``, r = ``shift``."""
+    """δ(ε) = E[(1 - exp(ε-Λ))_+] with Λ = (2rσχ_k + r²)/2σ² (section 1); k = `dim`, r = `shift`."""
     _check_count(dim=dim)
     _check_positive(shift=shift, sigma=sigma)
     epsilon = check_epsilon(epsilon)
@@ -160,7 +162,7 @@ def gaussian_delta(dim: int, shift: float, sigma: float, epsilon: float) -> floa
 
 
 def gaussian_sigma(dim: int, shift: float, epsilon: float, delta: float) -> float:
-    """The smallest σ whose δ(ε) is at most ``delta`` (sections 1 and 2.2): upper end of a tight bracket."""
+    """The smallest σ whose δ(ε) is at most `delta` (sections 1 and 2.2): upper end of a tight bracket."""
     _check_count(dim=dim)
     _check_positive(shift=shift)
     epsilon = check_epsilon(epsilon)
@@ -179,7 +181,7 @@ def gaussian_sigma(dim: int, shift: float, epsilon: float, delta: float) -> floa
 
 
 def gaussian_epsilon(dim: int, shift: float, sigma: float, delta: float) -> float:
-    """The smallest ε that section 1 proves for a given σ at ``delta`` (0.0 if every ε is proved)."""
+    """The smallest ε that section 1 proves for a given σ at `delta` (0.0 if every ε is proved)."""
     _check_count(dim=dim)
     _check_positive(shift=shift, sigma=sigma)
     delta = check_delta(delta)
@@ -202,7 +204,7 @@ def gaussian_sigma_published(
 ) -> float:
     """σ = 7GD²·sqrt(ln(1/δ))/(τε), as published. NOT PROVED, and false in high dimension (section 2.3).
 
-    For reproducing the paper only; :func:`gaussian_sigma` is the proved counterpart.
+    For reproducing the paper only; `gaussian_sigma` is the proved counterpart.
     """
     _check_positive(radius_sq=radius_sq, lipschitz=lipschitz, separation=separation)
     epsilon = check_epsilon(epsilon)
@@ -254,7 +256,7 @@ def _integrate(f: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]], 
 
 
 def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Bisection for the point where ``holds`` turns true: ``holds`` is true at what is returned."""
+    """Bisection for the point where `holds` turns true: `holds` is true at what is returned."""
     while high - low > _BRACKET * high:
         middle = (low + high) / 2
         low, high = (low, middle) if holds(middle) else (middle, high)
@@ -270,51 +272,43 @@ def _double_until(holds: Callable[[float], bool], step: float) -> float:
 # --- utility (section 2.4) ------------------------------------------------------------------------
 
 
-def gamma_utility_bound(dim: int, scale: float, beta: float) -> float:
-    """2·scale·Γ⁻¹_k(1-β): bounds L(ŵ) - OPT with probability 1-β, for an exact oracle (section 2.4)."""
+def gamma_length(dim: int, scale: float, beta: float) -> float:
+    """scale·Γ⁻¹_k(1-β): what the length of ℓ2-gamma noise on R^k exceeds with probability β (section 2.4)."""
     _check_count(dim=dim)
     _check_positive(scale=scale)
     beta = check_beta(beta)
-    return 2 * scale * float(gammainccinv(dim, beta))
+    return scale * float(gammainccinv(dim, beta))
 
 
-def gaussian_utility_bound(dim: int, sigma: float, beta: float) -> float:
-    """2σ·χ⁻¹_k(1-β): bounds L(ŵ) - OPT with probability 1-β, for an exact oracle (section 2.4)."""
+def gaussian_length(dim: int, sigma: float, beta: float) -> float:
+    """σ·χ⁻¹_k(1-β): what the length of Gaussian noise on R^k exceeds with probability β (section 2.4)."""
     _check_count(dim=dim)
     _check_positive(sigma=sigma)
     beta = check_beta(beta)
-    return 2 * sigma * sqrt(2 * float(gammainccinv(dim / 2, beta)))  # χ² is Gamma(k/2, scale 2)
+    return sigma * sqrt(2 * float(gammainccinv(dim / 2, beta)))  # χ² is Gamma(k/2, scale 2)
 
 
 # --- RSPM (section 3) -----------------------------------------------------------------------------
 
 
+def separator_shift_l1(delta_range: float, m: int) -> float:
+    """‖v_w‖₁ = mΔ on `m` separators, for Laplace noise (section 3)."""
+    _check_positive(delta_range=delta_range)
+    _check_count(m=m)
+    return m * delta_range
+
+
 def separator_shift_l2(delta_range: float, m: int) -> float:
-    """‖v_w‖₂ = Δ√m, the r of section 1 for Gaussian noise on ``m`` separators (section 3)."""
+    """‖v_w‖₂ = Δ√m, the r of section 1 for Gaussian noise on `m` separators (section 3)."""
     _check_positive(delta_range=delta_range)
     _check_count(m=m)
     return delta_range * sqrt(m)
 
 
-def separator_laplace_scale(delta_range: float, m: int, epsilon: float) -> float:
-    """Scale mΔ/ε of independent Laplace noise on ``m`` separators: pure ε-DP (section 3)."""
-    _check_positive(delta_range=delta_range)
-    _check_count(m=m)
-    epsilon = check_epsilon(epsilon)
-    return m * delta_range / epsilon
-
-
-def separator_gamma_scale(delta_range: float, epsilon: float) -> float:
-    """Scale Δ/ε of the ℓ∞-gamma law on separators: pure ε-DP (section 3)."""
-    _check_positive(delta_range=delta_range)
-    epsilon = check_epsilon(epsilon)
-    return delta_range / epsilon
-
-
 def separator_sigma_published(m: int, epsilon: float, delta: float) -> float:
     """σ = 7·sqrt(m·ln(1/δ))/ε, as published. NOT PROVED, and false for large m (section 3).
 
-    For reproducing the paper only; :func:`gaussian_sigma` with ``shift=separator_shift_l2(...)`` is proved.
+    For reproducing the paper only; `gaussian_sigma` with `shift=separator_shift_l2(...)` is proved.
     """
     _check_count(m=m)
     epsilon = check_epsilon(epsilon)
@@ -345,13 +339,13 @@ def parity_scale_separator(sigma: float) -> float:
 
 
 def parity_odd_probabilities(dim: int, scale: float) -> tuple[float, float]:
-    """(Pr[odd|D], Pr[odd|D']) = (1 - p/2, p/2) for the coefficient scale s = ``scale`` (section 2.3)."""
+    """(Pr[odd|D], Pr[odd|D']) = (1 - p/2, p/2) for the coefficient scale s = `scale` (section 2.3)."""
     half = exp(_parity_log_p(dim, scale)) / 2
     return 1 - half, half
 
 
 def parity_true_delta(dim: int, epsilon: float, scale: float) -> float:
-    """The smallest δ at ``epsilon`` on the parity datasets: Pr[odd|D] - e^ε·Pr[odd|D'], at least 0.
+    """The smallest δ at `epsilon` on the parity datasets: Pr[odd|D] - e^ε·Pr[odd|D'], at least 0.
 
     A larger value than the claimed δ refutes a guarantee; a smaller one proves nothing.
     """
@@ -361,7 +355,7 @@ def parity_true_delta(dim: int, epsilon: float, scale: float) -> float:
 
 
 def parity_true_epsilon(dim: int, delta: float, scale: float) -> float:
-    """The smallest ε at ``delta`` on the parity datasets: ln((1 - p/2 - δ)/(p/2)), at least 0."""
+    """The smallest ε at `delta` on the parity datasets: ln((1 - p/2 - δ)/(p/2)), at least 0."""
     delta = check_delta(delta)
     log_p = _parity_log_p(dim, scale)
     excess = -expm1(log_p) - 2 * delta  # (2 - p - 2δ) - 1

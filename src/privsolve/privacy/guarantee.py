@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privsolve.checks import check_finite
+from privsolve.extras import from_extra
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure, profile_from_dict, profile_of
@@ -161,7 +162,8 @@ class Guarantee:
         With a delta there is no such event: use `to_pld()`. A pure guarantee is not stated as randomised response, because
         the `PLDAccountant` of dp-accounting 0.6 composes that event once, whatever its count.
         """
-        from dp_accounting import dp_event
+        with from_extra("experiments"):
+            from dp_accounting import dp_event
 
         if self.zcdp is None:
             raise ValueError("dp-accounting has no event for a delta: compose with to_pld(), or privsolve.compose")
@@ -172,7 +174,8 @@ class Guarantee:
 
         `compose` and `self_compose` of what it returns are valid for parameters fixed in advance.
         """
-        from dp_accounting.pld import common, privacy_loss_distribution
+        with from_extra("experiments"):
+            from dp_accounting.pld import common, privacy_loss_distribution
 
         if self.epsilon > LARGEST_LOSS:
             raise ValueError(

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from privsolve.errors import LedgerError, OracleNotCertified
+from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
@@ -189,7 +189,7 @@ class Ledger:
         number = self.spend(guarantee, note)
         try:
             yield number
-        except OracleNotCertified:
+        except (OracleNotCertified, SolveInterrupted):
             raise  # a retry with the same noise may still release, and is paid for
         except BaseException:
             self.try_to_mark(number, "failed")

@@ -127,3 +127,10 @@ def check_prior(prior: Prior, domain: Domain) -> None:
         raise ValueError(
             f"prior must not favour one value of a coordinate over another by more than e^{LARGEST_SPREAD:g}"
         )
+
+
+def default_prior(domain: Domain) -> Prior:
+    """Uniform, but for scorecards, where about two features are the likeliest, however many there are to choose from."""
+    if isinstance(domain, SparsePoints):
+        return SparsePrior(p_zero=max(0.5, 1 - 2 / domain.columns))
+    return UniformPrior()

@@ -15,7 +15,7 @@ from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import LinearLoss, Loss, ZeroOneLoss
+from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
 from privsolve.models.member import Member
@@ -82,11 +82,14 @@ class BaseProblem(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Problem(BaseProblem):
-    """Choose `w` in `domain` with the fewest (or cheapest) mistakes of "positive iff `<x, w> > 0`" on `table`."""
+    """Choose `w` in `domain` with the least total loss of the scores `<x, w>` on `table`.
+
+    By default the fewest mistakes of "positive iff `<x, w> > 0`"; any `ScoreLoss`, a public table over scores, will do.
+    """
 
     table: PatternTable
     domain: Domain
-    loss: ZeroOneLoss = field(default_factory=ZeroOneLoss)
+    loss: ScoreLoss = field(default_factory=ZeroOneLoss)
     schema: Schema | None = None
 
     def __post_init__(self) -> None:
@@ -95,14 +98,16 @@ class Problem(BaseProblem):
         if not isinstance(self.table, PatternTable):
             raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
         check_domain(self.domain)
-        if not isinstance(self.loss, ZeroOneLoss):
-            raise ValueError(f"loss must be a ZeroOneLoss, got {type(self.loss).__name__}")
+        if not isinstance(self.loss, ScoreLoss):
+            raise ValueError(
+                f"loss must be a ZeroOneLoss, or another table over scores, got {type(self.loss).__name__}"
+            )
         if self.domain.dim != self.table.dim:
             raise ValueError(
                 f"domain has dimension {self.domain.dim} but the table has {self.table.dim} features: make them equal"
             )
         check_score_range(self.table, np.array([np.abs(self.domain.values(j)).max() for j in range(self.domain.dim)]))
-        if self.n * self.loss.largest * UNIT >= OBJECTIVE_LIMIT // 2:
+        if self.n * self.loss.highest * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("records times largest cost leave the exact integer range: use smaller costs")
 
     @property
@@ -131,35 +136,36 @@ class Problem(BaseProblem):
         return LinearRule(np.asarray(weights), self.names, self.scales, constant, self.schema)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
-        """Training accuracy and mistakes."""
+        """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""
         mistakes = self.table.mistakes(weights)
-        return {"training_accuracy": 1.0 - mistakes / self.n, "mistakes": mistakes}
+        accuracy = {"training_accuracy": 1.0 - mistakes / self.n, "mistakes": mistakes}
+        return accuracy if self.loss.is_step else accuracy | {"total_loss": self.total_loss(weights)}
 
     @cached_property
-    def cost_if_positive(self) -> Int64Array:
-        """Cost of each row when it is predicted positive."""
-        return self.table.negatives * self.loss.false_positive
-
-    @cached_property
-    def cost_if_negative(self) -> Int64Array:
-        """Cost of each row when it is predicted negative."""
-        return self.table.positives * self.loss.false_negative
+    def costs(self) -> Int64Array:
+        """`costs[i, e]`: what the records of row i lose together where their score falls on entry e of the loss."""
+        positive, negative = self.loss.table
+        return np.outer(self.table.positives, positive) + np.outer(self.table.negatives, negative)
 
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)`, exactly. Data-dependent: not for publication."""
-        positive = self.table.scores(weights) > 0
-        return int(np.where(positive, self.cost_if_positive, self.cost_if_negative).sum())
+        return int(self._losses(self.table.scores(weights)[None, :])[0])
 
     def losses_of(self, members: Int64Array) -> Int64Array:
         """`L(D, w)` of many members at once, in blocks that fit the cache."""
         losses = np.empty(len(members), dtype=np.int64)
         block = max(1, 2_000_000 // len(self.table.features))
-        difference = self.cost_if_positive - self.cost_if_negative
-        base = int(self.cost_if_negative.sum())
         for start in range(0, len(members), block):
-            positive = members[start : start + block] @ self.table.score_features.T > 0
-            losses[start : start + block] = base + positive @ difference
+            losses[start : start + block] = self._losses(members[start : start + block] @ self.table.score_features.T)
         return losses
+
+    def _losses(self, scores: Int64Array) -> Int64Array:
+        """The total loss of each row of scores."""
+        if self.loss.is_step:
+            return np.asarray(self.costs[:, 0].sum() + (scores > 0) @ (self.costs[:, 1] - self.costs[:, 0]))
+        entries = self.loss.entries(scores, self.table.unit)
+        positive, negative = self.loss.table
+        return np.asarray(positive[entries] @ self.table.positives + negative[entries] @ self.table.negatives)
 
 
 @dataclass(frozen=True, eq=False)

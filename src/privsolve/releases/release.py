@@ -17,11 +17,11 @@ from privsolve.domains import Domain, domain_from_dict
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.releases import format_1
+from privsolve.releases import box_format_1, format_1
 
 FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
-OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded}
+OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded, box_format_1.FORMAT: box_format_1.upgraded}
 """What turns the content of an older file into that of the present format."""
 
 

@@ -63,9 +63,9 @@ class Column(ABC):
         return (1,) * len(self.names)
 
     @property
-    def largest(self) -> int:
-        """The largest size of a feature: 1 for indicators."""
-        return 1
+    def range(self) -> tuple[int, int]:
+        """The least and largest integer that a feature can be: 0 and 1 for indicators."""
+        return 0, 1
 
     @abstractmethod
     def codes(self, series: Any) -> Int64Array:

@@ -82,9 +82,9 @@ class Number(Column):
         return (self.scale,)
 
     @property
-    def largest(self) -> int:
-        """The largest size of the feature."""
-        return max(abs(self.steps(self.low)), abs(self.steps(self.high)))
+    def range(self) -> tuple[int, int]:
+        """The steps of the bounds."""
+        return self.first, self.steps(self.high)
 
     def codes(self, series: Any) -> Int64Array:
         """Below, then the steps in order, then above, then missing."""
@@ -115,7 +115,7 @@ class Number(Column):
         """The feature of every code."""
         values = np.clip(codes - 1, 0, self.radix - 4) + self.first
         features = np.where(codes == self.outside[MISSING], self._if_missing, values)
-        return features.astype(narrowest(-self.largest, self.largest))[:, None]
+        return features.astype(narrowest(*self.range))[:, None]
 
     @property
     def _if_missing(self) -> int:

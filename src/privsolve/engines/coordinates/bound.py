@@ -22,7 +22,7 @@ import numpy as np
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.coordinates.instance import Instance
+from privsolve.engines.coordinates.instance import Instance, entry, threshold
 
 
 class Workspace(NamedTuple):
@@ -48,7 +48,7 @@ def new_workspace(inst: Instance) -> Workspace:
     """A workspace that stands at the root."""
     dim, rows = len(inst.order), len(inst.rows)
     cell_start = np.concatenate([[0], np.cumsum(inst.n_groups * inst.width)])
-    largest = int(np.maximum(inst.cost_pos, inst.cost_neg).sum())
+    largest = int(inst.row_costs.max(axis=1).sum())
     cell_type = np.int32 if largest < 2**31 else np.int64  # half the width is nearly twice the speed
     ws = Workspace(
         active=np.tile(np.arange(rows), (inst.row_levels + 1, 1)),
@@ -92,17 +92,19 @@ def _descend_rows(inst, ws, k, value):
 
 @compiled
 def tabulate_rows(inst, ws):
-    """Turn the undecided rows into the tables of the first table level: one step function each, added up by group."""
+    """Turn the undecided rows into the tables of the first table level: a few steps each, added up by group."""
     width, n, k = inst.width, inst.n_groups[0], inst.row_levels
     cells, active, score = ws.cells, ws.active[k], ws.partial[k]
     cells[: n * width] = 0
     for a in range(ws.n_active[k]):
         i = active[a]
-        # positive iff score + grid * step > 0, that is from the step floor(-score / grid) + 1 on
-        turn = (-score[i]) // inst.grid + 1 + inst.offset
-        cells[inst.group_of[i]] += inst.cost_pos[i] if turn <= 0 else inst.cost_neg[i]
-        if 0 < turn < width:
-            cells[turn * n + inst.group_of[i]] += inst.cost_pos[i] - inst.cost_neg[i]
+        costs, group = inst.row_costs[i], inst.group_of[i]
+        cells[group] += costs[0]
+        for e in range(1, len(costs)):
+            # entry e is reached iff score + grid * step > threshold: from the step floor((threshold - score) / grid) + 1 on
+            turn = (threshold(inst.scale, e) - score[i]) // inst.grid + 1 + inst.offset
+            if turn < width:
+                cells[max(turn, 0) * n + group] += costs[e] - costs[e - 1]
     for t in range(n, n * width):
         cells[t] += cells[t - n]
 
@@ -144,10 +146,9 @@ def _charge_rows(inst, ws, k, left):
     active, score, low, high = ws.active[k], ws.partial[k], inst.row_low[k], inst.row_high[k]
     for a in range(ws.n_active[k]):
         i = active[a]
-        if score[i] + low[i, left] > 0:
-            decided += inst.cost_pos[i]
-        elif score[i] + high[i, left] <= 0:
-            decided += inst.cost_neg[i]
+        least = entry(inst.scale, score[i] + low[i, left])
+        if least == entry(inst.scale, score[i] + high[i, left]):
+            decided += inst.row_costs[i, least]
         else:
             active[kept] = i
             kept += 1
@@ -156,18 +157,18 @@ def _charge_rows(inst, ws, k, left):
     for j in range(k, inst.row_levels):
         _charge_rows_to(
             active[:kept], score, inst.row_first[k], j, inst.rows, inst.row_low[j + 1], inst.row_high[j + 1],
-            inst.cost_pos, inst.cost_neg, inst.n_values[j], inst.values[j], inst.costs[j], left, ws.gain[j],
+            inst.scale, inst.row_costs, inst.n_values[j], inst.values[j], inst.costs[j], left, ws.gain[j],
         )  # fmt: skip
     _charge_rows_to_tables(
         active[:kept], score, inst.row_first[k], inst.row_levels, inst.rows, inst.row_rest, inst.grid, inst.reach_low,
-        inst.reach_high, inst.cost_pos, inst.cost_neg, inst.n_values, inst.values, inst.costs, left, ws.gain,
+        inst.reach_high, inst.scale, inst.row_costs, inst.n_values, inst.values, inst.costs, left, ws.gain,
     )  # fmt: skip
     return decided
 
 
 @compiled
 def _charge_rows_to(
-    active, score, first, j, rows, low, high, cost_pos, cost_neg, n_values, values, costs, left, gain
+    active, score, first, j, rows, low, high, scale, row_costs, n_values, values, costs, left, gain
 ):  # fmt: skip
     """Charge the rows whose first free column is the row-level column j."""
     for i in active:
@@ -176,13 +177,13 @@ def _charge_rows_to(
                 after = left - costs[x]
                 if after >= 0:
                     moved = score[i] + rows[i, j] * values[x]
-                    gain[x] += _least_cost(moved + low[i, after], moved + high[i, after], cost_pos[i], cost_neg[i])
+                    gain[x] += _least_cost(scale, row_costs[i], moved + low[i, after], moved + high[i, after])
 
 
 @compiled
 def _charge_rows_to_tables(
     active, score, first, row_levels, rows, rest, grid, low, high,
-    cost_pos, cost_neg, n_values, values, costs, left, gain
+    scale, row_costs, n_values, values, costs, left, gain
 ):  # fmt: skip
     """Charge the rows whose first free column is a table-level column."""
     for i in active:
@@ -193,15 +194,17 @@ def _charge_rows_to_tables(
                 if after >= 0:
                     moved = score[i] + rows[i, j] * values[j, x]
                     least, most = moved + low[rest[i], after] * grid, moved + high[rest[i], after] * grid
-                    gain[j, x] += _least_cost(least, most, cost_pos[i], cost_neg[i])
+                    gain[j, x] += _least_cost(scale, row_costs[i], least, most)
 
 
 @compiled
-def _least_cost(low, high, cost_pos, cost_neg):
+def _least_cost(scale, costs, low, high):
     """The least a row can cost when its score will be between `low` and `high`."""
-    if low > 0:
-        return cost_pos
-    return cost_neg if high <= 0 else min(cost_pos, cost_neg)
+    first, last = entry(scale, low), entry(scale, high)
+    least = costs[first]
+    for e in range(first + 1, last + 1):
+        least = min(least, costs[e])
+    return least
 
 
 @compiled

@@ -12,22 +12,22 @@ That needs scores on a coarse grid. Columns with many different values (hours pe
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain
+from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Costs
+from privsolve.engines.semirings import INFINITE_COST, Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
 
-INFEASIBLE = 2**61
-"""Stands for plus infinity in integer objectives: adding any objective to it neither overflows nor looks feasible."""
+INFEASIBLE = INFINITE_COST
 
 FAR = 2**63 - 1
 """Above every score; nothing is ever added to it."""
@@ -37,15 +37,37 @@ LARGEST_TABLES = 16_000_000
 LARGEST_REACH = 100_000_000
 
 
+class Scale(NamedTuple):
+    """Which scores fall on which entry of the loss: `unit` is one point, `first` the points of the first entry."""
+
+    unit: int
+    first: int
+    entries: int
+
+
+@compiled
+def threshold(scale, e):  # type: ignore[no-untyped-def]
+    """Entry `e` and later ones are for scores above this."""
+    return (scale.first + e - 1) * scale.unit
+
+
+@compiled
+def entry(scale, score):  # type: ignore[no-untyped-def]
+    """The entry of the loss that a score falls on."""
+    if scale.entries == 2:  # no division for a single step
+        return np.int64(score > scale.first * scale.unit)
+    return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
+
+
 class Instance(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
     `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
     columns from k on be chosen so that the total is allowed, `t` being spent before?).
-    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `cost_pos`, `cost_neg`, `row_first[k, i]` the first
-    free column that row i has (or -1), `row_low/row_high[k, i, b]` the range of the score that the columns from k on
-    can add with budget b.
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[i, e]` the cost where the score falls on
+    entry e of the loss (by `scale`), `row_first[k, i]` the first free column that row i has (or -1),
+    `row_low/row_high[k, i, b]` the range of the score that the columns from k on can add with budget b.
     Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
     group's index one level deeper. Groups are sorted into *runs* that behave alike: groups `run_start[l, r]..run_start[l, r+1]`
     have the first free column `run_first[l, r]` (-1: none, the groups are decided), the feature `run_step[l, r]` there,
@@ -64,8 +86,8 @@ class Instance(NamedTuple):
     total_table: Int64Array
     completable: NDArray[np.bool_]
     rows: Int64Array
-    cost_pos: Int64Array
-    cost_neg: Int64Array
+    scale: Scale
+    row_costs: Int64Array
     row_levels: int
     row_first: Int64Array
     row_low: Int64Array
@@ -94,9 +116,14 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     domain = problem.domain
     knapsack, by_total = perturbation.by_total()
     scores = np.where(_movable(domain), problem.table.score_features, 0)
-    records = problem.cost_if_positive + problem.cost_if_negative
+    if problem.costs.size > LARGEST_REACH:
+        raise WorkLimitReached(
+            f"{len(scores):,} distinct rows and a loss of {problem.costs.shape[1]:,} entries are too large for the tree: bin "
+            "the numeric columns or use a loss with fewer scores"
+        )
+    records = problem.costs.sum(axis=1)
     values = [domain.values(j) for j in range(domain.dim)]
-    table_columns = _grid_columns(scores, values, knapsack.costs, knapsack.limit)
+    table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, records, table_columns)
     row_levels = domain.dim - len(table_columns)
 
@@ -126,8 +153,8 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     return Instance(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
-        rows=ordered_scores, cost_pos=problem.cost_if_positive,
-        cost_neg=problem.cost_if_negative, row_levels=row_levels,
+        rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
+        row_costs=problem.costs, row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
         n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,
@@ -150,22 +177,83 @@ def _movable(domain: Domain) -> NDArray[np.bool_]:
     return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
 
 
-def _grid_columns(scores: Int64Array, values: list[Int64Array], costs: tuple[Int64Array, ...], limit: int) -> list[int]:
-    """Columns that fit on one coarse grid together: tried from the fewest distinct values up."""
+def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> list[int]:
+    """Columns that fit on one coarse grid together.
+
+    Where the table declares its ranges, how wide a grid would be is known without looking at the records; only the number
+    of distinct rows, which decides whether the tables fit into memory, is theirs.
+    """
+    if table.ranges is not None:
+        factors = [table.unit // scale for scale in table.scales]
+        ends = [(low * f, high * f) for (low, high), f in zip(table.ranges, factors, strict=True)]
+        widths: _Declared | _Observed = _Declared(ends, factors, values, knapsack)
+    else:
+        widths = _Observed(scores, values, knapsack)
     chosen: list[int] = []
-    largest = [_largest_step(scores[:, j], values[j], costs[j], limit) for j in range(len(values))]
-    at_once = np.zeros(len(scores), dtype=np.int64)
     kinds = np.zeros(len(scores), dtype=np.int64)
-    for j in sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j)):
-        candidate = [*chosen, j]
-        step = _grid_step(scores[:, candidate])
-        with_j = at_once + (scores[:, j] != 0)
-        reach = min(sum(largest[i] for i in candidate), int(with_j.max()) * max(largest[i] for i in candidate))
+    for j in widths.order:
+        width = widths.with_column(j)
         refined = _refine(kinds, scores[:, j])[0]
-        width = 2 * reach // step + 1
         if width <= WIDEST_TABLE and width * (int(refined.max()) + 1) <= LARGEST_TABLES:
-            chosen, at_once, kinds = candidate, with_j, refined
+            chosen, kinds = [*chosen, j], refined
+            widths.accept(j)
     return chosen
+
+
+class _Declared:
+    """Widths of grids from declared ranges: what the columns can add to a score within the budget, in public steps."""
+
+    def __init__(
+        self, ends: list[tuple[int, int]], steps: list[int], values: list[Int64Array], knapsack: Knapsack
+    ) -> None:
+        self._ends, self._steps, self._values, self._knapsack = ends, steps, values, knapsack
+        self._low = np.zeros(knapsack.limit + 1, dtype=np.int64)
+        self._high, self._step = self._low, 0
+        size = [(high - low) // step for (low, high), step in zip(ends, steps, strict=True)]
+        self.order = sorted(range(len(ends)), key=lambda j: (size[j], j))
+
+    def with_column(self, j: int) -> int:
+        low, high = self._extended(j)
+        reach = int(high.max()) - int(low.min())
+        return reach // math.gcd(self._step, self._steps[j]) + 1
+
+    def accept(self, j: int) -> None:
+        self._low, self._high = self._extended(j)
+        self._step = math.gcd(self._step, self._steps[j])
+
+    def _extended(self, j: int) -> tuple[Int64Array, Int64Array]:
+        """The least and most that the columns so far and column j can add, by what of the budget they may use."""
+        least, most = self._low.copy(), self._high.copy()
+        for value, cost in zip(self._values[j].tolist(), self._knapsack.costs[j].tolist(), strict=True):
+            added = [value * end for end in self._ends[j]]
+            if cost <= self._knapsack.limit:
+                rest = len(least) - cost
+                least[cost:] = np.minimum(least[cost:], self._low[:rest] + min(added))
+                most[cost:] = np.maximum(most[cost:], self._high[:rest] + max(added))
+        return least, most
+
+
+class _Observed:
+    """Widths of grids where nothing is declared, from the scores themselves: the layout then depends on the records."""
+
+    def __init__(self, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> None:
+        self._scores = scores
+        self._largest = [
+            _largest_step(scores[:, j], values[j], knapsack.costs[j], knapsack.limit) for j in range(len(values))
+        ]
+        self._chosen: list[int] = []
+        self._at_once = np.zeros(len(scores), dtype=np.int64)
+        self.order = sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j))
+
+    def with_column(self, j: int) -> int:
+        largest = [self._largest[i] for i in (*self._chosen, j)]
+        at_once = self._at_once + (self._scores[:, j] != 0)
+        reach = min(sum(largest), int(at_once.max()) * max(largest))
+        return 2 * reach // _grid_step(self._scores[:, [*self._chosen, j]]) + 1
+
+    def accept(self, j: int) -> None:
+        self._chosen.append(j)
+        self._at_once = self._at_once + (self._scores[:, j] != 0)
 
 
 def _refine(kinds: Int64Array, column: Int64Array) -> tuple[Int64Array, Int64Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry
 from privsolve.problems.perturbation import UNIT_BITS
 
 
@@ -53,7 +53,7 @@ def _objective(inst, path, scores):
         return np.int64(INFEASIBLE)
     loss = np.int64(0)
     for i in range(len(scores)):
-        loss += inst.cost_pos[i] if scores[i] > 0 else inst.cost_neg[i]
+        loss += inst.row_costs[i, entry(inst.scale, scores[i])]
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 

@@ -26,7 +26,7 @@ from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
 from privsolve.engines.coordinates.local import compile_improve, improve
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Costs
+from privsolve.engines.semirings import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import sort_indices
 from privsolve.problems.perturbation import UNIT, UNIT_BITS

@@ -13,25 +13,39 @@ replaced by those. The frontier thus becomes fine where the bounds are loose and
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
-from privsolve.engines.coordinates.weigh import advance, new_weighing, record, weigh
-from privsolve.errors import PrivsolveError, WorkLimitReached
+from privsolve.engines.coordinates.weigh import (
+    advance,
+    choose_child,
+    complete,
+    new_weighing,
+    public_logarithms,
+    record,
+    weigh,
+)
+from privsolve.engines.rejection import (
+    BLOCK,
+    GREW,
+    KEPT,
+    LOST,
+    NEEDS_ROOM,
+    SPARE_UNIFORMS,
+    RejectionSampler,
+    SamplingCallback,
+)
+from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import (
-    Stream,
     SumTree,
-    choose_log,
     coin,
     copy_leaves,
     log_total,
@@ -39,41 +53,11 @@ from privsolve.noise.coins import (
     propose,
     set_weight,
 )
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 
 FIRST_ROOM = 1 << 14
-BLOCK = 1 << 12
 UNIFORM_BLOCK = 1 << 14
 CACHE_LIMIT = 1 << 24
-SPARE_UNIFORMS = 1024
-
-NONE, ACCEPTED, DRY, FULL, GREW = range(5)
-
-ROUNDING = 1e-12
-"""A child's own bound may exceed its share by rounding, never by more than this (relative)."""
-
-
-@dataclass(frozen=True)
-class SamplingProgress:
-    """How far a draw is: attempts made, frontier nodes, and seconds since the sampler was made. Not private."""
-
-    attempts: int
-    frontier: int
-    seconds: float
-
-
-SamplingCallback = Callable[[SamplingProgress], None]
-
-
-@dataclass
-class Work:
-    """What sampling has cost so far."""
-
-    nodes: int = 0
-    attempts: int = 0
-    accepted: int = 0
-    frontier: int = 0
-    log_frontier: float = np.inf
 
 
 class RowCache(NamedTuple):
@@ -163,20 +147,19 @@ class Frontier(NamedTuple):
 
 
 @compiled
-def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
+def _attempts(inst, ws, weighing, cache, frontier, stream, reserve, most, result):
     """Attempts until one succeeds, `most` are made, or too few uniforms or too little room are left for another.
 
-    Returns (status, attempts, nodes): ACCEPTED with the path in `result`, NONE, DRY (uniforms are needed), FULL (room is
-    needed) or GREW (a child is heavier than its share).
+    Returns (outcome, attempts, nodes): KEPT with the path in `result`, LOST, NEEDS_ROOM, or GREW (a child is heavier than
+    its share).
     """
     dim = len(inst.order)
-    reserve = dim * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
     made, nodes = 0, 0
     while made < most:
         if stream.used[0] + reserve > len(stream.uniforms):
-            return DRY, made, nodes
+            return LOST, made, nodes
         if frontier.size[0] + inst.values.size > len(frontier.levels):
-            return FULL, made, nodes
+            return NEEDS_ROOM, made, nodes
         made += 1
         node = propose(stream, frontier.tree)
         bound = frontier.logs[node]
@@ -185,21 +168,21 @@ def _attempts(inst, ws, weighing, cache, frontier, stream, most, result):
         while True:
             own = weigh(inst, ws, weighing, k)
             nodes += 1
-            if own > bound + ROUNDING * max(1.0, abs(bound)):
+            if own > bound:
                 return GREW, made, nodes
-            if not coin(stream, min(0.0, own - bound)):
+            if not coin(stream, own - bound):
                 _refine(inst, weighing, frontier, node, top, k, own)
                 break
             if k >= inst.exact_from:
-                _complete(inst, ws, weighing, k, stream)
+                complete(inst, ws, weighing, k, stream)
                 for j in range(dim):
                     result[j] = weighing.path[j]
-                return ACCEPTED, made, nodes
-            x = choose_log(stream, weighing.child_log[k], inst.n_values[k])
+                return KEPT, made, nodes
+            x = choose_child(inst, weighing, k, own, stream)
             bound = weighing.child_log[k, x]
             advance(inst, ws, weighing, k, x)
             k += 1
-    return NONE, made, nodes
+    return LOST, made, nodes
 
 
 @compiled
@@ -227,22 +210,13 @@ def _put(frontier, node, level, log_bound):
     set_weight(frontier.tree, node, log_bound)
 
 
-@compiled
-def _complete(inst, ws, weighing, k, stream):
-    """Draw the free columns of an exact node from their joint law, one after the other."""
-    for j in range(k, len(inst.order)):
-        if j > k:
-            weigh(inst, ws, weighing, j)
-        advance(inst, ws, weighing, j, choose_log(stream, weighing.child_log[j], inst.n_values[j]))
-
-
 def _loss_bound(inst: Instance, ws: Workspace) -> int:
     """A lower bound on every loss, near the best one: what is subtracted before exponentials are taken."""
     decided = int(charge(inst, ws, 0, len(inst.total_table) - 1))
     return decided + sum(int(ws.gain[j, :n].min()) for j, n in enumerate(inst.n_values))
 
 
-class TreeSampler:
+class TreeSampler(RejectionSampler):
     """Draws from `exp(-κ loss) · prior` over the instance, exactly; a frontier is kept from draw to draw."""
 
     def __init__(
@@ -256,16 +230,16 @@ class TreeSampler:
         max_attempts: int,
         progress: SamplingCallback | None = None,
     ) -> None:
-        self._progress, self._start = progress, time.monotonic()
+        reserve = len(inst.order) * (inst.values.shape[1] + 2) + SPARE_UNIFORMS
+        super().__init__(rng, reserve, UNIFORM_BLOCK + 64 * inst.values.size, max_attempts, progress)
         self.inst = inst
-        self.work = Work()
-        self._rng = rng
-        self._max_nodes, self._max_attempts = max_nodes, max_attempts
+        self._max_nodes = check_count("max_nodes", max_nodes)
+        self._nodes = 0
         self._ws = new_workspace(inst)
         self.reference = _loss_bound(inst, self._ws)
         self._weighing = new_weighing(inst, kappa, self.reference, log_prior)
         self._cache = _new_cache(inst, self._ws.cells.dtype)
-        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
+        self._drawn = np.empty(len(inst.order), dtype=np.int64)
         root = float(weigh(inst, self._ws, self._weighing, 0))
         self._frontier = Frontier(
             paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int32),
@@ -278,54 +252,49 @@ class TreeSampler:
 
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
-        tree, result = self._frontier.tree, np.empty(0, dtype=np.int64)
+        tree = self._frontier.tree
         compile_for(
-            _attempts, self.inst, self._ws, self._weighing, self._cache, self._frontier, self._stream, BLOCK, result
-        )
+            _attempts, self.inst, self._ws, self._weighing, self._cache, self._frontier, self._uniforms.stream,
+            self._reserve, BLOCK, self._drawn,
+        )  # fmt: skip
         compile_for(log_total, tree)
         compile_for(copy_leaves, tree, tree)
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""
-        result = np.empty(len(self.inst.order), dtype=np.int64)
-        while not self._try(result):
-            pass
-        self.work.accepted += 1
-        return result
+        self._until_kept()
+        return self._drawn.copy()
 
     def log_partition(self) -> float:
         """`log Σ f(w)` relative to the reference, by opening every node: for small domains."""
         return float(_total(self.inst, self._ws, self._weighing))
 
-    def _try(self, result: Int64Array) -> bool:
-        """A block of attempts; limits are only checked here, between attempts."""
-        left = self._max_attempts - self.work.attempts
-        if left <= 0:
-            raise WorkLimitReached(
-                f"no sample was accepted within max_attempts={self._max_attempts:,}: nothing is released; raise it, or "
-                "use a smaller epsilon or a smaller domain"
-            )
-        status, made, nodes = _attempts(
-            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._stream, min(BLOCK, left), result
-        )
-        self.work.attempts += made
-        self.work.nodes += nodes
-        self.work.frontier = int(self._frontier.size[0])
-        self.work.log_frontier = float(log_total(self._frontier.tree))
-        if self._progress is not None:
-            elapsed = time.monotonic() - self._start
-            self._progress(SamplingProgress(self.work.attempts, self.work.frontier, elapsed))
-        if status == GREW:
-            raise PrivsolveError(
-                "a bound grew below its parent, which is a defect of the sampler: nothing is released, and running again "
-                "would not have the stated law"
-            )
-        if status == DRY:
-            uniforms = self._rng.uniform(UNIFORM_BLOCK + 64 * self.inst.values.size)
-            self._stream = Stream(uniforms, np.zeros(1, dtype=np.int64))
-        if status == FULL:
-            self._frontier = self._grown()
-        return bool(status == ACCEPTED)
+    def relative_error(self, largest_difference: int) -> float:
+        """A bound on the relative error of every vector's probability, from public numbers only.
+
+        `largest_difference` bounds what two losses differ by. The count is that of "Rounding of the coordinate tree" in
+        `docs/theory/exponential.md`.
+        """
+        dim, most = self.inst.values.shape
+        small = public_logarithms(self._weighing.log_prior)
+        large = self._weighing.kappa * largest_difference + small
+        return float(2.0**-53 * (10 + 8 * dim) * large + 2.0**-52 * dim * (most + 16) * small)
+
+    def _attempt(self, most: int) -> tuple[int, int]:
+        outcome, made, nodes = _attempts(
+            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._uniforms.stream, self._reserve, most,
+            self._drawn,
+        )  # fmt: skip
+        self._nodes += nodes
+        if outcome == NEEDS_ROOM:
+            self._frontier, outcome = self._grown(), LOST
+        return int(outcome), int(made)
+
+    def _frontier_size(self) -> int:
+        return int(self._frontier.size[0])
+
+    def _engine_statistics(self) -> dict[str, Any]:
+        return {"nodes": self._nodes, "log_frontier": float(log_total(self._frontier.tree))}
 
     def _grown(self) -> Frontier:
         """The frontier with twice the room."""

@@ -1,6 +1,6 @@
 """One column of the dynamic programme over total costs, compiled for the hot loops of the tree.
 
-It is the step of `Knapsack`, in the semirings of `fold`: (min, +) for bounds on the objective and for the range of
+It is the step of `Knapsack`, in the semirings of `engines.semirings`: (min, +) for bounds on the objective and for the range of
 scores, (+, ×) for the weights of the sampler.
 """
 
@@ -9,7 +9,7 @@ scores, (+, ×) for the weights of the sampler.
 from __future__ import annotations
 
 from privsolve.compiled import compiled
-from privsolve.engines.supports.fold import plus, times
+from privsolve.engines.semirings import plus, times
 
 
 @compiled

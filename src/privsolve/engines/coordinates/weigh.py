@@ -21,23 +21,25 @@ from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
 from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.supports.fold import Weights
+from privsolve.engines.semirings import Weights
+from privsolve.noise.coins import choose_log
 
-INFLATION = 1e-9
-"""Bounds grow by this factor per level above the exact ones, far more than rounding could take away."""
+INFLATION = math.log1p(1e-9)
+"""Log bounds grow by this, and by what logarithms can be rounded by, per level above the exact ones."""
 
 SMALLEST = 1e-250
 """Below this a rescaled sum may have lost terms."""
 
 NEGLIGIBLE = 1e-12
-"""Sums of which raised terms make up more than this are formed again in logarithms."""
+"""Sums of which raised terms together make up more than this are formed again in logarithms."""
 
 
 class Weighing(NamedTuple):
     """The target and one path: `kappa`, `reference`, `log_prior[j, x]`, and per level what the path has collected.
 
     `child_log[k, x]` is the log bound of child x of the node at level k; `suffix[j, t]` and `suffix_log[j]` hold the sum
-    over the columns from j on as `suffix * exp(suffix_log)`, relative to the `least[j]` gain of each of them.
+    over the columns from j on as `suffix * exp(suffix_log)`, relative to the `least[j]` gain of each of them that the
+    budget can pay for. `inflation` is what log bounds are raised by per level; `shifted` is scratch.
     """
 
     kappa: float
@@ -51,6 +53,13 @@ class Weighing(NamedTuple):
     suffix_log: NDArray[np.float64]
     factor: NDArray[np.float64]
     least: Int64Array
+    inflation: float
+    shifted: NDArray[np.float64]
+
+
+def public_logarithms(log_prior: NDArray[np.float64]) -> float:
+    """A bound on the logarithms that do not come from losses: the prior, and sums of at most the range of floats."""
+    return 1000.0 + float(np.abs(log_prior).max(axis=1).sum())
 
 
 def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
@@ -58,11 +67,13 @@ def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArra
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
     suffix[dim] = inst.total_table < INFEASIBLE
+    largest = kappa * float(np.ptp(inst.row_costs, axis=1).sum()) + public_logarithms(log_prior)
     return Weighing(
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),
         child_log=np.full((dim + 1, most), -np.inf), suffix=suffix, suffix_log=np.zeros(dim + 1),
         factor=np.zeros((dim, most)), least=np.zeros(dim, dtype=np.int64),
+        inflation=INFLATION + 2.0**-53 * 8 * (dim + 1) * largest, shifted=np.zeros(most),
     )  # fmt: skip
 
 
@@ -82,9 +93,9 @@ def advance(inst, ws, weighing, k, x):
 
 
 @compiled
-def inflation(inst, k):
+def inflation(inst, weighing, k):
     """Log of the factor by which bounds at level `k` are inflated; nothing where they are exact."""
-    return max(0, inst.exact_from - k) * math.log1p(INFLATION)
+    return max(0, inst.exact_from - k) * weighing.inflation
 
 
 @compiled
@@ -110,24 +121,26 @@ def weigh(inst, ws, weighing, k):
 def _least_gains(inst, ws, weighing, k):
     """Sum of the least gains of the columns after `k`: taken out as an integer, so that large losses cancel exactly."""
     total = np.int64(0)
+    left = len(inst.total_table) - 1 - weighing.spent[k]
     for j in range(k + 1, len(inst.order)):
-        least = ws.gain[j, 0]
-        for x in range(1, inst.n_values[j]):
-            least = min(least, ws.gain[j, x])
-        weighing.least[j] = least
-        total += least
+        least = np.int64(INFEASIBLE)
+        for x in range(inst.n_values[j]):
+            if inst.costs[j, x] <= left:
+                least = min(least, ws.gain[j, x])
+        weighing.least[j] = least if least < INFEASIBLE else 0
+        total += weighing.least[j]
     return total
 
 
 @compiled
 def _share_out(inst, ws, weighing, k, loss):
-    """The children's shares of the node's weight; returns the log of their sum, and of the largest that was raised.
+    """The children's shares of the node's weight; returns the log of their sum, and of that of the raised ones.
 
     A rescaled sum below SMALLEST may have lost terms. It is raised to SMALLEST, which is still an upper bound: the child
     keeps its true probability, because its own bound is computed afresh if it is ever picked.
     """
-    raised = -np.inf
-    known = weighing.prior[k] + inflation(inst, k)
+    raised, count = -np.inf, 0
+    known = weighing.prior[k] + inflation(inst, weighing, k)
     in_logs = weighing.suffix_log[k + 1] == np.inf
     for x in range(inst.n_values[k]):
         spent = weighing.spent[k] + inst.costs[k, x]
@@ -140,9 +153,9 @@ def _share_out(inst, ws, weighing, k, loss):
         else:
             share += math.log(max(rest, SMALLEST)) + weighing.suffix_log[k + 1]
             if rest < SMALLEST:
-                raised = max(raised, share)
+                raised, count = max(raised, share), count + 1
         weighing.child_log[k, x] = share
-    return log_sum(weighing.child_log[k, : inst.n_values[k]]), raised
+    return log_sum(weighing.child_log[k, : inst.n_values[k]]), raised + math.log(max(count, 1))
 
 
 @compiled
@@ -177,6 +190,43 @@ def _combine(inst, ws, weighing, k):
             factor[j, x] = math.exp(factor[j, x] - largest) if start + inst.costs[j, x] < totals else 0.0
         add_column(Weights(0.0, 1.0), suffix, j + 1, j, start, j, inst.n_values[j], inst.costs, factor)
         weighing.suffix_log[j] = weighing.suffix_log[j + 1] + largest
+
+
+@compiled
+def choose_child(inst, weighing, k, own, stream):
+    """A child of the node at level `k`, whose children's shares add up to `exp(own)`, in proportion to its share."""
+    n = inst.n_values[k]
+    for x in range(n):  # shifted, so that the choice rounds small logarithms
+        weighing.shifted[x] = weighing.child_log[k, x] - own
+    return choose_log(stream, weighing.shifted, n)
+
+
+@compiled
+def complete(inst, ws, weighing, k, stream):
+    """Draw the free columns of the exact node that was weighed last, at level `k`, one after the other.
+
+    No row has two of them, so their gains do not depend on each other: the tables of one pass in logarithms serve all.
+    """
+    if k == len(inst.order):
+        return
+    _least_gains(inst, ws, weighing, k)
+    _combine_logs(inst, ws, weighing, k)
+    spent = weighing.spent[k]
+    terms = weighing.shifted
+    for j in range(k, len(inst.order)):
+        highest = -np.inf
+        for x in range(inst.n_values[j]):
+            after = spent + inst.costs[j, x]
+            terms[x] = -np.inf
+            if after < len(inst.total_table):
+                gain = ws.gain[j, x] - (weighing.least[j] if j > k else 0)
+                terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + weighing.suffix[j + 1, after]
+            highest = max(highest, terms[x])
+        for x in range(inst.n_values[j]):
+            terms[x] -= highest
+        chosen = choose_log(stream, terms, inst.n_values[j])
+        weighing.path[j] = chosen
+        spent += inst.costs[j, chosen]
 
 
 @compiled

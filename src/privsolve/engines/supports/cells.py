@@ -1,9 +1,9 @@
 """The cells of every support, without touching the records again (supports-first tree, theory section 4).
 
-The cell `c ⊆ S` of a support holds the rows whose ones among `S` are exactly `c`; `D_c` is what predicting it positive
-adds to the loss. No points on `S` can lose less than `Bayes(S) = base + Σ_c min(D_c, 0)`. Each row is scattered once
-into the *moments* `M[T] = Σ_{rows ⊇ T} D` of the subsets T of its ones, and inclusion-exclusion turns moments into
-cells: `D_c = Σ_{c ⊆ T ⊆ S} (-1)^|T - c| M[T]`.
+The cell `c ⊆ S` of a support holds the rows whose ones among `S` are exactly `c`; it is one integer `D_c`, the sum of what
+its rows put into it (`costs`). No points on `S` can lose less than `Bayes(S) = base + Σ_c least(D_c)`. Each row is
+scattered once into the *moments* `M[T] = Σ_{rows ⊇ T} D` of the subsets T of its ones, and inclusion-exclusion turns
+moments into cells: `D_c = Σ_{c ⊆ T ⊆ S} (-1)^|T - c| M[T]`.
 
 Supports are numbered by size, then lexicographically, so the supports that extend `T` by one later column are
 neighbours: `number(T ∪ {j}) = child_start[number(T)] + j`. All numbers are exact integers.
@@ -20,6 +20,7 @@ import numpy as np
 
 from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import Instance
 
 
@@ -46,8 +47,8 @@ def list_supports(inst: Instance) -> Listing:
     moment, bayes = np.zeros(inst.n_supports, dtype=np.int64), np.empty(inst.n_supports, dtype=np.int64)
     listing = Listing(child_start, last, moment, bayes, binomial)
     _number(m, child_start, last)
-    _scatter(inst.rows, inst.excess, most, child_start, moment)
-    _walk(m, most, inst.base, listing)
+    _scatter(inst.rows, inst.row_cell, most, child_start, moment)
+    _walk(inst.costs, m, most, inst.base, listing)
     return listing
 
 
@@ -67,13 +68,13 @@ def _number(m, child_start, last):
 
 
 @compiled
-def _scatter(rows, excess, most, child_start, moment):
-    """Add each row's excess to every subset of at most `most` of its ones."""
+def _scatter(rows, row_cell, most, child_start, moment):
+    """Add what each row puts into its cell to every subset of at most `most` of its ones."""
     ones = np.empty(rows.shape[1], np.int64)
     number = np.zeros(most + 1, np.int64)
     following = np.zeros(most + 1, np.int64)
     for i in range(len(rows)):
-        d = excess[i]
+        d = row_cell[i]
         moment[0] += d
         n_ones = 0
         for j in range(rows.shape[1]):
@@ -99,7 +100,7 @@ def _scatter(rows, excess, most, child_start, moment):
 
 
 @compiled
-def _walk(m, most, base, listing):
+def _walk(costs, m, most, base, listing):
     """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
 
     At depth d stand the cells of the path's d columns (`cell[d, c]`), and for each later column j the part of each cell
@@ -107,7 +108,7 @@ def _walk(m, most, base, listing):
     last two columns are added together, which takes two subtractions per cell once both are inverted.
     """
     child_start, moment, bayes = listing.child_start, listing.moment, listing.bayes
-    bayes[0] = base + min(moment[0], 0)
+    bayes[0] = base + least(costs, moment[0])
     if most == 0:
         return
     deepest = max(most - 2, 0)
@@ -125,10 +126,12 @@ def _walk(m, most, base, listing):
         if entering:
             start = child_start[number[depth, (1 << depth) - 1]]
             for k in range(j, m):
-                bayes[start + k] = base + _split_bayes(cell[depth], part[depth, k], 1 << depth)
+                bayes[start + k] = base + _split_bayes(costs, cell[depth], part[depth, k], 1 << depth)
             if depth == most - 2 and j < m - 1:
                 first = child_start[start + j] + j + 1
-                _bayes_of_pairs(listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:])
+                _bayes_of_pairs(
+                    costs, listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:]
+                )
             entering = False
         if depth == deepest or j >= m - 1:  # the last column has no later one to extend by
             depth -= 1
@@ -141,16 +144,16 @@ def _walk(m, most, base, listing):
 
 
 @compiled
-def _split_bayes(cell, having, n_cells):
-    """`Σ min(D, 0)` over the cells split by one more column."""
+def _split_bayes(costs, cell, having, n_cells):
+    """`Σ least(D)` over the cells split by one more column."""
     total = 0
     for c in range(n_cells):
-        total += min(having[c], 0) + min(cell[c] - having[c], 0)
+        total += least(costs, having[c]) + least(costs, cell[c] - having[c])
     return total
 
 
 @compiled
-def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
+def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base, out):
     """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
     n_cells, at = len(cell), 0
     start, both = scratch[0], scratch[1]
@@ -159,26 +162,24 @@ def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
     for j in range(first, m - 1):
         for k in range(j + 1, m):
             if n_cells == 16:  # a constant number of cells becomes straight vector code
-                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, 16)
+                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, 16)
             elif n_cells == 4:
-                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, 4)
+                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, 4)
             else:
-                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, n_cells)
+                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, n_cells)
             at += 1
 
 
 @inlined
-def _pair_bayes(moment, start, at, cell, one, other, both, n_cells):
-    """`Σ min(D, 0)` over the cells split by two more columns."""
+def _pair_bayes(costs, moment, start, at, cell, one, other, both, n_cells):
+    """`Σ least(D)` over the cells split by two more columns."""
     for c in range(n_cells):
         both[c] = moment[start[c] + at]
     _invert(both, n_cells)
     total = 0
     for c in range(n_cells):
-        total += (
-            min(both[c], 0) + min(one[c] - both[c], 0)
-            + min(other[c] - both[c], 0) + min(cell[c] - one[c] - other[c] + both[c], 0)
-        )  # fmt: skip
+        total += least(costs, both[c]) + least(costs, one[c] - both[c]) + least(costs, other[c] - both[c])
+        total += least(costs, cell[c] - one[c] - other[c] + both[c])
     return total
 
 

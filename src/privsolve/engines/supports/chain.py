@@ -26,16 +26,18 @@ import numpy as np
 
 from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
-from privsolve.engines.supports.fold import Weights, evaluate, fix_column, folding_order, load, sketch
+from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
+from privsolve.engines.semirings import WEIGHTS
+from privsolve.engines.supports.costs import regret
+from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 CUT = 500.0
 SAFE = 400.0
 LIGHT = math.exp(-CUT)
 INFLATION = math.log1p(1e-9)
-WEIGHTS = Weights()
 
 # Steps of the chain. A support stands at the last step that its bound has reached.
 LISTED, SKETCHED, FOLDED, TOO_LIGHT, EXACT, EXACT_IN_LOGS = range(6)
@@ -43,14 +45,11 @@ STEPS = ("listed", "sketched", "folded", "too light", "exact", "exact in logs")
 FOLDS = np.array([0, 0, 2])
 """Folds before the bound of a step; the exact sum takes as many as it needs."""
 
-# Outcomes of an attempt.
-KEPT, LOST, GREW, NEEDS_LOGS = range(4)
-
 
 class Law(NamedTuple):
     """The target law: `κ`, and the prior of points and intercepts normalised to sum 1 per column."""
 
-    inverse_temperature: float
+    kappa: float
     weight: Floats
     prior_intercept: Floats
 
@@ -76,7 +75,7 @@ def next_bound(law, grid, fold, now, size, step, needed):
     """The step after `step` (which is before EXACT) and the logarithm of its bound; `load` is due before FOLDED."""
     if step == LISTED:
         folds = 0
-        value = sketch(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
+        value = sketch(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
     else:
         folds = needed if step == FOLDED else min(FOLDS[step + 1], needed)
         value = evaluate(WEIGHTS, grid, fold, size, np.int64(0), folds)  # a literal would be compiled once more
@@ -93,11 +92,11 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
 
     Returns the outcome, the step reached and the logarithm of the bound there.
     """
-    needed = folding_order(now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
     loaded = False
     while step < TOO_LIGHT:
         if step > LISTED and not loaded:
-            load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
+            load(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
             loaded = True
         step, new = next_bound(law, grid, fold, now, size, step, needed)
         if new > log_bound:
@@ -110,12 +109,12 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
         return NEEDS_LOGS, step, log_bound
     if coin(stream, -CUT - log_bound):
         draw_prior(law, now, size, stream)
-        excess = law.inverse_temperature * excess_loss(grid, now, size)
+        excess = law.kappa * excess_loss(grid, now, size)
         kept = excess > CUT and coin(stream, CUT - excess)
     else:
-        load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
+        load(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
         draw_points(grid, fold, now, size, needed, stream)
-        kept = law.inverse_temperature * excess_loss(grid, now, size) <= CUT
+        kept = law.kappa * excess_loss(grid, now, size) <= CUT
     return KEPT if kept else LOST, step, log_bound
 
 
@@ -154,5 +153,5 @@ def excess_loss(grid, now, size):
         for i in range(size):
             if c >> i & 1:
                 score += grid.points[now.chosen[i]]
-        total += max(now.cells[c], 0) if score > 0 else max(-now.cells[c], 0)
+        total += regret(grid.costs, now.cells[c], score)
     return total

@@ -1,7 +1,7 @@
 """The points of one support: bound, exact value and trace by one fold in two semirings (theory, section 4).
 
-Relative to `Bayes(S)`, cell c at score τ costs `max(D_c, 0)` if τ > 0 and `max(-D_c, 0)` otherwise: one vector
-`V_c[τ]` per cell. Writing the operations of a semiring as ⊗ and ⊕,
+Relative to `Bayes(S)`, cell c costs its `regret` at score τ: one vector `V_c[τ]` per cell. Writing the operations of a
+semiring as ⊗ and ⊕,
 
     fold(V, j, v):   V'_c[τ] = V_c[τ] ⊗ V_{c ∪ j}[τ + v]        fixes column j to v: half as many vectors
     value(V)       = ⊕_v h_j(v) ⊗ value(fold(V, j, v));  with no column left: ⊕_t h(t) ⊗ V_∅[t]
@@ -22,7 +22,6 @@ values after 0, 1, 2, ... folds form the chain U1 >= U2 >= ... >= exact.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,75 +30,20 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.semirings import better, element, plus, times
+from privsolve.engines.supports.costs import CellCosts, cost_at, is_step, least, mass
 from privsolve.engines.supports.instance import Instance
 
-INFINITE_COST = 2**61
 LARGEST_TABLE = 2**23
 BLOCK = 6
 """Points summed in one pass over a vector; the lists are filled up with points of no weight."""
-
-
-class Costs(NamedTuple):
-    """(min, +) on int64."""
-
-    zero: int = INFINITE_COST
-    unit: int = 0
-
-
-class Weights(NamedTuple):
-    """(+, ×) on float64."""
-
-    zero: float = 0.0
-    unit: float = 1.0
-
-
-def plus(ring, a, b):
-    """a ⊕ b."""
-
-
-def times(ring, a, b):
-    """a ⊗ b."""
-
-
-def better(ring, a, b):
-    """The smaller cost or the larger weight."""
-
-
-def cell_value(ring, scale, cost):
-    """A loss as an element of the semiring: `scale·cost` or `exp(scale·cost)`."""
-
-
-def _is_cost(ring: Any) -> bool:
-    return ring.instance_class is Costs  # the numba type of a named tuple
-
-
-@overload(plus, inline="always")
-def _plus(ring, a, b):
-    return (lambda ring, a, b: min(a, b)) if _is_cost(ring) else (lambda ring, a, b: a + b)
-
-
-@overload(times, inline="always")
-def _times(ring, a, b):
-    return (lambda ring, a, b: a + b) if _is_cost(ring) else (lambda ring, a, b: a * b)
-
-
-@overload(better, inline="always")
-def _better(ring, a, b):
-    return (lambda ring, a, b: min(a, b)) if _is_cost(ring) else (lambda ring, a, b: max(a, b))
-
-
-@overload(cell_value, inline="always")
-def _cell_value(ring, scale, cost):
-    if _is_cost(ring):
-        return lambda ring, scale, cost: scale * cost
-    return lambda ring, scale, cost: math.exp(scale * cost)
 
 
 class Grid(NamedTuple):
     """The public shape of the problem: points (filled up to a multiple of BLOCK), their extremes and the intercepts.
 
     Scores are positions on a grid that starts at the least score of the largest support. `intercept_weight[opened]` is
-    `h(t)` for each lane. `widest` is the number of columns whose points are opened as lanes.
+    `h(t)` for each lane. `widest` is the number of columns whose points are opened as lanes. `costs` is what cells cost.
     """
 
     points: Int64Array
@@ -111,6 +55,7 @@ class Grid(NamedTuple):
     most: int
     widest: int
     intercept_weight: NDArray[Any]
+    costs: CellCosts
 
 
 class Fold(NamedTuple):
@@ -159,7 +104,7 @@ def new_fold(inst: Instance, intercept_weight: NDArray[Any]) -> tuple[Grid, Fold
         terms=np.zeros(max(starts, n_points), dtype=kind),
         choice=np.zeros(most + 1, dtype=np.int64),
     )
-    return Grid(points, n_points, low, high, int(inst.intercepts[0]), starts, most, widest, weights), fold
+    return Grid(points, n_points, low, high, int(inst.intercepts[0]), starts, most, widest, weights, inst.costs), fold
 
 
 def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
@@ -169,7 +114,7 @@ def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
 
 
 @compiled
-def folding_order(cells, size, order):
+def folding_order(costs, cells, size, order):
     """Order the columns of a support for folding; returns how many folds make the bound exact.
 
     The largest set of columns of which no row has two is left to the closed form, and of the others the column in the
@@ -181,7 +126,7 @@ def folding_order(cells, size, order):
             for i in range(size):
                 if c >> i & 1:
                     conflict[i] |= c & ~(1 << i)
-                    heavy[i] += abs(cells[c])
+                    heavy[i] += mass(costs, cells[c])
     tail, most, least = 0, 0, 0
     for subset in range(1 << size):
         count, load = 0, 0
@@ -235,7 +180,7 @@ def ones(c):
 @compiled
 def load(ring, grid, fold, size, cells, scale, columns, column_weight):
     """Lay out the cells of a support in folding order: the column folded first is the highest bit."""
-    below = min(max(1 - (grid.least_intercept + grid.most * grid.low), 0), fold.base.shape[1])  # scores <= 0
+    first_score = grid.least_intercept + grid.most * grid.low
     for i in range(size):
         copy(fold.weight[i], column_weight[columns[fold.order[i]]])
     for c in range(1 << size):
@@ -245,20 +190,51 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
                 source |= 1 << fold.order[i]
         d = cells[source]
         fold.live[c] = d != 0
-        fill(fold.base[c, :below], cell_value(ring, scale, max(-d, 0)))
-        fill(fold.base[c, below:], cell_value(ring, scale, max(d, 0)))
+        lay_cell(ring, grid.costs, scale, d, first_score, fold.base[c])
     for depth in range(size):
         here, there, half = row(size, depth), row(size, depth + 1), 1 << (size - depth - 1)
         for c in range(half):
             fold.live[there + c] = fold.live[here + c] or fold.live[here + half + c]
 
 
-@compiled
-def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
-    """The bound with no fold from the cells alone: a best over scores of a step is a step, so charges are integers.
+def lay_cell(ring, costs, scale, cell, first_score, into):
+    """The vector of one cell: its regret at every score from `first_score` on."""
 
-    Equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work.
-    """
+
+@overload(lay_cell)
+def _lay_cell(ring, costs, scale, cell, first_score, into):
+    return _lay_step if is_step(costs) else _lay_table
+
+
+def _lay_step(ring, costs, scale, cell, first_score, into):
+    below = min(max(1 + costs.turn - first_score, 0), len(into))
+    fill(into[:below], element(ring, scale, max(-cell, 0)))
+    fill(into[below:], element(ring, scale, max(cell, 0)))
+
+
+def _lay_table(ring, costs, scale, cell, first_score, into):
+    smallest = least(costs, cell)
+    for x in range(len(into)):
+        into[x] = element(ring, scale, cost_at(costs, cell, first_score + x) - smallest)
+
+
+def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
+    """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work for a `Step`."""
+
+
+@overload(sketch)
+def _sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
+    costs = grid.types[grid.fields.index("costs")]
+    return _sketch_step if is_step(costs) else _sketch_table
+
+
+def _sketch_table(ring, grid, fold, size, cells, scale, columns, column_weight):
+    load(ring, grid, fold, size, cells, scale, columns, column_weight)
+    return evaluate(ring, grid, fold, size, np.int64(0), np.int64(0))
+
+
+def _sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
+    # from the cells alone: a best over scores of a step is a step, so charges are integers
     reach, first_score = grid.high - grid.low, grid.least_intercept + grid.low
     n = grid.n_intercepts + reach
     charge = np.zeros((size, n + 1), np.int64)  # of each column by score, as differences
@@ -278,12 +254,12 @@ def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
     total, gain = fold.total[0], fold.gain[0]
     for t in range(grid.n_intercepts):
         cost = max(cells[0], 0) if grid.least_intercept + t > 0 else max(-cells[0], 0)
-        total[t] = times(ring, grid.intercept_weight[0, t], cell_value(ring, scale, cost))
+        total[t] = times(ring, grid.intercept_weight[0, t], element(ring, scale, cost))
     for i in range(size):
         cost, weight = 0, column_weight[columns[fold.order[i]]]
         for x in range(n):
             cost += charge[i, x]
-            gain[x] = cell_value(ring, scale, cost)
+            gain[x] = element(ring, scale, cost)
         for t in range(grid.n_intercepts):
             value = ring.zero
             for p in range(grid.n_points):

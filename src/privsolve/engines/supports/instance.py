@@ -1,7 +1,8 @@
 """The arrays of a sparse scorecard problem, checked once.
 
 A scorecard is a support `S` of at most `max_features` columns, a non-zero point for each column of `S`, and an
-intercept. It predicts positive iff intercept plus the points of the columns that are 1 is greater than 0.
+intercept. The score of a row is the intercept plus the points of the columns that are 1; what it loses is a public table
+over scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.supports.costs import CellCosts, cell_costs, row_cells, sum_of_spreads
 from privsolve.errors import IntegerRangeError
+from privsolve.losses import ScoreLoss
 
 LARGEST_SUPPORT = 12
 """Supports have up to `2^|S|` cells; beyond this their tables leave the cache and the sums take minutes."""
@@ -24,14 +27,16 @@ LARGEST_SCORE = 2**16
 
 @dataclass(frozen=True)
 class Instance:
-    """Rows with what each adds to the loss when predicted positive instead of negative.
+    """Rows with what each puts into its cell (see `costs`): the loss of a scorecard is `base + Σ_c least + Σ_c regret`.
 
-    The loss of a scorecard is `base + Σ excess` over the rows it predicts positive: all bounds need only `excess`.
+    No scorecard loses more than `largest_loss`.
     """
 
     rows: Int64Array
-    excess: Int64Array
+    row_cell: Int64Array
     base: int
+    costs: CellCosts
+    largest_loss: int
     max_features: int
     points: Int64Array
     intercepts: Int64Array
@@ -40,8 +45,9 @@ class Instance:
     def of(
         cls,
         rows: ArrayLike,
-        cost_pos: ArrayLike,
-        cost_neg: ArrayLike,
+        positives: ArrayLike,
+        negatives: ArrayLike,
+        loss: ScoreLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
@@ -51,7 +57,8 @@ class Instance:
         if table.ndim != 2 or not np.isin(table, (0, 1)).all():
             raise ValueError("rows must be a two-dimensional array of zeros and ones: encode columns as indicators")
         positive, negative = (
-            _costs(c, name, len(table)) for c, name in ((cost_pos, "cost_pos"), (cost_neg, "cost_neg"))
+            _counts(c, name, len(table), loss.highest)
+            for c, name in ((positives, "positives"), (negatives, "negatives"))
         )
         values = _distinct(points, "points")
         starts = _distinct(intercepts, "intercepts")
@@ -64,7 +71,11 @@ class Instance:
         most = min(int(max_features), table.shape[1])
         if int(np.abs(starts).max()) + most * int(np.abs(values).max()) > LARGEST_SCORE:
             raise ValueError(f"points and intercepts reach scores beyond ±{LARGEST_SCORE:,}: use smaller points")
-        return cls(table, positive - negative, int(negative.sum()), most, values, starts)
+        low, high = most * min(int(values[0]), 0), most * max(int(values[-1]), 0)
+        cells, base = row_cells(loss, positive, negative)
+        costs = cell_costs(loss, int(starts[0]) + low, int(starts[-1]) + high)
+        largest = int(positive.sum() + negative.sum()) * loss.highest
+        return cls(table, cells, base, costs, largest, most, values, starts)
 
     @property
     def n_columns(self) -> int:
@@ -77,18 +88,18 @@ class Instance:
         return sum(math.comb(self.n_columns, size) for size in range(self.max_features + 1))
 
     @property
-    def largest_excess(self) -> int:
+    def largest_difference(self) -> int:
         """No two scorecards differ by more than this in loss."""
-        return int(np.abs(self.excess).sum())
+        return int(sum_of_spreads(self.costs, self.row_cell))
 
 
-def _costs(values: ArrayLike, name: str, rows: int) -> Int64Array:
-    costs = np.asarray(values)
-    if costs.shape != (rows,) or (rows and costs.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must hold one integer per row ({rows}), got shape {costs.shape} of {costs.dtype}")
-    if rows and (costs.min() < 0 or int(costs.astype(object).sum()) >= LARGEST_LOSS):
-        raise IntegerRangeError(f"{name} must be non-negative and sum to less than 2^40: use smaller public costs")
-    return np.asarray(costs, dtype=np.int64)
+def _counts(values: ArrayLike, name: str, rows: int, highest: int) -> Int64Array:
+    counts = np.asarray(values)
+    if counts.shape != (rows,) or (rows and counts.dtype.kind not in "iu"):
+        raise ValueError(f"{name} must hold one integer per row ({rows}), got shape {counts.shape} of {counts.dtype}")
+    if rows and (counts.min() < 0 or int(counts.astype(object).sum()) * highest >= LARGEST_LOSS):
+        raise IntegerRangeError(f"{name} must be non-negative and cost less than 2^40: use smaller public costs")
+    return np.asarray(counts, dtype=np.int64)
 
 
 def _distinct(values: ArrayLike, name: str) -> Int64Array:

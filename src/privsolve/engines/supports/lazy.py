@@ -5,37 +5,10 @@ columns to it. Opening a node splits it into the support T and one child `T ∪ 
 the supports whose next column is l. Supports carry the chain of bounds of `chain`, starting at `U0`. A node needs a
 bound on the sum of `U0` over its supports, and the bounds of its parts must not exceed its own.
 
-**Gain caps.** Let `Bayes_c` be the share of cell c of T in the Bayes loss, and let a *group* be the rows of a cell that
-agree on all later columns, with sum of excesses `d_g`. Write `D_c = Σ d_g`, `G_c = Bayes_c(T) - Bayes_c(T ∪ all
-later)`, and for a later column l let `H_l` and `P_l` be the sums of `|d_g|` over the groups of c that have l and whose
-sign is opposite to that of `D_c` (for `H`) or the same (for `P`; if `D_c = 0` take positive as the same). Then for
-every set R of 1 to k later columns
-
-    Bayes(T ∪ R)  >=  Bayes(T) - Σ_{l ∈ R} γ_l,    γ_l = Σ_c min(G_c, max(H_l, P_l - floor(|D_c| / k))).
-
-*Proof.* Cells add up, so take one cell and let `D_c >= 0` (the other case is its mirror image). Adding R splits c into
-parts `e ⊆ R`, the rows whose ones among R are e, with sums `D_e`; the gain is `g = Bayes_c(T) - Bayes_c(T ∪ R) = Σ_e
-max(-D_e, 0)`, because `Bayes_c` is a constant plus the sum of `min(D, 0)` over its parts and `min(D_c, 0) = 0`. A part
-is a union of groups, so `max(-D_e, 0) <= Σ_{g in e} max(-d_g, 0)`, and likewise for `max(D_e, 0)`; a part `e ≠ ∅` lies
-in the rows of some `l ∈ R`, so that summing over all `e ≠ ∅` counts each group once, at one of its columns: `Σ_{e ≠ ∅}
-max(-D_e, 0) <= Σ_{l ∈ R} H_l` and `Σ_{e ≠ ∅} max(D_e, 0) <= Σ_{l ∈ R} P_l`. If `D_∅ >= 0` then `g <= Σ H_l`. If `D_∅ <
-0` then, since `D_∅ = D_c - Σ_{e ≠ ∅} D_e` and `max(-D, 0) + D = max(D, 0)`, `g = -D_∅ + Σ_{e ≠ ∅} max(-D_e, 0) = -D_c +
-Σ_{e ≠ ∅} max(D_e, 0) <= Σ_{l ∈ R} P_l - D_c <= Σ_{l ∈ R} (P_l - D_c / k)`, as R has at most k columns. Either way g is
-at most the sum of `max(H_l, P_l - floor(D_c / k))`. It is also at most `G_c`, as adding columns never raises the Bayes
-loss. If some `l ∈ R` has its term cut to `G_c >= g`, the sum of the (non-negative) terms is at least g; otherwise no
-term is cut and the sum is the one above. ∎ For k = 1 and k = 2 the shares below are not bounded but summed exactly,
-from the cells of T split by one and by two columns.
-
-**Bounds.** With `m_l` the prior mass of column l, B and F such that `Bayes(T ∪ R) >= max(B - Σ_R γ_l, F)`, the supports
-with next column l have `Σ U0 <= share_l`, the smaller of
-
-    m(T)·e^{-κB}·m_l e^{κγ_l}·Σ_{r<k} e_r(m_i e^{κγ_i} : i > l)    and    m(T)·e^{-κF}·m_l·Σ_{r<k} e_r(m_i : i > l),
-
-elementary symmetric polynomials e_r, one backward pass. The bound of an opened node is `U0(T) + Σ_l share_l`. A child
-`T ∪ {l}` takes the caps of its own cells (`B = Bayes`, `F = Bayes` with all later columns) or inherits its parent's (`B
-- γ_l`, γ, F), whichever gives the smaller bound. The inherited one never exceeds `share_l`: with it each of the two
-forms above, summed over the child's parts, is at most the same form of `share_l`, because `Bayes(T ∪ {l}) >= max(B -
-γ_l, F)`, and a sum of minima is at most the minimum of the sums. So bounds never grow.
+*Gain caps* `γ_l` bound how much less a support can lose than its prefix, `Bayes(T ∪ R) >= Bayes(T) - Σ_{l ∈ R} γ_l`, and
+*shares* bound the sum of `U0` over the supports whose next column is l. Both are stated and proved in
+`docs/theory/supports.md`, "Supports too many to list". A child takes the caps of its own cells (`B = Bayes`, `F = Bayes`
+with all later columns) or inherits its parent's (`B - γ_l`, γ, F), whichever gives the smaller bound; bounds never grow.
 """
 
 # mypy: disallow_untyped_defs=False
@@ -52,10 +25,11 @@ from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
+from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, masses, sum_of_least
 from privsolve.engines.supports.instance import Instance
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import SumTree, copy_leaves, new_sum_tree, set_weight, set_weights
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 FIRST_CAPACITY = 1 << 12
 EXACT_BELOW = 2
@@ -72,10 +46,11 @@ class SortedRows(NamedTuple):
     """
 
     columns: NDArray[np.uint8]
-    excess: Int64Array
+    row_cell: Int64Array
     differs: Int64Array
     ones: Int64Array
     ones_start: Int64Array
+    costs: CellCosts
 
 
 class Caps(NamedTuple):
@@ -103,7 +78,7 @@ class Opened:
 
 def tree_order(inst: Instance) -> Int64Array:
     """The order of the columns in the tree: those of the heaviest rows first."""
-    return np.argsort(-(np.abs(inst.excess) @ inst.rows), kind="stable")
+    return np.argsort(-(masses(inst.costs, inst.row_cell) @ inst.rows), kind="stable")
 
 
 def sort_rows(inst: Instance) -> SortedRows:
@@ -116,13 +91,14 @@ def sort_rows(inst: Instance) -> SortedRows:
     differs = np.array([rows.shape[1], *last], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(rows.sum(axis=1))]).astype(np.int64)
     columns = np.ascontiguousarray(rows.T.astype(np.uint8))
-    return SortedRows(columns, inst.excess[at], differs, np.nonzero(rows)[1].astype(np.int64), start)
+    ones = np.nonzero(rows)[1].astype(np.int64)
+    return SortedRows(columns, inst.row_cell[at], differs, ones, start, inst.costs)
 
 
 @compiled
 def _cell_numbers(table, columns, size):
     """The cell of every row; bit i is `columns[i]`."""
-    cell = np.zeros(len(table.excess), np.int64)
+    cell = np.zeros(len(table.row_cell), np.int64)
     for i in range(size):
         column = table.columns[columns[i]]
         for r in range(len(cell)):
@@ -137,13 +113,70 @@ def count_cells(table, columns, size, cells):
     for c in range(1 << size):
         cells[c] = 0
     for r in range(len(cell)):
-        cells[cell[r]] += table.excess[r]
+        cells[cell[r]] += table.row_cell[r]
 
 
 @compiled
-def gain_caps(table, columns, size, k, cells, gain):
-    """`γ_l` of the later columns into `gain`; returns `Σ_c min(D_c, 0)` for T and for T with all later columns."""
-    m, n_cells, n = len(table.columns), 1 << size, len(table.excess)
+def caps_of_table(table, columns, size, k, cells, gain):
+    """`γ_l` of the later columns into `gain`; returns `Σ_c least(D_c)` for T and for T with all later columns."""
+    m, n_cells, n, scores = len(table.columns), 1 << size, len(table.row_cell), len(table.costs.hull)
+    last = columns[size - 1] if size > 0 else -1
+    sums = np.zeros((n_cells, m, scores), np.int64)  # H_l at each score of the hull
+    part = np.zeros((n_cells, m), np.int64)
+    group, floor = np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64)
+    regrets = np.empty(scores, np.int64)
+    cell = _cell_numbers(table, columns, size)
+    for c in range(n_cells):
+        cells[c] = 0
+    begin = 0
+    while begin < n:
+        end = begin
+        while end == begin or (end < n and table.differs[end] <= last):
+            group[cell[end]] += table.row_cell[end]
+            end += 1
+        for r in range(begin, end):
+            c = cell[r]
+            d = group[c]
+            if d != 0:
+                group[c] = 0
+                cells[c] += d
+                smallest = least(table.costs, d)
+                floor[c] += smallest
+                for h in range(scores):
+                    regrets[h] = cost_at(table.costs, d, table.costs.first + table.costs.hull[h]) - smallest
+                for at in range(table.ones_start[r + 1] - 1, table.ones_start[r] - 1, -1):
+                    j = table.ones[at]
+                    if j <= last:
+                        break
+                    part[c, j] += d
+                    for h in range(scores):
+                        sums[c, j, h] += regrets[h]
+        begin = end
+    here, lowest = np.int64(0), np.int64(0)
+    for j in range(m):
+        gain[j] = 0
+    for c in range(n_cells):
+        d = cells[c]
+        smallest = least(table.costs, d)
+        here += smallest
+        lowest += floor[c]
+        for h in range(scores):  # A of the page, shared out among k columns
+            regrets[h] = (cost_at(table.costs, d, table.costs.first + table.costs.hull[h]) - smallest) // k
+        for j in range(last + 1, m):
+            if k == 1:
+                gain[j] += smallest - least(table.costs, part[c, j]) - least(table.costs, d - part[c, j])
+            else:
+                cap = np.int64(0)
+                for h in range(scores):
+                    cap = max(cap, sums[c, j, h] - regrets[h])
+                gain[j] += min(smallest - floor[c], cap)
+    return here, lowest
+
+
+@compiled
+def caps_of_step(table, columns, size, k, cells, gain):
+    """The same for a loss with one step, where only two sums are needed."""
+    m, n_cells, n = len(table.columns), 1 << size, len(table.row_cell)
     last = columns[size - 1] if size > 0 else -1
     sums = np.zeros((n_cells, m, 2), np.int64)  # by sign of the group: of |d_g| where d_g > 0, and where d_g < 0
     group, negative = np.zeros(n_cells, np.int64), np.zeros(n_cells, np.int64)
@@ -154,7 +187,7 @@ def gain_caps(table, columns, size, k, cells, gain):
     while begin < n:
         end = begin
         while end == begin or (end < n and table.differs[end] <= last):
-            group[cell[end]] += table.excess[end]
+            group[cell[end]] += table.row_cell[end]
             end += 1
         for r in range(begin, end):
             d = group[cell[r]]
@@ -167,13 +200,13 @@ def gain_caps(table, columns, size, k, cells, gain):
                         break
                     sums[cell[r], table.ones[at], 0 if d > 0 else 1] += abs(d)
         begin = end
-    here, least = 0, 0
+    here, lowest = 0, 0
     for j in range(m):
         gain[j] = 0
     for c in range(n_cells):
         d = cells[c]
         here += min(d, 0)
-        least -= negative[c]
+        lowest -= negative[c]
         most = min(d, 0) + negative[c]
         same, opposite = (0, 1) if d >= 0 else (1, 0)
         for j in range(last + 1, m):
@@ -182,17 +215,17 @@ def gain_caps(table, columns, size, k, cells, gain):
                 gain[j] += min(d, 0) - min(part, 0) - min(d - part, 0)
             else:
                 gain[j] += min(most, max(sums[c, j, opposite], sums[c, j, same] - abs(d) // k))
-    return here, least
+    return here, lowest
 
 
 @compiled
-def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share):
+def shares(log_mass, gain, last, k, kappa, loss, floor, log_share):
     """`log share_l` of the later columns, without the prior mass of T, by one backward pass in logarithms."""
     with_gain, plain = np.full(k, -np.inf), np.full(k, -np.inf)  # log e_r of the columns after l
     with_gain[0] = plain[0] = 0.0
     for j in range(len(log_mass) - 1, last, -1):
-        x = log_mass[j] + inverse_temperature * gain[j]
-        one, other = -inverse_temperature * loss + x, -inverse_temperature * floor + log_mass[j]
+        x = log_mass[j] + kappa * gain[j]
+        one, other = -kappa * loss + x, -kappa * floor + log_mass[j]
         log_share[j] = min(one + _log_sum(with_gain), other + _log_sum(plain))
         for r in range(k - 1, 0, -1):
             with_gain[r] = _log_add(with_gain[r], x + with_gain[r - 1])
@@ -200,10 +233,10 @@ def shares(log_mass, gain, last, k, inverse_temperature, loss, floor, log_share)
 
 
 @compiled
-def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log_share):
+def pair_shares(table, columns, size, offset, kappa, log_mass, log_share):
     """`log share_l` exactly where two columns may still be added: the sum over l alone and l with each later column.
 
-    Without the prior mass of T; `offset` is what `Σ_c min(D_c, 0)` lacks to a loss relative to the reference.
+    Without the prior mass of T; `offset` is what `Σ_c least(D_c)` lacks to a loss relative to the reference.
     """
     m, n_cells = len(table.columns), 1 << size
     last = columns[size - 1] if size > 0 else -1
@@ -212,7 +245,7 @@ def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log
     both = np.zeros(((m - last - 1) * (m - last - 1), n_cells), np.int64)
     width = m - last - 1
     for r in range(len(cell)):
-        c, d = cell[r], table.excess[r]
+        c, d = cell[r], table.row_cell[r]
         whole[c] += d
         for at in range(table.ones_start[r + 1] - 1, table.ones_start[r] - 1, -1):
             j = table.ones[at]
@@ -225,15 +258,16 @@ def pair_shares(table, columns, size, offset, inverse_temperature, log_mass, log
     for j in range(last + 1, m):
         loss = offset
         for c in range(n_cells):
-            loss += min(part[j, c], 0) + min(whole[c] - part[j, c], 0)
-        log_weight[j] = -inverse_temperature * loss
+            loss += least(table.costs, part[j, c]) + least(table.costs, whole[c] - part[j, c])
+        log_weight[j] = -kappa * loss
         for i in range(j + 1, m):
             pair, one, other = both[(j - last - 1) * width + i - last - 1], part[j], part[i]
             loss = offset
             for c in range(n_cells):
-                loss += min(pair[c], 0) + min(one[c] - pair[c], 0) + min(other[c] - pair[c], 0)
-                loss += min(whole[c] - one[c] - other[c] + pair[c], 0)
-            log_weight[i] = log_mass[i] - inverse_temperature * loss
+                loss += least(table.costs, pair[c]) + least(table.costs, one[c] - pair[c])
+                loss += least(table.costs, other[c] - pair[c])
+                loss += least(table.costs, whole[c] - one[c] - other[c] + pair[c])
+            log_weight[i] = log_mass[i] - kappa * loss
         highest, total = np.max(log_weight[j:m]), 0.0
         for i in range(j, m):
             total += np.exp(log_weight[i] - highest)
@@ -261,20 +295,21 @@ class LazyFrontier:
     """
 
     def __init__(
-        self, inst: Instance, inverse_temperature: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
+        self, inst: Instance, kappa: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
     ) -> None:
         self.inst = inst
         self.table = sort_rows(inst)
-        self._kappa = inverse_temperature
+        self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
+        self._kappa = kappa
         self._log_mass, self._log_mass_intercept = log_mass, log_mass_intercept
         self._max_entries = max_entries
+        self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
         # the sums of `shares` take this many roundings of logarithms this large
         roundings = 4 * (inst.n_columns + inst.max_features) * inst.max_features
-        self._slack = max(INFLATION, 2.0**-53 * roundings * (inverse_temperature * inst.largest_excess + 1.0))
+        self._slack = max(INFLATION, 2.0**-53 * roundings * (kappa * inst.largest_difference + 1.0))
         self._cells = np.zeros(1 << inst.max_features, dtype=np.int64)
         self._scratch = np.zeros(inst.max_features, dtype=np.int64)
-        self.reference_loss = 0
-        self.reference_loss = inst.base + int(np.minimum(inst.excess, 0).sum())  # no scorecard loses less
+        self.reference = inst.base + int(sum_of_least(inst.costs, inst.row_cell))  # no scorecard loses less
         self.columns: list[tuple[int, ...]] = []
         self._parent: list[Caps | None] = []
         self.step: Int64Array = np.zeros(FIRST_CAPACITY, dtype=np.int64)
@@ -293,7 +328,7 @@ class LazyFrontier:
         table, columns, cells, numbers = self.table, self._scratch, self._cells, np.zeros(1)
         gain = np.zeros(1, dtype=np.int64)
         compile_for(count_cells, table, columns, 0, cells)
-        compile_for(gain_caps, table, columns, 0, 0, cells, gain)
+        compile_for(self._gain_caps, table, columns, 0, 0, cells, gain)
         compile_for(shares, self._log_mass, gain, 0, 0, self._kappa, 0, 0, numbers)
         compile_for(pair_shares, table, columns, 0, 0, self._kappa, self._log_mass, numbers)
         compile_for(copy_leaves, self.tree, self.tree)
@@ -321,13 +356,13 @@ class LazyFrontier:
         size = len(columns)
         self._scratch[:size] = columns
         gain = np.zeros(self.inst.n_columns, dtype=np.int64)
-        k, offset = self.inst.max_features - size, self.inst.base - self.reference_loss
+        k, offset = self.inst.max_features - size, self.inst.base - self.reference
         if k == EXACT_BELOW:  # no caps are needed
             count_cells(self.table, self._scratch, size, self._cells)
-            here = least = np.minimum(self._cells[: 1 << size], 0).sum()
+            here = floor = sum_of_least(self.inst.costs, self._cells[: 1 << size])
         else:
-            here, least = gain_caps(self.table, self._scratch, size, k, self._cells, gain)
-        return Caps(int(here) + offset, int(least) + offset, gain)
+            here, floor = self._gain_caps(self.table, self._scratch, size, k, self._cells, gain)
+        return Caps(int(here) + offset, int(floor) + offset, gain)
 
     def _split(self, columns: tuple[int, ...], caps: Caps, log_prior: float, log_top: float) -> Opened:
         size, m = len(columns), self.inst.n_columns
@@ -335,7 +370,7 @@ class LazyFrontier:
         log_share = np.zeros(m)
         if k == EXACT_BELOW:
             self._scratch[:size] = columns
-            offset = self.inst.base - self.reference_loss
+            offset = self.inst.base - self.reference
             pair_shares(self.table, self._scratch, size, offset, self._kappa, self._log_mass, log_share)
         else:
             shares(self._log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)

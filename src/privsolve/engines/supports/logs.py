@@ -15,9 +15,10 @@ from scipy.special import logsumexp
 
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.chain import Current, Law
+from privsolve.engines.supports.costs import regrets
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import Stream, choose_log, new_sum_tree, propose
-from privsolve.noise.draws import Floats
+from privsolve.noise.entropy import Floats
 
 LARGEST_TABLE = 2**22
 
@@ -27,7 +28,7 @@ def log_sum(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int,
     if len(fixed) < nested_levels(inst, size):
         return float(logsumexp(_by_next_point(inst, law, now, size, fixed)))
     table, least = _table(inst, law, now, size, fixed)
-    return float(logsumexp(table)) - law.inverse_temperature * least
+    return float(logsumexp(table)) - law.kappa * least
 
 
 def draw_in_logs(inst: Instance, law: Law, now: Current, size: int, stream: Stream) -> None:
@@ -66,14 +67,13 @@ def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, 
         for i in range(len(fixed), size):
             if c >> i & 1:
                 score = score + _along(inst.points, i - len(fixed), dims)
-        d = int(now.cells[c])
-        excess += np.where(score > 0, max(d, 0), max(-d, 0))
+        excess += regrets(inst.costs, int(now.cells[c]), score)
     prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
         column = np.log(law.weight[now.columns[i], : len(inst.points)])
         prior = prior + (column[fixed[i]] if i < len(fixed) else _along(column, i - len(fixed), dims))
     least = int(excess.min())
-    return np.asarray(prior - law.inverse_temperature * (excess - least), dtype=np.float64), least
+    return np.asarray(prior - law.kappa * (excess - least), dtype=np.float64), least
 
 
 def _along(values: NDArray[Any], axis: int, dims: int) -> NDArray[Any]:

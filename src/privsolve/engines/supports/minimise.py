@@ -23,11 +23,10 @@ from numpy.typing import ArrayLike
 
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
+from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
 from privsolve.engines.supports.fold import (
-    INFINITE_COST,
-    Costs,
     Fold,
     Grid,
     evaluate,
@@ -40,9 +39,9 @@ from privsolve.engines.supports.fold import (
 )
 from privsolve.engines.supports.instance import Instance
 from privsolve.errors import IntegerRangeError, WorkLimitReached
+from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
-COSTS = Costs()
 SCALE = np.int64(1 << UNIT_BITS)
 FOLDS = 2
 """Folds of the bound between the sketch and the exact value."""
@@ -74,7 +73,7 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
     for k in range(len(supports)):
         size = columns_of(listing, supports[k], now.columns)
         cells_of(listing, now.columns, size, now.scratch, now.cells)
-        folding_order(now.cells, size, fold.order)
+        folding_order(grid.costs, now.cells, size, fold.order)
         value = sketch(COSTS, grid, fold, size, now.cells, SCALE, now.columns, weight)
         lower[k] = max(lower[k], (listing.bayes[supports[k]] << UNIT_BITS) + value)
 
@@ -100,7 +99,7 @@ class _Solver:
     def open(self, support: int) -> None:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
         size, base = self._load(support), int(self.listing.bayes[support]) << UNIT_BITS
-        needed = int(folding_order(self.now.cells, size, self.fold.order))
+        needed = int(folding_order(self.grid.costs, self.now.cells, size, self.fold.order))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1
@@ -139,8 +138,9 @@ class _Solver:
 
 def minimise_supports(
     rows: ArrayLike,
-    cost_pos: ArrayLike,
-    cost_neg: ArrayLike,
+    positives: ArrayLike,
+    negatives: ArrayLike,
+    loss: ScoreLoss,
     max_features: int,
     points: ArrayLike,
     intercepts: ArrayLike,
@@ -155,7 +155,7 @@ def minimise_supports(
     points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`.
     """
     start = time.perf_counter()
-    inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
+    inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
     weight, weight_intercept, constant = _tables(inst, table, table_intercept, table_zero)
     if inst.n_supports > max_supports:
         raise WorkLimitReached(
@@ -181,9 +181,9 @@ def minimise_supports(
 
 
 @cache
-def compile_minimiser() -> None:
-    """Solve a toy, which compiles everything that larger problems need: their types are the same."""
-    minimise_supports([[0], [1]], [1, 0], [0, 1], 1, [-1, 1], [0], [[0, 0]], [0], [0])
+def compile_minimiser(loss: ScoreLoss) -> None:
+    """Solve a toy, which compiles everything that larger problems with this loss need: their types are the same."""
+    minimise_supports([[0], [1]], [1, 0], [0, 1], loss, 1, [-1, 1], [0], [[0, 0]], [0], [0])
 
 
 def _tables(
@@ -198,7 +198,7 @@ def _tables(
             f"got {columns.shape}, {zero.shape} and {starts.shape}"
         )
     largest = sum(int(np.abs(values.astype(object)).max(initial=0)) * len(values) for values in (columns, zero))
-    largest += int(np.abs(starts.astype(object)).max(initial=0)) + (inst.largest_excess + inst.base << UNIT_BITS)
+    largest += int(np.abs(starts.astype(object)).max(initial=0)) + (inst.largest_loss << UNIT_BITS)
     if largest >= OBJECTIVE_LIMIT:
         raise IntegerRangeError("loss and perturbation leave the exact integer range: the noise scale is too large")
     return columns - zero[:, None], starts, int(zero.sum())

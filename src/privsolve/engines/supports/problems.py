@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from privsolve.data.patterns import Int64Array
 from privsolve.domains import SparsePoints
+from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.minimise import Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
@@ -30,22 +31,54 @@ class Columns(NamedTuple):
     nonzero: NDArray[np.bool_]
 
 
-def columns_of(problem: Problem) -> Columns | None:
-    """The problem's columns, or None where supports-first does not apply (other domains, columns that are not binary)."""
-    domain, scores = problem.domain, problem.table.score_features
-    if not isinstance(domain, SparsePoints) or domain.max_features > LARGEST_SUPPORT:
-        return None
-    one = int(scores.max())
-    features, intercept = scores[:, : domain.columns], scores[:, domain.columns :]
-    if one <= 0 or not np.isin(features, (0, one)).all() or not (intercept == one).all():
-        return None
+def declares_columns(problem: Problem) -> bool:
+    """Whether supports-first applies by what is public: a scorecard domain over a table declared to be 0/1.
+
+    The records are not looked at: a table whose `ranges` are not declared goes to the coordinate tree.
+    """
+    domain, ranges = problem.domain, problem.table.ranges
+    if ranges is None or not _fits(problem):
+        return False
+    assert isinstance(domain, SparsePoints)
+    columns, constant = ranges[: domain.columns], ranges[domain.columns :]
+    return all(low >= 0 and high <= 1 for low, high in columns) and set(constant) <= {(1, 1)}
+
+
+def columns_of(problem: Problem) -> Columns:
+    """The problem's columns; raise, before anything is paid for, where supports-first does not apply."""
+    domain, features = problem.domain, problem.table.features
+    if not _fits(problem):
+        raise ValueError(
+            f"method='supports' needs a SparsePoints domain of at most {LARGEST_SUPPORT} features and scales of 1: use "
+            "method='tree'"
+        )
+    assert isinstance(domain, SparsePoints)
+    columns, constant = features[:, : domain.columns], features[:, domain.columns :]
+    if not np.isin(columns, (0, 1)).all() or not (constant == 1).all():
+        raise ValueError(
+            "method='supports' needs a table of 0/1 features, and ones in the column of the intercept: encode the other "
+            "columns as indicators or use method='tree'"
+        )
     values = domain.values(0)
     intercepts = domain.values(domain.dim - 1) if domain.intercept is not None else np.zeros(1, dtype=np.int64)
-    return Columns(features // one, values[values != 0], intercepts, values != 0)
+    return Columns(columns, values[values != 0], intercepts, values != 0)
+
+
+def _fits(problem: Problem) -> bool:
+    domain = problem.domain
+    few = isinstance(domain, SparsePoints) and domain.max_features <= LARGEST_SUPPORT
+    return few and set(problem.table.scales) == {1}
 
 
 def support_sampler(
-    problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, max_attempts: int, max_nodes: int
+    problem: Problem,
+    columns: Columns,
+    kappa: float,
+    prior: Prior,
+    rng: Randomness,
+    max_attempts: int,
+    max_nodes: int,
+    progress: SamplingCallback | None = None,
 ) -> SupportSampler:
     """The exact sampler of `prior · exp(-κ loss)`."""
     domain = problem.domain
@@ -54,8 +87,9 @@ def support_sampler(
     relative = [table[columns.nonzero] - table[~columns.nonzero] for table in tables[: domain.columns]]
     intercept = tables[-1] if domain.intercept is not None else np.zeros(1)
     return SupportSampler(
-        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
-        columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts, max_supports=max_nodes,
+        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
+        columns.points, columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts,
+        max_supports=max_nodes, progress=progress,
     )  # fmt: skip
 
 
@@ -73,16 +107,16 @@ def minimise(problem: Problem, columns: Columns, perturbation: Perturbation) -> 
     tables = np.array(perturbation.coordinate[: domain.columns])
     intercept = perturbation.coordinate[-1] if domain.intercept is not None else np.zeros(1, dtype=np.int64)
     return minimise_supports(
-        columns.rows, problem.cost_if_positive, problem.cost_if_negative, domain.max_features, columns.points,
-        columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
+        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
+        columns.points, columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
         max_supports=MOST_SUPPORTS_TO_MINIMISE,
     )  # fmt: skip
 
 
-def can_minimise(problem: Problem, columns: Columns | None, perturbation: Perturbation) -> bool:
-    """Whether the supports can be listed and the perturbation is separable over the columns alone."""
+def can_minimise(problem: Problem, perturbation: Perturbation) -> bool:
+    """Whether the columns are declared, the supports can be listed and the perturbation is separable over the columns."""
     domain = problem.domain
-    if columns is None or perturbation.norm is not None or not isinstance(domain, SparsePoints):
+    if not declares_columns(problem) or perturbation.norm is not None or not isinstance(domain, SparsePoints):
         return False
     supports = sum(math.comb(domain.columns, size) for size in range(domain.max_features + 1))
     return supports <= MOST_SUPPORTS_TO_MINIMISE

@@ -12,30 +12,35 @@ independent with exactly the target law.
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
+from privsolve.engines.rejection import (
+    GREW,
+    KEPT,
+    LOST,
+    NEEDS_LOGS,
+    SPARE_UNIFORMS,
+    RejectionSampler,
+    SamplingCallback,
+)
+from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
     EXACT_IN_LOGS,
-    GREW,
     INFLATION,
-    KEPT,
     LISTED,
-    LOST,
-    NEEDS_LOGS,
     STEPS,
     TOO_LIGHT,
-    WEIGHTS,
     Law,
     attempt,
     new_current,
@@ -45,13 +50,9 @@ from privsolve.engines.supports.fold import fill_up, folding_order, load, new_fo
 from privsolve.engines.supports.instance import Instance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
-from privsolve.errors import PrivsolveError, WorkLimitReached
-from privsolve.noise.coins import Stream, choose_log, coin, log_total, new_sum_tree, propose, set_weight
-from privsolve.noise.draws import Floats, Randomness
-
-SPARE_UNIFORMS = 1024
-"""Room for proposing a leaf, the steps of the chain and coins below the range of floats, each of which takes a second
-uniform only after an event of probability 2^-800 or less."""
+from privsolve.losses import ScoreLoss
+from privsolve.noise.coins import choose_log, coin, log_total, new_sum_tree, propose, set_weight
+from privsolve.noise.entropy import Floats, Randomness
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
@@ -65,18 +66,6 @@ class Frontier(NamedTuple):
     step: Int64Array
     log_bound: Floats
     log_top: Floats
-
-
-@dataclass
-class SamplerStats:
-    """Work done so far. It depends on the data: for the curator, never published (theory, section 7)."""
-
-    attempts: int = 0
-    accepted: int = 0
-    supports: int = 0
-    opened: dict[str, int] = field(default_factory=dict)
-    nodes: int = 0
-    seconds: float = 0.0
 
 
 @compiled
@@ -106,26 +95,26 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)
     cells_of(listing, now.columns, size, now.scratch, now.cells)
-    needed = folding_order(now.cells, size, fold.order)
-    load(WEIGHTS, grid, fold, size, now.cells, -law.inverse_temperature, now.columns, law.weight)
+    needed = folding_order(grid.costs, now.cells, size, fold.order)
+    load(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
     step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
     while step < last and step < TOO_LIGHT:
         step, log_bound = next_bound(law, grid, fold, now, size, step, needed)
     return size, step, log_bound
 
 
-class SupportSampler:
+class SupportSampler(RejectionSampler):
     """Independent exact draws of sparse scorecards from the exponential mechanism.
 
-    `rows` are distinct 0/1 rows, `cost_pos` and `cost_neg` what each adds to the loss if predicted positive or
-    negative. A scorecard has points from `points` on at most `max_features` columns and an intercept from `intercepts`;
-    it predicts positive iff their sum is greater than 0. `log_weight[j, i]` is the log of the prior weight of
-    `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `inverse_temperature`
+    `rows` are distinct 0/1 rows, `positives` and `negatives` the records of each. A scorecard has points from `points` on
+    at most `max_features` columns and an intercept from `intercepts`; a record's score is the sum of those it has, and
+    `loss` what it loses there. `log_weight[j, i]` is the log of the prior weight of
+    `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `kappa`
     is `κ = ε/Δ`.
 
     Up to `max_listed` supports are listed; beyond, the tree is opened lazily, up to `max_supports` entries (about a
-    hundred bytes each). `max_attempts` caps the work of one call of `draw`. Limits are checked between attempts only;
-    reaching one raises `WorkLimitReached` and returns nothing.
+    hundred bytes each). `max_attempts` caps the attempts of all draws. Limits are checked between attempts only; reaching
+    one raises `WorkLimitReached` and returns nothing.
 
     Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per scorecard, which adds at most four
     times as much to ε (theory, section 4), for data of at most `2^40` total cost, if `rng` is the operating system's.
@@ -135,55 +124,50 @@ class SupportSampler:
     def __init__(
         self,
         rows: ArrayLike,
-        cost_pos: ArrayLike,
-        cost_neg: ArrayLike,
+        positives: ArrayLike,
+        negatives: ArrayLike,
+        loss: ScoreLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
         log_weight: ArrayLike,
         log_weight_intercept: ArrayLike,
-        inverse_temperature: float,
+        kappa: float,
         rng: Randomness,
         max_attempts: int = 10_000_000,
         max_supports: int = 4_000_000,
         max_listed: int = 1_000_000,
+        progress: SamplingCallback | None = None,
     ) -> None:
-        start = time.perf_counter()
-        self.instance = inst = Instance.of(rows, cost_pos, cost_neg, max_features, points, intercepts)
-        if not (math.isfinite(inverse_temperature) and inverse_temperature >= 0):
-            raise ValueError(f"inverse_temperature must be finite and not negative, got {inverse_temperature}")
-        if max_attempts < 1:
-            raise ValueError(f"max_attempts must be at least 1, got {max_attempts}")
-        self._rng = rng
-        self._max_attempts = max_attempts
+        self.instance = inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
+        if not (math.isfinite(kappa) and kappa >= 0):
+            raise ValueError(f"kappa must be finite and not negative, got {kappa}")
+        max_supports = check_count("max_supports", max_supports)
         lazy = inst.max_features > 0 and inst.n_supports > min(max_listed, max_supports)
         # the most uniforms that one attempt can use: a choice among n takes up to n - 1
         choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
-        self._reserve = choices + SPARE_UNIFORMS
+        reserve = choices + SPARE_UNIFORMS
+        super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
         self._order = tree_order(inst) if lazy else np.arange(inst.n_columns)
         if lazy:
             inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, self._order]))
         self._law, self._log_mass, self._log_mass_intercept = _normalised(
-            inst, log_weight, log_weight_intercept, float(inverse_temperature), self._order
+            inst, log_weight, log_weight_intercept, float(kappa), self._order
         )
-        self._stream = Stream(np.empty(0), np.zeros(1, dtype=np.int64))
         self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
         self._now = new_current(inst)
-        self._counts = np.zeros(1 + len(STEPS), dtype=np.int64)
+        self._counts, self._size = np.zeros(1 + len(STEPS), dtype=np.int64), 0
         self._lazy: LazyFrontier | None = None
         if lazy:
-            self._lazy = LazyFrontier(
-                inst, self._law.inverse_temperature, self._log_mass, self._log_mass_intercept, max_supports
-            )
-            self.reference_loss = self._lazy.reference_loss
+            self._lazy = LazyFrontier(inst, self._law.kappa, self._log_mass, self._log_mass_intercept, max_supports)
+            self.reference = self._lazy.reference
         else:
             self._list()
         self._compile()
-        self.stats = SamplerStats(supports=0 if lazy else inst.n_supports, seconds=time.perf_counter() - start)
 
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
-        stream, law = self._stream, self._law
+        stream, law = self._uniforms.stream, self._law
         tree = self._lazy.tree if self._lazy else self._tree
         compile_for(coin, stream, 0.0)
         compile_for(choose_log, stream, np.zeros(1), 1)
@@ -200,11 +184,11 @@ class SupportSampler:
 
     def _list(self) -> None:
         """List all supports with their first bounds."""
-        inst, kappa = self.instance, self._law.inverse_temperature
+        inst, kappa = self.instance, self._law.kappa
         self._listing = list_supports(inst)
-        self.reference_loss = int(self._listing.bayes.min())
+        self.reference = int(self._listing.bayes.min())
         log_top = sum_over_supports(inst, self._listing, self._log_mass) + self._log_mass_intercept
-        log_top -= kappa * (self._listing.bayes - self.reference_loss)
+        log_top -= kappa * (self._listing.bayes - self.reference)
         n, first = inst.n_supports, (EXACT - LISTED) * INFLATION
         self._frontier = Frontier(np.full(n, LISTED), np.full(n, first), log_top)
         self._tree = new_sum_tree(log_top + first, n)
@@ -221,52 +205,37 @@ class SupportSampler:
         small += 1000.0 + inst.n_columns
         operations = (1 << most) + most * len(inst.points) + len(inst.intercepts) + 64
         in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy else 0)
-        large = self._law.inverse_temperature * largest_difference + small
+        large = self._law.kappa * largest_difference + small
         return 2.0**-52 * operations * small + 2.0**-53 * in_large_logs * large
 
     def draw(self, size: int) -> Int64Array:
         """`size` independent scorecards as rows: the points of every column, then the intercept."""
         if size < 0:
             raise ValueError(f"size must not be negative, got {size}")
-        start = time.perf_counter()
-        inst, left = self.instance, self._max_attempts
+        inst, now = self.instance, self._now
         result = np.zeros((size, inst.n_columns + 1), dtype=np.int64)
-        for i in range(size):
-            left = self._draw_one(result[i], left, i)
-        self.stats.accepted += size
-        self.stats.attempts = int(self._counts[0])
-        self.stats.opened = {name: int(n) for name, n in zip(STEPS[1:], self._counts[2:], strict=True)}
-        self.stats.seconds += time.perf_counter() - start
+        for scorecard in result:
+            self._until_kept()
+            scorecard[self._order[now.columns[: self._size]]] = inst.points[now.chosen[: self._size]]
+            scorecard[-1] = inst.intercepts[now.chosen[self._size]]
         return result
 
-    def _draw_one(self, scorecard: Int64Array, attempts: int, done: int) -> int:
-        """Write one scorecard and return the attempts that are left."""
-        while True:
-            if attempts <= 0:
-                raise WorkLimitReached(
-                    f"max_attempts = {self._max_attempts:,} reached after {done} draws: nothing was released; "
-                    "use a larger max_attempts"
-                )
-            if len(self._stream.uniforms) - self._stream.used[0] < self._reserve:
-                rest = self._stream.uniforms[self._stream.used[0] :]
-                self._stream = Stream(
-                    np.concatenate([rest, self._rng.uniform(REFILL * self._reserve)]), np.zeros(1, dtype=np.int64)
-                )
-            before = int(self._counts[0])
-            outcome, size = self._attempt_lazily() if self._lazy else self._attempt_listed(attempts)
-            attempts -= int(self._counts[0]) - before
-            if outcome == GREW:
-                raise PrivsolveError("the bound of a support grew when it was tightened: please report this")
-            if outcome == KEPT:
-                now, inst = self._now, self.instance
-                scorecard[self._order[now.columns[:size]]] = inst.points[now.chosen[:size]]
-                scorecard[-1] = inst.intercepts[now.chosen[size]]
-                return attempts
+    def _attempt(self, most: int) -> tuple[int, int]:
+        before = int(self._counts[0])
+        outcome, self._size = self._attempt_lazily() if self._lazy else self._attempt_listed(most)
+        return outcome, int(self._counts[0]) - before
+
+    def _frontier_size(self) -> int:
+        return len(self._lazy) if self._lazy else self.instance.n_supports
+
+    def _engine_statistics(self) -> dict[str, Any]:
+        opened = {name: int(n) for name, n in zip(STEPS[1:], self._counts[2:], strict=True)}
+        return {"nodes": self._lazy.opened if self._lazy else 0, "log_frontier": self.log_bound(), "opened": opened}
 
     def _attempt_listed(self, attempts: int) -> tuple[int, int]:
         """Attempts over the listing until one is kept or the uniforms run low: its outcome and the support's size."""
         outcome, support, size = _attempt_until_kept(
-            self._law, self._grid, self._listing, self._frontier, self._tree, self._stream, self._fold, self._now,
+            self._law, self._grid, self._listing, self._frontier, self._tree, self._uniforms.stream, self._fold, self._now,
             self._counts, attempts, self._reserve,
         )  # fmt: skip
         if outcome == NEEDS_LOGS:
@@ -284,11 +253,11 @@ class SupportSampler:
             exact = log_sum(self.instance, self._law, self._now, size)
             if exact > log_bound:
                 return GREW, exact
-            survives = coin(self._stream, exact - log_bound)
+            survives = coin(self._uniforms.stream, exact - log_bound)
             log_bound = exact
             self._counts[1 + EXACT_IN_LOGS] += 1
         if survives:
-            draw_in_logs(self.instance, self._law, self._now, size, self._stream)
+            draw_in_logs(self.instance, self._law, self._now, size, self._uniforms.stream)
         return (KEPT if survives else LOST), log_bound
 
     def _attempt_lazily(self) -> tuple[int, int]:
@@ -297,7 +266,7 @@ class SupportSampler:
         assert lazy is not None
         lazy.check_room()
         self._counts[0] += 1
-        entry = int(propose(self._stream, lazy.tree))
+        entry = int(propose(self._uniforms.stream, lazy.tree))
         columns, step, log_bound = lazy.columns[entry], int(lazy.step[entry]), float(lazy.log_bound[entry])
         parent, path = lazy.parent(entry), []
         outcome = KEPT
@@ -305,8 +274,8 @@ class SupportSampler:
             opened = lazy.open(columns, parent)
             total = float(logsumexp(opened.log_parts))  # shifting by it keeps the choice's own rounding small
             check_shrinks(total, log_bound, columns)
-            part = int(choose_log(self._stream, opened.log_parts - total, len(opened.log_parts)))
-            outcome = KEPT if coin(self._stream, total - log_bound) else LOST
+            part = int(choose_log(self._uniforms.stream, opened.log_parts - total, len(opened.log_parts)))
+            outcome = KEPT if coin(self._uniforms.stream, total - log_bound) else LOST
             path.append((opened, part))
             parent, log_bound = opened.caps, float(opened.log_parts[part])
             if part == 0 or len(columns) + 1 == self.instance.max_features:
@@ -318,7 +287,7 @@ class SupportSampler:
             self._now.columns[:size] = columns
             count_cells(lazy.table, self._now.columns, size, self._now.cells)
             outcome, step, log_bound = attempt(
-                self._law, self._grid, self._fold, self._now, size, step, self._stream, log_bound
+                self._law, self._grid, self._fold, self._now, size, step, self._uniforms.stream, log_bound
             )
             self._counts[1 + min(step, EXACT)] += 1
             if outcome == NEEDS_LOGS:
@@ -329,7 +298,6 @@ class SupportSampler:
             entry = entry if part == 0 else first + part - 1
         if step > LISTED:
             lazy.tighten(entry, step, log_bound)
-        self.stats.nodes, self.stats.supports = lazy.opened, len(lazy)
         return outcome, size
 
     def log_bounds(self, step: int = EXACT) -> Floats:
@@ -347,7 +315,7 @@ class SupportSampler:
         return float(self._frontier.log_top[support] + log_bound)
 
     def log_partition(self) -> float:
-        """`log Σ weight·exp(-κ·(loss - reference_loss))` over all scorecards, exactly. For small problems and tests."""
+        """`log Σ weight·exp(-κ·(loss - reference))` over all scorecards, exactly. For small problems and tests."""
         return float(logsumexp(self.log_bounds()))
 
     def log_bound(self) -> float:
@@ -359,7 +327,7 @@ def _normalised(
     inst: Instance,
     log_weight: ArrayLike,
     log_weight_intercept: ArrayLike,
-    inverse_temperature: float,
+    kappa: float,
     order: Int64Array,
 ) -> tuple[Law, Floats, float]:
     """The law with priors of sum 1 per column, and the logarithms of the sums."""
@@ -380,5 +348,5 @@ def _normalised(
         raise ValueError(
             f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
         )
-    law = Law(inverse_temperature, fill_up(np.exp(log_prior), 0.0), np.exp(log_prior_intercept))
+    law = Law(kappa, fill_up(np.exp(log_prior), 0.0), np.exp(log_prior_intercept))
     return law, mass, mass_intercept

@@ -1,0 +1,202 @@
+"""What a cell costs at a score: the one place where the supports-first tree knows a loss.
+
+A cell is one integer, and integers of disjoint cells add up. For a loss with a single step it is D, what predicting the
+cell positive adds to the loss (`Step`, the fast case). For any other table it holds the numbers of positive and negative
+records side by side, `P·2^32 + N` (`Table`). `least` is the least the cell can cost at any score, apart from a constant
+that all scorecards share, and `regret` what it costs at a score beyond that (theory, supports: "Tables").
+"""
+
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import ArrayLike, NDArray
+
+from privsolve.compiled import compiled
+from privsolve.data.patterns import Int64Array
+from privsolve.errors import IntegerRangeError
+from privsolve.losses import ScoreLoss
+
+HALF = 32
+MOST_RECORDS = 2**31
+
+
+class Step(NamedTuple):
+    """One step: a cell costs `max(D, 0)` beyond its least where the score is above `turn`, else `max(-D, 0)`."""
+
+    turn: int = 0
+
+
+class Table(NamedTuple):
+    """The loss of a positive and of a negative record at the scores `first`, `first + 1`, ... that can be reached.
+
+    `hull` are the entries that are best for some numbers of records, from best for positives to best for negatives.
+    """
+
+    first: int
+    positive: Int64Array
+    negative: Int64Array
+    hull: Int64Array
+
+
+CellCosts = Step | Table
+
+
+def cell_costs(loss: ScoreLoss, lowest: int, highest: int) -> CellCosts:
+    """How cells cost over the scores `lowest..highest`."""
+    if loss.is_step:
+        return Step()
+    positive, negative = loss.table[:, loss.entries(np.arange(lowest, highest + 1))]
+    return Table(lowest, np.ascontiguousarray(positive), np.ascontiguousarray(negative), _hull(positive, negative))
+
+
+def row_cells(loss: ScoreLoss, positives: Int64Array, negatives: Int64Array) -> tuple[Int64Array, int]:
+    """What every row puts into its cell, and the constant that the loss has beyond `least` and `regret`."""
+    if loss.is_step:
+        if_negative, if_positive = (positives * int(p) + negatives * int(n) for p, n in loss.table.T)
+        return if_positive - if_negative, int(if_negative.sum())
+    if max(int(positives.sum()), int(negatives.sum())) >= MOST_RECORDS:
+        raise IntegerRangeError(
+            "scorecards with a loss of several steps are limited to 2^31 records of either label: use ZeroOneLoss or fewer "
+            "records"
+        )
+    return (positives << HALF) + negatives, 0
+
+
+def _hull(positive: Int64Array, negative: Int64Array) -> Int64Array:
+    """The entries on the lower left hull of the points (positive, negative): no others minimise `P·positive + N·negative`."""
+    chain: list[int] = []
+    for e in np.lexsort((negative, positive)).tolist():
+        if chain and negative[e] >= negative[chain[-1]]:
+            continue
+        while len(chain) > 1 and _turns_out(positive, negative, chain[-2], chain[-1], e):
+            chain.pop()
+        chain.append(e)
+    return np.array(chain, dtype=np.int64)
+
+
+def _turns_out(positive: Int64Array, negative: Int64Array, a: int, b: int, c: int) -> bool:
+    """Whether entry b is not below the line from a to c."""
+    along = int(positive[b] - positive[a]) * int(negative[c] - negative[a])
+    return along - int(negative[b] - negative[a]) * int(positive[c] - positive[a]) <= 0
+
+
+def least(costs, cell):
+    """The least that a cell costs."""
+
+
+def regret(costs, cell, score):
+    """What a cell costs at a score beyond its least."""
+
+
+def spread(costs, cell):
+    """The most by which what a cell costs can vary over scores."""
+
+
+def mass(costs, cell):
+    """How much a cell matters, for orders that only decide how fast an answer is found."""
+
+
+def is_step(costs: Any) -> bool:
+    """Whether the numba type of cell costs is `Step`."""
+    return costs.instance_class is Step
+
+
+@overload(least, inline="always")
+def _least(costs, cell):
+    if is_step(costs):
+        return lambda costs, cell: min(cell, 0)
+    return lambda costs, cell: _least_of_table(costs, cell)
+
+
+@overload(regret, inline="always")
+def _regret(costs, cell, score):
+    if is_step(costs):
+        return lambda costs, cell, score: max(cell, 0) if score > costs.turn else max(-cell, 0)
+    return lambda costs, cell, score: cost_at(costs, cell, score) - _least_of_table(costs, cell)
+
+
+@overload(spread, inline="always")
+def _spread(costs, cell):
+    if is_step(costs):
+        return lambda costs, cell: abs(cell)
+    return lambda costs, cell: _spread_of_table(costs, cell)
+
+
+@overload(mass, inline="always")
+def _mass(costs, cell):
+    if is_step(costs):
+        return lambda costs, cell: abs(cell)
+    return lambda costs, cell: (cell >> HALF) + (cell & ((1 << HALF) - 1))
+
+
+@compiled
+def _least_of_table(costs, cell):
+    """Along the hull the cost falls, then rises: the first entry from which it does not fall."""
+    positives, negatives = cell >> HALF, cell & ((1 << HALF) - 1)
+    low, high = 0, len(costs.hull) - 1
+    while low < high:
+        middle = (low + high) // 2
+        here, there = costs.hull[middle], costs.hull[middle + 1]
+        rise = positives * (costs.positive[there] - costs.positive[here])
+        if rise + negatives * (costs.negative[there] - costs.negative[here]) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    best = costs.hull[low]
+    return positives * costs.positive[best] + negatives * costs.negative[best]
+
+
+@compiled
+def _spread_of_table(costs, cell):
+    most = np.int64(0)
+    for e in range(len(costs.positive)):
+        most = max(most, cost_at(costs, cell, costs.first + e))
+    return most - _least_of_table(costs, cell)
+
+
+@compiled
+def cost_at(costs, cell, score):
+    """What a cell of a `Table` costs at a score."""
+    e = score - costs.first
+    return (cell >> HALF) * costs.positive[e] + (cell & ((1 << HALF) - 1)) * costs.negative[e]
+
+
+@compiled
+def sum_of_least(costs, cells):
+    """The least that all cells together cost."""
+    total = np.int64(0)
+    for c in range(len(cells)):
+        total += least(costs, cells[c])
+    return total
+
+
+@compiled
+def sum_of_spreads(costs, cells):
+    """The most by which what all cells together cost can vary."""
+    total = np.int64(0)
+    for c in range(len(cells)):
+        total += spread(costs, cells[c])
+    return total
+
+
+@compiled
+def masses(costs, cells):
+    """`mass` of every cell."""
+    found = np.empty(len(cells), np.int64)
+    for c in range(len(cells)):
+        found[c] = mass(costs, cells[c])
+    return found
+
+
+def regrets(costs: CellCosts, cell: int, scores: ArrayLike) -> NDArray[np.int64]:
+    """`regret` of one cell at many scores, without compiled code."""
+    at = np.asarray(scores)
+    if isinstance(costs, Step):
+        return np.where(at > costs.turn, max(cell, 0), max(-cell, 0))
+    total = (cell >> HALF) * costs.positive + (cell & ((1 << HALF) - 1)) * costs.negative
+    return np.asarray((total - total[costs.hull].min())[at - costs.first])

@@ -1,0 +1,319 @@
+"""Perturbed minimisation: add noise to the objective, ask an oracle once, release (theory, section 1).
+
+OPDisc and RSPM are two geometries of it: two ways in which a noise vector becomes a perturbation of the members.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privsolve.checks import check_callback
+from privsolve.data.patterns import Int64Array
+from privsolve.domains import Domain
+from privsolve.engines.coordinates.minimise import ProgressCallback
+from privsolve.errors import IntegerRangeError, PrivacyWarning
+from privsolve.losses import Loss
+from privsolve.mechanisms.base import Expectation, Mechanism, Variant
+from privsolve.mechanisms.solving import PaidNoise, check_oracle, resolve_oracle, solve
+from privsolve.noise.accuracy import check_scipy
+from privsolve.noise.entropy import Floats, Randomness, as_randomness
+from privsolve.noise.laws import NoiseLaw, Shift
+from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.profiles import Profile
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
+from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Release, Run
+
+LARGEST_NORM = 2.0**26
+"""Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
+
+NEGLIGIBLE = 2.0**-100
+"""The probability that noise is longer than the length the range check allows for."""
+
+BLOCK = 4_000_000
+"""Numbers held at a time by many draws at once."""
+
+
+class Geometry(ABC):
+    """How a noise vector perturbs the members of a domain, and how far it must be able to move."""
+
+    domain: Domain
+
+    @property
+    @abstractmethod
+    def dim(self) -> int:
+        """Dimension of the noise."""
+
+    @abstractmethod
+    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
+        """Lengths of the vectors `v_w` for a range of `spread`; `largest` is the largest loss of one record."""
+
+    @abstractmethod
+    def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
+        """What noise adds to the objective, in exact integers."""
+
+    @abstractmethod
+    def features(self, members: Int64Array) -> Floats:
+        """Rows `f(w)` such that noise adds `<η, f(w)>`, in floating point: for many draws at once."""
+
+    @abstractmethod
+    def excess(self, law: NoiseLaw, beta: float) -> float:
+        """What a release costs at most beyond the best member, but with probability `beta`."""
+
+    @abstractmethod
+    def longest(self, law: NoiseLaw) -> float:
+        """The length of the noise that must stay in the exact range, exceeded with probability `NEGLIGIBLE`."""
+
+    @abstractmethod
+    def parity_scale(self) -> float:
+        """Coefficient of a sign per unit of noise, where the domain is a sign cube (theory, section 2.3)."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Noise of one law calibrated for one geometry, what it promises, and by which section of the theory."""
+
+    geometry: Geometry
+    law_type: type[NoiseLaw]
+    scale: float
+    profile: Profile
+    theory: str
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The law at this scale."""
+        return self.law_type(self.dim, self.scale)
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the noise."""
+        return self.geometry.dim
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of a release."""
+        return self.profile.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The δ of a release; 0 for pure privacy."""
+        return self.profile.delta
+
+    @property
+    def proof(self) -> Proof:
+        """How far the proof reaches."""
+        return self.law_type.proof
+
+    @property
+    def proved(self) -> bool:
+        """Whether the proof is complete."""
+        return self.proof is Proof.COMPLETE
+
+    def draw(self, rng: Randomness) -> Floats:
+        """One noise vector."""
+        return self.law.draw(rng)
+
+    def utility_bound(self, beta: float = 0.05) -> float:
+        """With probability `1 - beta` the release costs at most this much more than the best member (section 2.4)."""
+        return self.geometry.excess(self.law, calibration.check_beta(beta))
+
+    @property
+    def practically_longest(self) -> float:
+        """A length that the noise exceeds with probability `2^-100`."""
+        return self.geometry.longest(self.law)
+
+
+class PerturbedMechanism(Mechanism):
+    """A mechanism that perturbs by a geometry. Class attributes: `laws`, by option, with the section that proves each."""
+
+    options: ClassVar[frozenset[str]] = frozenset({"oracle", "noise", "delta"})
+    fast_draws: ClassVar[bool] = True
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]]
+
+    @classmethod
+    def offer(cls, law: type[NoiseLaw], theory: str) -> None:
+        """Offer one more noise law, proved by that section of the theory."""
+        cls.laws[law.option] = (law, theory)
+
+    @abstractmethod
+    def geometry(self, domain: Domain) -> Geometry:
+        """The geometry on a domain where nothing else is asked for."""
+
+    def noises(self) -> tuple[str, ...]:
+        """The laws on offer."""
+        return tuple(self.laws)
+
+    def law_of(self, noise: object) -> tuple[type[NoiseLaw], str]:
+        """The law of that name and the section that proves it, or an error that names the choices."""
+        if not isinstance(noise, str) or noise not in self.laws:
+            raise ValueError(f"noise must be one of {', '.join(self.laws)}, got {noise!r}")
+        return self.laws[noise]
+
+    def calibrate(
+        self,
+        geometry: Geometry,
+        epsilon: float,
+        *,
+        noise: str,
+        delta: float | None,
+        adjacency: Adjacency | str,
+        largest: int,
+        solver_tolerance: float,
+    ) -> Noise:
+        """The noise that a release needs: looks at no data (theory, sections 1 and 6)."""
+        epsilon = calibration.check_epsilon(epsilon)
+        law, theory = self.law_of(noise)
+        delta = _checked_delta(law, delta)
+        the_adjacency = Adjacency.of(adjacency)
+        spread = calibration.effective_range(
+            calibration.range_sensitivity(the_adjacency) * largest,
+            calibration.rounding_error(geometry.domain.dim),
+            solver_tolerance,
+        )
+        scale = law.scale_for(geometry.shift(spread, the_adjacency, largest), epsilon, delta)
+        if law.proof is Proof.NONE:
+            warnings.warn(
+                f"noise={law.option!r} has no valid proof (theory, section {theory}): for reproducing the paper only",
+                PrivacyWarning,
+                stacklevel=4,
+            )
+        found = Noise(geometry, law, scale, law.profile(epsilon, delta), theory)
+        _check_range(found.practically_longest, epsilon)
+        return found
+
+    def release(
+        self,
+        problem: BaseProblem,
+        epsilon: float,
+        geometry: Geometry,
+        *,
+        noise: str,
+        delta: float | None,
+        adjacency: Adjacency | str,
+        oracle: str | Oracle,
+        penalty: Perturbation | None,
+        random_state: int | np.random.SeedSequence | Randomness | None,
+        progress: ProgressCallback | None,
+        budget: Account | None,
+    ) -> Run:
+        """Check everything, calibrate, pay, draw the noise, solve once, release."""
+        check_callback("progress", progress)
+        rng, the_oracle = as_randomness(random_state), resolve_oracle(oracle)
+        check_oracle(the_oracle, problem, _with_penalty(geometry.perturbation(np.zeros(geometry.dim)), penalty))
+        the_adjacency = Adjacency.of(adjacency)
+        if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
+            delta = problem.n**-2.0  # n is public
+        paid_for = oracle_tolerance(the_oracle)
+        found = self.calibrate(
+            geometry, epsilon, noise=noise, delta=delta, adjacency=the_adjacency, largest=problem.loss.largest,
+            solver_tolerance=paid_for,
+        )  # fmt: skip
+        check_scipy()
+
+        def promise(with_oracle: Oracle) -> Guarantee:
+            return Guarantee(
+                found.profile, the_adjacency, self.title, f"{found.law_type.name} noise", theory=found.theory,
+                oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded,
+                schema_guessed=problem.schema_guessed, negligible=NEGLIGIBLE,
+            )  # fmt: skip
+
+        def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
+            solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
+            return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
+
+        with charged(budget, promise(the_oracle)):
+            perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
+            return PaidNoise(paid_for, lambda another: answer(another, perturbation)).solve_with(the_oracle)
+
+    def expectations(
+        self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
+    ) -> tuple[Expectation, ...]:
+        """The bound for the default law."""
+        found = self.calibrate(
+            self.geometry(domain), epsilon, noise=self.noises()[0], delta=None, adjacency=adjacency,
+            largest=loss.largest, solver_tolerance=0.0,
+        )  # fmt: skip
+        return (Expectation(self.name, found.utility_bound(beta)),)
+
+    def variants(self, delta: float) -> tuple[Variant, ...]:
+        """Every law that is proved, with the oracle that takes any small problem."""
+        return tuple(
+            Variant(
+                law.name, {"noise": option, "oracle": "enumeration"} | ({"delta": delta} if law.needs_delta else {})
+            )
+            for option, (law, _) in self.laws.items()
+            if law.proof is not Proof.NONE
+        )
+
+    def draws(
+        self, problem: BaseProblem, epsilon: float, runs: int, rng: Randomness, *, adjacency: Adjacency, **options: Any
+    ) -> Int64Array:
+        """By listing the members and adding the noise in floating point."""
+        found = self.calibrate(
+            self.geometry(problem.domain), epsilon, noise=options["noise"], delta=options.get("delta"),
+            adjacency=adjacency, largest=problem.loss.largest, solver_tolerance=0.0,
+        )  # fmt: skip
+        return perturbed_draws(problem, found, runs, rng)
+
+
+def perturbed_draws(problem: BaseProblem, noise: Noise, runs: int, rng: Randomness) -> Int64Array:
+    """Numbers of the members that minimise loss and noise in `runs` independent draws of the noise, for audits.
+
+    The perturbation is rounded to the unit of the exact oracles after it is summed rather than per table entry.
+    """
+    members = problem.domain.members()
+    features, loss = noise.geometry.features(members), problem.losses_of(members).astype(np.float64)
+    chosen = np.empty(runs, dtype=np.int64)
+    block = max(1, BLOCK // (len(loss) + noise.dim))
+    for start in range(0, runs, block):
+        objective = loss + noise.law.draws(rng, min(block, runs - start)) @ features.T
+        chosen[start : start + block] = np.argmin(np.rint(objective * UNIT), axis=1)
+    return chosen
+
+
+def check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
+    """What can be refused before anything is calibrated. A penalty must leave room for noise up to `LARGEST_NORM`."""
+    if not isinstance(problem, BaseProblem):
+        raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
+    if penalty is None:
+        return
+    if not isinstance(penalty, Perturbation):
+        raise ValueError(f"penalty must be a Perturbation of the problem's domain, got {type(penalty).__name__}")
+    if penalty.largest >= OBJECTIVE_LIMIT // 4:
+        raise IntegerRangeError("penalty leaves the exact integer range: use smaller prices")
+    if penalty.domain != problem.domain:
+        raise ValueError("penalty is a perturbation of another domain than the problem's")
+
+
+def _with_penalty(perturbation: AnyPerturbation, penalty: Perturbation | None) -> AnyPerturbation:
+    return perturbation if penalty is None else cast(Perturbation, perturbation) + penalty
+
+
+def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:
+    """The δ of a law as a float, 0 for none: pure laws take none, the others need one."""
+    if delta is not None:
+        delta = calibration.check_delta(delta)
+    if law.needs_delta == (delta is None):
+        need = "needs delta, for instance 1e-6" if law.needs_delta else "is pure epsilon-DP: leave delta=None"
+        raise ValueError(f"noise={law.option!r} {need}")
+    return delta or 0.0
+
+
+def _check_range(longest: float, epsilon: float) -> None:
+    """Refuse an epsilon whose noise could leave the exact integer range."""
+    if not longest <= LARGEST_NORM or not math.isfinite(longest):
+        raise ValueError(
+            f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
+            f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
+        )

@@ -1,0 +1,123 @@
+"""One noise, one answer: the oracle is asked, held to its certificate, and asked again only with the same noise."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+from privsolve import oracles
+from privsolve.engines.coordinates.minimise import ProgressCallback
+from privsolve.errors import OracleFailed, OracleNotCertified, PrivsolveError, SolveInterrupted
+from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
+from privsolve.problems.perturbation import AnyPerturbation, Perturbation
+from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Diagnostics, Run
+
+
+def resolve_oracle(oracle: str | Oracle) -> Oracle:
+    """The named oracle, or the object itself if it can minimise."""
+    if isinstance(oracle, str):
+        return oracles.get(oracle)
+    if not callable(getattr(oracle, "minimise", None)):
+        raise ValueError(f"oracle must be a name or have a method minimise(problem, perturbation), got {oracle!r}")
+    return oracle
+
+
+def check_oracle(oracle: Oracle, problem: BaseProblem, template: AnyPerturbation) -> None:
+    """Let the oracle refuse before noise is drawn; the perturbation will have the tables of `template`."""
+    check = getattr(oracle, "check", None)
+    if check is None:
+        return
+    if "template" in inspect.signature(check).parameters:
+        check(problem, template=template)
+    else:
+        check(problem)
+
+
+def solve(
+    oracle: Oracle,
+    problem: BaseProblem,
+    perturbation: AnyPerturbation,
+    progress: ProgressCallback | None,
+) -> tuple[Solution, Diagnostics]:
+    """One call of the oracle, held to its certificate."""
+    start = time.perf_counter()
+    takes_progress = "progress" in inspect.signature(oracle.minimise).parameters
+    options = {"progress": progress} if takes_progress else {}
+    answer = oracle.minimise(problem, cast(Perturbation, perturbation), **options)  # enumeration takes lists too
+    solution = verified(answer, problem, perturbation, oracle)
+    return solution, Diagnostics(
+        seconds=time.perf_counter() - start,
+        quality=problem.quality(solution.weights),
+        values={
+            **solution.work,
+            "oracle": oracle_name(oracle),
+            "objective": solution.objective,
+            "bound": solution.bound,
+            "certified": solution.certified,
+        },
+    )
+
+
+class PaidNoise:
+    """Noise that has been drawn and paid for, and its one answer.
+
+    Whatever goes wrong in a solve, the error that comes out has `retry`, which solves again with the same noise. A second
+    answer from the same noise, by another oracle among several optimal members, would be a second release that nobody has
+    paid for: once there is an answer, `retry` gives that run again.
+
+    Args:
+        tolerance: what the noise was calibrated for; an oracle that is less exact is refused.
+        release: solves with an oracle and makes the run.
+    """
+
+    def __init__(self, tolerance: float, release: Callable[[Oracle], Run]) -> None:
+        self._tolerance, self._release = tolerance, release
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._answer: Run | None = None
+
+    def solve_with(self, oracle: str | Oracle) -> Run:
+        """The one run of this noise, by this oracle if there is none yet."""
+        if os.getpid() != self._process:
+            raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
+        the_oracle = resolve_oracle(oracle)
+        if oracle_tolerance(the_oracle) > self._tolerance:
+            raise ValueError(
+                f"the noise was calibrated for a tolerance of {self._tolerance:g}: retry with an oracle at least as exact"
+            )
+        with self._lock:
+            if self._answer is None:
+                run = self._attempt(the_oracle)
+                self._answer = self._answer or run  # an oracle may itself have asked for a retry
+            return self._answer
+
+    def _attempt(self, oracle: Oracle) -> Run:
+        def retry(another: str | Oracle) -> Run:  # a function: copies of the error share the noise and its answer
+            return self.solve_with(another)
+
+        try:
+            return self._release(oracle)
+        except OracleNotCertified as error:
+            error.retry = retry
+            raise
+        except KeyboardInterrupt:
+            interrupted = SolveInterrupted("interrupted while solving: nothing was released")
+            interrupted.retry = retry
+            raise interrupted from None
+        except Exception as error:
+            failed = OracleFailed(_words(oracle, error))
+            failed.retry = retry
+            raise failed from error
+
+
+def _words(oracle: Oracle, error: Exception) -> str:
+    """What failed; the message of a foreign error stays in the cause, since it may show anything."""
+    why: Any = f"{type(error).__name__}: {error}" if isinstance(error, PrivsolveError) else type(error).__name__
+    return (
+        f"oracle {oracle_name(oracle)!r} failed ({why}): nothing is released, and the noise is kept; solve again with the "
+        "same noise by error.retry(oracle), for instance error.retry('tree')"
+    )

@@ -1,0 +1,51 @@
+"""Every section that a guarantee cites is a heading of the docs."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import privsolve
+
+PACKAGE = Path(privsolve.__file__).parent
+DOCS = PACKAGE.parents[1] / "docs"
+PAGES = [*sorted((DOCS / "theory").glob("*.md")), DOCS / "baselines.md"]
+HEADING = re.compile(r"^#+ (B?\d+(?:\.\d+)?)\.? ", re.MULTILINE)
+
+
+def headings() -> set[str]:
+    return {number for page in PAGES for number in HEADING.findall(page.read_text(encoding="utf-8"))}
+
+
+def stated(node: ast.AST) -> ast.expr | None:
+    """What is passed or assigned as `theory`, if the node does that."""
+    if isinstance(node, ast.keyword) and node.arg == "theory":
+        return node.value
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    named = any(isinstance(target, ast.Name) and target.id == "theory" for target in targets)
+    return getattr(node, "value", None) if named else None
+
+
+def cited() -> set[tuple[str, str]]:
+    """Every section that the package cites in a guarantee, with the file."""
+    return {
+        (part.value, str(path.relative_to(PACKAGE)))
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (value := stated(node)) is not None
+        for part in ast.walk(value)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    }
+
+
+def test_sections_are_found_at_all() -> None:
+    assert {"0", "1", "2", "2.1", "3", "4", "5", "7", "9", "B1", "B2"} <= headings()
+    assert len(cited()) >= 5
+
+
+@pytest.mark.parametrize(("section", "file"), sorted(cited()))
+def test_what_a_guarantee_cites_is_a_heading(section: str, file: str) -> None:
+    assert section in headings(), f"{file} cites section {section!r}"
