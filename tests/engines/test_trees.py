@@ -10,25 +10,25 @@ import pytest
 from scipy.stats import chi2
 
 from all_trees import AllTrees
-from privsolve.domains.trees import DecisionTrees, Questions, TreePrior
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
 from privsolve.engines.trees.counts import rows_of
 from privsolve.engines.trees.sampler import TreeSums, relative_error, work_of
-from privsolve.models.leaves import Labels, Leaves, Numbers, Probabilities
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import Leaf, Node, Split, depth_of, nodes_of
-from privsolve.noise.draws import Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.problems.trees import TreeProblem
 
-LABELS = Labels(["no", "yes"])
+LABELS = LabelLeaves(["no", "yes"])
 LEAVES: dict[str, Leaves] = {
     "labels": LABELS,
-    "costs": Labels(["no", "yes"], [[0, 2], [5, 0]]),
-    "three labels": Labels(["a", "b", "c"]),
-    "probabilities": Probabilities(["no", "yes"], [0.1, 0.5, 0.8]),
-    "three probabilities": Probabilities(["a", "b", "c"], [0.6]),
-    "numbers": Numbers(-1.0, 3.0, choices=3, steps=8),
+    "costs": LabelLeaves(["no", "yes"], [[0, 2], [5, 0]]),
+    "three labels": LabelLeaves(["a", "b", "c"]),
+    "probabilities": ProbabilityLeaves(["no", "yes"], [0.1, 0.5, 0.8]),
+    "three probabilities": ProbabilityLeaves(["a", "b", "c"], [0.6]),
+    "numbers": NumberLeaves(-1.0, 3.0, choices=3, steps=8),
 }
-THRESHOLDS = Questions(("a>=1", "a>=2", "a>=3", "b"), (0, 0, 0, 1), (4, 2), (0b1110, 0b1100, 0b1000, 0b10))
-ONE_HOT = Questions(("c=x", "c=y", "c=z", "b"), (0, 0, 0, 1), (3, 2), (0b001, 0b010, 0b100, 0b10))
+THRESHOLDS = TreeQuestions(("a>=1", "a>=2", "a>=3", "b"), (0, 0, 0, 1), (4, 2), (0b1110, 0b1100, 0b1000, 0b10))
+ONE_HOT = TreeQuestions(("c=x", "c=y", "c=z", "b"), (0, 0, 0, 1), (3, 2), (0b001, 0b010, 0b100, 0b10))
 PRIORS = {
     "plain": TreePrior(),
     "levels": TreePrior(split=(0.9, 0.3, 0.6)),
@@ -40,10 +40,10 @@ PRIORS = {
 
 
 def problem(leaves: Leaves, depth: int, features: int, seed: int, records: int = 30) -> TreeProblem:
-    return with_questions(leaves, depth, Questions.plain(features), seed, records)
+    return with_questions(leaves, depth, TreeQuestions.plain(features), seed, records)
 
 
-def with_questions(leaves: Leaves, depth: int, questions: Questions, seed: int, records: int = 30) -> TreeProblem:
+def with_questions(leaves: Leaves, depth: int, questions: TreeQuestions, seed: int, records: int = 30) -> TreeProblem:
     """Records whose columns have random codes, so that all answers are possible together."""
     rng = np.random.default_rng(seed)
     codes = [rng.integers(0, radix, records) for radix in questions.radices]
@@ -51,7 +51,7 @@ def with_questions(leaves: Leaves, depth: int, questions: Questions, seed: int, 
         [questions.codes[j] >> codes[questions.columns[j]] & 1 for j in range(questions.size)], dtype=np.uint8
     ).T
     drift = answers @ np.linspace(-1, 1, questions.size) + rng.normal(0, 0.6, records)
-    if isinstance(leaves, Numbers):
+    if isinstance(leaves, NumberLeaves):
         targets: Any = drift
     else:
         targets = np.searchsorted(np.linspace(-0.5, 0.5, leaves.width - 1), drift)
@@ -106,7 +106,7 @@ def test_the_sum_under_several_priors(prior: TreePrior) -> None:
 
 @pytest.mark.parametrize("questions", [THRESHOLDS, ONE_HOT], ids=["thresholds", "one-hot"])
 @pytest.mark.parametrize("depth", [2, 3])
-def test_implied_and_contradictory_questions_are_skipped(questions: Questions, depth: int) -> None:
+def test_implied_and_contradictory_questions_are_skipped(questions: TreeQuestions, depth: int) -> None:
     at = with_questions(LABELS, depth, questions, seed=3, records=60)
     listed = AllTrees(at, TreePrior(0.7))
     assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)
@@ -173,7 +173,7 @@ def test_the_best_tree_of_a_thousand_problems() -> None:
     for seed in range(1000):
         leaves = list(LEAVES.values())[seed % len(LEAVES)]
         depth = int(rng.integers(1, 4 if leaves.size == 2 else 3))
-        questions = (THRESHOLDS, ONE_HOT, Questions.plain(int(rng.integers(1, 4))))[seed % 3]
+        questions = (THRESHOLDS, ONE_HOT, TreeQuestions.plain(int(rng.integers(1, 4))))[seed % 3]
         at = with_questions(leaves, depth, questions, seed, int(rng.integers(1, 40)))
         price = int(rng.integers(0, 2 + leaves.range // 2))
         sums = solved(at, TreePrior(), 1.0, price=price, sums=False)
@@ -209,7 +209,7 @@ def test_lists_for_sparse_rows_and_bit_sets_for_dense_ones() -> None:
     rng = np.random.default_rng(0)
     for share, bits in ((0.05, False), (0.5, True)):
         answers = (rng.random((2000, 60)) < share).astype(np.uint8)
-        at = TreeProblem.from_records(answers, answers[:, 0], DecisionTrees(Questions.plain(60), 3, LABELS))
+        at = TreeProblem.from_records(answers, answers[:, 0], DecisionTrees(TreeQuestions.plain(60), 3, LABELS))
         assert rows_of(at, [0, 1]).by_bits == bits
 
 
@@ -239,7 +239,7 @@ def test_rounding_is_bounded_and_grows_with_the_records() -> None:
 
 
 def test_work_is_known_before_the_data() -> None:
-    trees = DecisionTrees(Questions.plain(33), 5, LABELS)
+    trees = DecisionTrees(TreeQuestions.plain(33), 5, LABELS)
     work = work_of(trees, 10_000)
     assert work.units == 5456 * 8
     assert work.leaf_values == work.units * 4 * (33 * 34 // 2) * 2

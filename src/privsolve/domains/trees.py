@@ -30,7 +30,7 @@ LARGEST_RATIO = 1e12
 
 
 @dataclass(frozen=True)
-class Questions:
+class TreeQuestions:
     """The yes/no features that a tree may ask, and which of them are decided by others.
 
     Feature j belongs to the column `columns[j]`, whose values have codes `0, ..., radices[c] - 1`, and `codes[j]` is the
@@ -48,7 +48,7 @@ class Questions:
             raise ValueError(f"trees ask 1 to {MOST_QUESTIONS:,} features, got {len(self.names):,}")
 
     @classmethod
-    def plain(cls, names: Sequence[str] | int) -> Questions:
+    def plain(cls, names: Sequence[str] | int) -> TreeQuestions:
         """Features that decide nothing about each other: each is a column of its own."""
         found = checked_names(
             None if isinstance(names, int) else names, names if isinstance(names, int) else len(names)
@@ -57,7 +57,7 @@ class Questions:
         return cls(found, tuple(range(m)), (2,) * m, (2,) * m)
 
     @classmethod
-    def of(cls, schema: Schema) -> Questions:
+    def of(cls, schema: Schema) -> TreeQuestions:
         """The features of a schema whose columns are all of options or bins (see `tree_schema`), without the intercept."""
         columns: list[int] = []
         codes: list[int] = []
@@ -192,17 +192,19 @@ def least_log(
 class DecisionTrees:
     """All trees of depth at most `depth` that ask `questions` and say a value of `leaves`."""
 
-    questions: Questions
+    questions: TreeQuestions
     depth: int
     leaves: Leaves
 
     def __post_init__(self) -> None:
         check_integer("depth", self.depth, 1, DEEPEST)
         if not isinstance(self.leaves, Leaves):
-            raise ValueError(f"leaves must be Labels, Probabilities or Numbers, got {type(self.leaves).__name__}")
-        if not isinstance(self.questions, Questions):
             raise ValueError(
-                f"questions must be Questions, got {type(self.questions).__name__}: use Questions.of(schema)"
+                f"leaves must be LabelLeaves, ProbabilityLeaves or NumberLeaves, got {type(self.leaves).__name__}"
+            )
+        if not isinstance(self.questions, TreeQuestions):
+            raise ValueError(
+                f"questions must be TreeQuestions, got {type(self.questions).__name__}: use TreeQuestions.of(schema)"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +212,7 @@ class DecisionTrees:
         return {"depth": self.depth, "leaves": self.leaves.to_dict()}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any], questions: Questions) -> DecisionTrees:
+    def from_dict(cls, values: dict[str, Any], questions: TreeQuestions) -> DecisionTrees:
         """The inverse of `to_dict`."""
         return cls(questions, values["depth"], leaves_from_dict(values["leaves"]))
 

@@ -13,7 +13,7 @@ from privsolve.checks import check_callback, check_count, check_integer
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
 from privsolve.models.tree import DecisionTree, Node, simplified
-from privsolve.noise.draws import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency

@@ -122,7 +122,7 @@ class _Classes(Leaves):
 
 
 @dataclass(frozen=True)
-class Labels(_Classes):
+class LabelLeaves(_Classes):
     """A leaf says one of the public `labels`. `costs[y][v]` is what saying label v costs for a record of label y; 1 for
     every mistake if left out.
     """
@@ -164,14 +164,14 @@ class Labels(_Classes):
         return values | ({"costs": [list(row) for row in self.costs]} if self.costs else {})
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Labels:
+    def from_dict(cls, values: dict[str, Any]) -> LabelLeaves:
         """The inverse of `to_dict`."""
         _check_fields(values, {"labels"}, {"costs"})
         return cls(values["labels"], values.get("costs"))
 
 
 @dataclass(frozen=True)
-class Probabilities(_Classes):
+class ProbabilityLeaves(_Classes):
     """A leaf says how likely each of the public `labels` is, by one of the rows of `table_of_shares`; the loss is Brier's.
 
     With two labels `grid` holds probabilities of the second one. With more, it holds probabilities of the likeliest label,
@@ -230,14 +230,14 @@ class Probabilities(_Classes):
         return {"kind": self.kind, "labels": list(self.labels), "grid": list(self.grid)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Probabilities:
+    def from_dict(cls, values: dict[str, Any]) -> ProbabilityLeaves:
         """The inverse of `to_dict`."""
         _check_fields(values, {"labels", "grid"})
         return cls(values["labels"], values["grid"])
 
 
 @dataclass(frozen=True)
-class Numbers(Leaves):
+class NumberLeaves(Leaves):
     """A leaf says a number between public bounds, one of `choices` that are equally far apart; the loss is squared error.
 
     Targets are clipped to `low..high` and rounded to one of `steps + 1` points, equally far apart, from `low` to `high`;
@@ -300,7 +300,7 @@ class Numbers(Leaves):
         return {"kind": self.kind, "low": self.low, "high": self.high, "choices": self.choices, "steps": self.steps}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Numbers:
+    def from_dict(cls, values: dict[str, Any]) -> NumberLeaves:
         """The inverse of `to_dict`."""
         _check_fields(values, {"low", "high", "choices", "steps"})
         return cls(values["low"], values["high"], values["choices"], values["steps"])

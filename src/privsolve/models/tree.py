@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privsolve.data import Schema
 from privsolve.data.patterns import Int64Array, checked_names
 from privsolve.models.base import Model, check_fields, texts
-from privsolve.models.leaves import Labels, Leaves, Probabilities, leaves_from_dict
+from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, leaves_from_dict
 
 DEEPEST = 64
 
@@ -133,7 +133,7 @@ class DecisionTree(Model):
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each label."""
-        if not isinstance(self.leaves, (Labels, Probabilities)):
+        if not isinstance(self.leaves, (LabelLeaves, ProbabilityLeaves)):
             raise TypeError("a tree that says numbers has no probabilities: use predict")
         return np.asarray(self.leaves.shares[self.values(table)])
 

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.data import Schema
 from privsolve.data.patterns import Int64Array, PatternTable
-from privsolve.domains.trees import DecisionTrees, Questions
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.errors import IntegerRangeError
-from privsolve.models.leaves import Labels, Numbers, Probabilities
+from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Node, values_said
 
 LARGEST_TOTAL = 2**52
@@ -49,7 +49,7 @@ class TreeProblem:
             raise ValueError(f"statistics must have one row per row of answers and {trees.leaves.width} columns")
         if records < 1:
             raise ValueError("the data has no records: give at least one")
-        if schema is not None and Questions.of(schema) != trees.questions:
+        if schema is not None and TreeQuestions.of(schema) != trees.questions:
             raise ValueError("schema has other features than the trees: pass the schema that made the questions")
         largest = max(int(np.abs(trees.leaves.coefficients).sum(axis=1).max()), 1)
         if int(counts.astype(object).sum()) * largest >= LARGEST_TOTAL:
@@ -68,7 +68,7 @@ class TreeProblem:
     def from_records(
         cls, answers: ArrayLike, targets: ArrayLike, trees: DecisionTrees, schema: Schema | None = None
     ) -> TreeProblem:
-        """One row per record. `targets` are label numbers `0, 1, ...`, or for `Numbers` the numbers themselves."""
+        """One row per record. `targets` are label numbers `0, 1, ...`, or for `NumberLeaves` the numbers themselves."""
         rows = _checked_rows(answers, trees.questions.size)
         statistics = trees.leaves.statistics(_coded(targets, trees.leaves, len(rows)))
         return cls(rows, statistics, len(rows), trees, schema)
@@ -76,7 +76,7 @@ class TreeProblem:
     @classmethod
     def from_table(cls, table: PatternTable, trees: DecisionTrees, schema: Schema | None = None) -> TreeProblem:
         """From a pattern table with two labels, negative first; a last column of ones that is no question is dropped."""
-        if not isinstance(trees.leaves, (Labels, Probabilities)) or len(trees.leaves.labels) != 2:
+        if not isinstance(trees.leaves, (LabelLeaves, ProbabilityLeaves)) or len(trees.leaves.labels) != 2:
             raise ValueError("a pattern table has two labels: use leaves with two labels")
         features = table.features[:, : trees.questions.size]
         if table.names[: trees.questions.size] != trees.questions.names:
@@ -105,9 +105,9 @@ class TreeProblem:
     def quality(self, root: Node) -> dict[str, Any]:
         """How good the tree is on the data, in the words of its leaves: for the curator, not for publication."""
         leaves = self.trees.leaves
-        if isinstance(leaves, Numbers):
+        if isinstance(leaves, NumberLeaves):
             return {"total_loss": self.total_loss(root)}
-        assert isinstance(leaves, (Labels, Probabilities))
+        assert isinstance(leaves, (LabelLeaves, ProbabilityLeaves))
         said = leaves.shares.argmax(axis=1)[values_said(root, self.answers)]
         right = int(self.statistics[np.arange(len(said)), said].sum())
         quality: dict[str, Any] = {"training_accuracy": right / self.n, "mistakes": self.n - right}
@@ -132,7 +132,7 @@ def _coded(targets: ArrayLike, leaves: Any, rows: int) -> Int64Array:
     found = np.asarray(targets)
     if found.shape != (rows,):
         raise ValueError(f"targets must be one per record, got shape {found.shape} for {rows} records")
-    if isinstance(leaves, Numbers):
+    if isinstance(leaves, NumberLeaves):
         if found.dtype.kind not in "biuf" or not np.isfinite(found.astype(np.float64)).all():
             raise ValueError("targets must be finite numbers: correct missing ones first")
         return leaves.coded(found)

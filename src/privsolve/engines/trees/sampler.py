@@ -22,7 +22,7 @@ from privsolve.engines.trees.tables import Law, answer, law_of
 from privsolve.engines.trees.units import fill_counts, solve_unit, solve_units
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.noise.coins import Stream, choose_log
-from privsolve.noise.draws import Floats, Randomness
+from privsolve.noise.entropy import Floats, Randomness
 from privsolve.problems.trees import TreeProblem
 
 ROUNDING = 2.0**-53

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from privsolve.compiled import compiled, inlined
 from privsolve.data.patterns import Int64Array
-from privsolve.domains.trees import DecisionTrees, Questions, TreePrior, least_log
-from privsolve.noise.draws import Floats
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
+from privsolve.noise.entropy import Floats
 
 CUT = 650.0
 """Powers below `e^-CUT` are 0 in the tables; in draws nothing is cut (theory, trees: numbers)."""
@@ -70,7 +70,7 @@ def _powers(kappa: float, largest: int) -> tuple[Floats, Floats, int]:
     return coarse, np.exp(-kappa * np.arange(1 << bits)), bits
 
 
-def _code_words(questions: Questions) -> tuple[Int64Array, Int64Array, NDArray[np.uint64], NDArray[np.uint64]]:
+def _code_words(questions: TreeQuestions) -> tuple[Int64Array, Int64Array, NDArray[np.uint64], NDArray[np.uint64]]:
     """Every column takes words of its own; a question's codes stand in the words `first..last` of its column."""
     sizes = [-(-radix // WORD) for radix in questions.radices]
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
