@@ -77,9 +77,6 @@ class _PrivateTree(PrivateEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        for kind in (tags.classifier_tags, tags.regressor_tags):
-            if kind is not None:
-                kind.poor_score = True  # noise: a small table cannot be learnt well, and should not be
         tags.non_deterministic = self.random_state is None
         tags.input_tags.allow_nan = True  # the schema says where missing values go
         return tags
@@ -186,6 +183,11 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
                 return classes
         raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values in classes, or by a label")
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
+        return tags
+
     @available_if(lambda self: self.leaves == "probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each class, in the order of `classes_`."""
@@ -250,9 +252,16 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         schema = stated if stated is not None else guessed_schema(frame)
         return self._fit(frame, targets, leaves, schema)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # as for classes
+        return tags
+
     def _bounds(self, targets: NDArray[np.float64], *, guessed: bool) -> tuple[float, float]:
         if self.low is not None and self.high is not None:
             return check_finite("low", self.low), check_finite("high", self.high)
+        if guessed and len(targets) == 1:
+            raise ValueError("X has 1 sample, from which nothing can be guessed: pass a schema, low and high")
         if not guessed:
             raise ValueError("low and high must be stated: the public bounds of the target")
         low = float(targets.min()) if self.low is None else check_finite("low", self.low)
