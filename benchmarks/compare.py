@@ -4,8 +4,9 @@
 
 `OLD_SRC` and `NEW_SRC` are folders that hold the package `privsolve` (the `src` of two checkouts). Each round starts one
 process per version, in turns, so that both meet the same machine; a process compiles (or loads its cache), runs every task
-once to warm up, then a few times for its median. What is printed is the median over rounds of either version and their
-ratio: above 1 means that the new version is slower. Everything runs on one thread and is measured in CPU time.
+once to warm up, then a few times for its median. What is printed, after every round, is the median over rounds of either
+version and their ratio: above 1 means that the new version is slower. Everything runs on one thread and is measured in CPU
+time.
 """
 
 from __future__ import annotations
@@ -93,10 +94,10 @@ def main() -> None:
     for turn in range(arguments.rounds):
         for which in (0, 1) if turn % 2 == 0 else (1, 0):
             seen[which].append(run(arguments.sources[which], arguments.only))
-    print(f"{'median CPU milliseconds':38s} {'old':>9s} {'new':>9s} {'new/old':>8s}")
-    for name in seen[0][0]:
-        old, new = (1000 * statistics.median(result[name] for result in results) for results in seen)
-        print(f"{name:38s} {old:9.1f} {new:9.1f} {new / old:8.3f}")
+        print(f"\n{f'median CPU ms after round {turn + 1}':38s} {'old':>9s} {'new':>9s} {'new/old':>8s}")
+        for name in seen[0][0]:
+            old, new = (1000 * statistics.median(result[name] for result in results) for results in seen)
+            print(f"{name:38s} {old:9.1f} {new:9.1f} {new / old:8.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 
 import privsolve as ps
 from privsolve import oracles
-from privsolve.oracles import SOLVERS, catalogue
+from privsolve.oracles import SOLVERS, solver
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 ORACLES = ("tree", "highs", "cpsat", "scip", "gurobi")
@@ -122,7 +122,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
         for epsilon in options.epsilons:
             for seed in range(options.seeds):
                 for oracle in options.oracles:
-                    if catalogue.solver(oracle).installed:
+                    if solver(oracle).installed:
                         yield Case(problem, epsilon, seed, oracle, options.limit)
 
 

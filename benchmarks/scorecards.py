@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.datasets import adult_categorical, adult_scorecard
 from privsolve.engines.supports import Minimum, SupportSampler, minimise_supports
 from privsolve.losses import ZeroOneLoss

@@ -100,10 +100,16 @@ def test_the_picture_is_svg_with_a_box_per_node(tmp_path: Path) -> None:
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8") == picture._repr_svg_()
 
 
+def test_privacy_is_said_of_a_tree() -> None:
+    for text in (card().to_markdown(), card().to_html()):
+        assert "The tree was chosen" in text
+        assert "scorecard" not in text.split("<body>")[-1]
+
+
 def test_leaves_in_words() -> None:
-    assert ps.ProbabilityLeaves(["no", "yes"], [0.2, 0.9]).text(1) == "yes 90%"
+    assert ps.ProbabilityLeaves(["no", "yes"], [0.2, 0.9]).text(1) == "yes: 90%"
     three = ps.ProbabilityLeaves(["a", "b", "c"], [0.6])
-    assert [three.text(k) for k in range(three.size)] == ["all equally likely", "a 60%", "b 60%", "c 60%"]
+    assert [three.text(k) for k in range(three.size)] == ["all equally likely", "a: 60%", "b: 60%", "c: 60%"]
     assert ps.NumberLeaves(0, 5, choices=3, steps=10).text(1) == "2.5"
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from privsolve.arrays import Floats
 from privsolve.continuous.objectives import (
     Box,
     Objective,
@@ -21,8 +21,6 @@ from privsolve.continuous.objectives import (
 )
 from privsolve.continuous.oracles import BoxOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.errors import OracleNotCertified, WorkLimitReached
-
-Floats = NDArray[np.float64]
 
 
 def column(values: object) -> Floats:

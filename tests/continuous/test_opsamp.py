@@ -21,6 +21,7 @@ from scipy import stats
 
 import privsolve as ps
 from privsolve import audit
+from privsolve.arrays import Floats
 from privsolve.continuous.objectives import (
     Box,
     Objective,
@@ -38,7 +39,6 @@ from privsolve.models.point import BoxPoint
 from privsolve.noise.draws import discrete_laplace
 from privsolve.noise.entropy import Randomness
 
-Floats = NDArray[np.float64]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 OLD = Path(__file__).parents[1] / "data" / "v0.1.0" / "box"
 EXACT = PiecewiseLinearOracle()

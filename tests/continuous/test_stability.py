@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from privsolve.arrays import Floats
 from privsolve.continuous import stability as sb
 
-Floats = NDArray[np.float64]
 rates = st.floats(1e-6, 10.0)
 sides = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5)
 

@@ -16,7 +16,7 @@ import pytest
 
 import privsolve as ps
 from domain_conformance import DomainConformance, Vector
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, domain_from_dict, domain_kinds
 from privsolve.oracles import SOLVERS, AssignmentOracle, SpanningTreeOracle, SubsetOracle
 

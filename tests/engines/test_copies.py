@@ -83,6 +83,6 @@ def test_a_huge_limit_is_no_problem(method: str) -> None:
 
 def test_progress_is_checked_before_anything_is_paid() -> None:
     account = ps.Accountant(epsilon=1.0, delta=0.0)
-    with pytest.raises(TypeError, match="progress"):
+    with pytest.raises(ValueError, match="progress"):
         ps.exponential(sampler("tree").problem, 1.0, progress="yes", budget=account)  # type: ignore[arg-type]
     assert ps.exponential(sampler("tree").problem, 1.0, budget=account)

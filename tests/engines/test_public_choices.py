@@ -19,17 +19,25 @@ def records(last: list[int], ranges: list[tuple[int, int]] | None = None) -> ps.
 
 
 def test_one_record_does_not_change_the_method() -> None:
-    """A 2 in one record of a table that declares nothing: both neighbours go to the general method."""
-    methods = [
-        ExponentialSampler(ps.Problem(records(last), CARDS), 1.0, random_state=0).statistics["method"]
-        for last in ([1, 1, 0], [1, 2, 0])
-    ]
+    """A 2 in one record of a table that declares it possible: both neighbours go to the general method."""
+    wider = [(0, 1), (0, 2), (0, 1)]
+    problems = [ps.Problem(records(last, wider), CARDS) for last in ([1, 1, 0], [1, 2, 0])]
+    methods = [ExponentialSampler(problem, 1.0, random_state=0).statistics["method"] for problem in problems]
     assert methods == ["tree", "tree"]
-    solved = [
-        TreeOracle().minimise(ps.Problem(records(last), CARDS), ps.Perturbation.zero(CARDS)).work
-        for last in ([1, 1, 0], [1, 2, 0])
-    ]
+    solved = [TreeOracle().minimise(problem, ps.Perturbation.zero(CARDS)).work for problem in problems]
     assert [sorted(work) for work in solved] == [["nodes"], ["nodes"]]
+
+
+def test_a_scorecard_without_declarations_asks_yes_no_questions() -> None:
+    """It is solved by supports, or refused before anything is paid for: never by another method that one record chose."""
+    problem = ps.Problem(records([1, 1, 0]), CARDS)
+    assert ExponentialSampler(problem, 1.0, random_state=0).statistics["method"] == "supports"
+    other, accountant = ps.Problem(records([1, 2, 0]), CARDS), ps.Accountant(10.0)
+    with pytest.raises(ValueError, match="say what they are by `ranges` of the PatternTable"):
+        ps.exponential(other, 1.0, budget=accountant)
+    with pytest.raises(ValueError, match="say what they are by `ranges` of the PatternTable"):
+        ps.rspm(other, 1.0, budget=accountant)
+    assert accountant.history == ()
 
 
 def test_declared_columns_are_solved_by_supports() -> None:

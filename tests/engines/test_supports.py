@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import chisquare
 
 import privsolve as ps
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.engines.supports.chain import EXACT, LISTED
 from privsolve.engines.supports.lazy import LazyFrontier

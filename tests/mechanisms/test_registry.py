@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +16,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import privsolve as ps
+from privsolve.arrays import Floats
 from privsolve.audit import suite
 from privsolve.audit.cases import CASES
 from privsolve.cli import app
@@ -23,7 +26,7 @@ from privsolve.mechanisms import base, registry
 from privsolve.mechanisms.base import Expectation, Mechanism
 from privsolve.mechanisms.opdisc import OPDisc
 from privsolve.noise import draws
-from privsolve.noise.entropy import Floats, Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import L2Gamma, NoiseLaw, Shift
 from privsolve.oracles import EnumerationOracle
 from privsolve.privacy import calibration
@@ -279,3 +282,10 @@ def test_laws_say_how_they_are_asked_for() -> None:
     assert OPDisc().noises() == ("gamma", "gaussian", "gaussian-published")
     assert (L2Gamma.name, L2Gamma.option) == ("l2-gamma", "gamma")
     assert registry.mechanism_of("rspm").noises() == ("linf-gamma", "laplace", "gaussian", "gaussian-published")
+
+
+@pytest.mark.parametrize("first", ["rspm", "opdisc", "exponential"])
+def test_the_order_does_not_depend_on_what_was_imported_first(first: str) -> None:
+    code = f"import privsolve as ps; ps.{first}; from privsolve.mechanisms import registry; print(registry.mechanism_names())"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "('exponential', 'opdisc', 'rspm')"

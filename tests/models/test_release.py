@@ -214,7 +214,7 @@ def test_other_files_are_refused(text: Any) -> None:
         (
             ("model", "kind"),
             "oracle",
-            "model must be an object whose kind is one of 'box-point', 'linear-rule', .*, got kind 'oracle'",
+            "model must be an object whose kind is one of .*'linear-rule'.*, got kind 'oracle'",
         ),
         (("model", "weights"), [3, 0], "weights are not a member"),
         (("model", "weights"), [1.0, -1.0], "weights must be a list of whole numbers"),

@@ -14,7 +14,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import privsolve as ps
 from oracle_conformance import OracleConformance
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import (
@@ -40,7 +40,7 @@ def available(name: str) -> pytest.MarkDecorator:
     """Skip the tests of a solver that cannot be used here, with the reason."""
     reason = None
     try:
-        solver = catalogue.require(name)
+        solver = catalogue.require(ps.oracles.solver(name))
         if name == "gurobi":
             with importlib.import_module("privsolve.oracles.gurobi")._environment(solver):
                 pass
@@ -142,7 +142,7 @@ class TestGurobi(MipConformance):
     def test_problems_beyond_the_built_in_licence_are_refused_before_noise_is_drawn(self) -> None:
         problem = ps.Problem(ps.datasets.adult_paper(seed=0), ps.IntegerBall(23, 23))
         gurobi = importlib.import_module("privsolve.oracles.gurobi")
-        solver = catalogue.require("gurobi")
+        solver = catalogue.require(ps.oracles.solver("gurobi"))
         with gurobi._environment(solver) as env:
             if not gurobi._is_limited(solver, env):
                 pytest.skip("this Gurobi has a full licence")
@@ -228,7 +228,7 @@ class _Scripted(MipOracle):
     error: float = 0.0
     weights_off_by: int = 0
     end: End = End.DONE
-    backend = "highs"
+    about = HighsOracle.about
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:
         true = HighsOracle()._solve(solver, model, start, watch)
@@ -325,18 +325,17 @@ def test_a_missing_solver_names_its_extra_before_noise_is_drawn(name: str, monke
     problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
     with pytest.raises(SolverUnavailable, match=rf"pip install 'privsolve\[{name}\]', or use oracle='tree'"):
         ps.opdisc(problem, epsilon=1.0, oracle=name, random_state=no_noise)
-    entry = catalogue.solver(name)
+    entry = ps.oracles.solver(name)
     assert entry.status == f"missing: pip install 'privsolve[{name}]'"
     assert entry.version is None
 
 
 def test_a_broken_installation_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = replace(catalogue.solver("scip"), module="json.missing")
-    monkeypatch.setattr(catalogue, "SOLVERS", (broken,))
+    broken = replace(ps.oracles.solver("scip"), module="json.missing")
     with pytest.raises(SolverUnavailable, match="is installed but cannot be loaded here"):
-        catalogue.require("scip")
+        catalogue.require(broken)
     with pytest.raises(ValueError, match="'simplex' is unknown"):
-        catalogue.solver("simplex")
+        ps.oracles.solver("simplex")
 
 
 def _python(code: str) -> str:
@@ -347,7 +346,10 @@ def _python(code: str) -> str:
 
 def test_the_catalogue_imports_no_native_code() -> None:
     names = [s.name for s in SOLVERS]
-    assert names == ["tree", "enumeration", "highs", "cpsat", "scip", "gurobi"]
+    assert names == [
+        "tree", "enumeration", "assignment", "subset", "spanning-tree", "highs", "cpsat", "scip", "gurobi"
+    ]  # fmt: skip
+    assert names == [oracle.about.name for oracle in ps.oracles.ORACLES if oracle.about]
     printed = _python(
         "import sys\n"
         "from privsolve.oracles import SOLVERS\n"
@@ -371,10 +373,10 @@ for name in {order}:
 
 @pytest.mark.parametrize("order", [("highs", "cpsat", "highs"), ("cpsat", "highs", "cpsat")])
 def test_highs_and_cpsat_share_a_process_or_say_why_not(order: tuple[str, ...]) -> None:
-    missing = [name for name in set(order) if not catalogue.solver(name).installed]
+    missing = [name for name in set(order) if not ps.oracles.solver(name).installed]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed")
-    version = catalogue.solver("highs").version or ""
+    version = ps.oracles.solver("highs").version or ""
     if catalogue._release(version) < (1, 15):
         objectives = {line.split()[1] for line in _python(BOTH.format(order=order)).splitlines()}
         assert len(objectives) == 1
@@ -394,4 +396,4 @@ def test_two_copies_of_highs_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     for name, other in (("highs", "ortools.sat"), ("cpsat", "highspy._core")):
         monkeypatch.setattr(catalogue.sys, "modules", {other: None})
         with pytest.raises(SolverUnavailable, match=r"highspy 1\.15\.1 and ortools bring different libraries"):
-            catalogue.require(name)
+            catalogue.require(ps.oracles.solver(name))

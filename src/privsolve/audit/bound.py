@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.outputs import drawn_labels
-from privsolve.data.patterns import Int64Array
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.data.patterns import Int64Array, PatternTable, checked_names
+from privsolve.arrays import Int64Array
+from privsolve.data.patterns import PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.models.member import Member

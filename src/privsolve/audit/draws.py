@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.audit.cases import ParityProblem
-from privsolve.data.patterns import Int64Array
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.noise.entropy import Randomness
 

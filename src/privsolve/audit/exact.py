@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privsolve.arrays import Floats
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import BaseProblem
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.releases import Release, Run
 
 

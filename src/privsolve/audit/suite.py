@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
@@ -22,7 +23,6 @@ from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import Calibration, SamplingNoise
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
 from privsolve.mechanisms.base import Mechanism, Variant

@@ -9,9 +9,10 @@ from math import floor
 
 import numpy as np
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.baselines.accountants import check_rate, noise_multiplier
 from privsolve.baselines.lattice import Lattice, LatticeRows
-from privsolve.baselines.linear import Floats, Ints, LinearFit, Rows
+from privsolve.baselines.linear import LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -110,7 +111,7 @@ def descend(
         yield weights
 
 
-def _noise(bits: int, steps: int, dim: int, rng: Randomness) -> Iterator[Ints]:
+def _noise(bits: int, steps: int, dim: int, rng: Randomness) -> Iterator[Int64Array]:
     """A vector of rounded Gaussian noise for each step, drawn many steps at a time."""
     block = max(1, NOISE_BLOCK // dim)
     for first in range(0, steps, block):
@@ -118,7 +119,7 @@ def _noise(bits: int, steps: int, dim: int, rng: Randomness) -> Iterator[Ints]:
         yield from rounded_gaussian(rng, bits, size * dim).reshape(size, dim)
 
 
-def poisson_counts(rows: Rows, rate: float, rng: Randomness) -> tuple[Ints, Ints]:
+def poisson_counts(rows: Rows, rate: float, rng: Randomness) -> tuple[Int64Array, Int64Array]:
     """How many positive and negative records of each row take part, each with probability `rate`.
 
     Equal records have equal gradients, so their number is all that a step needs. A record takes part iff its own 64-bit

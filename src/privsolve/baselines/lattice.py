@@ -21,7 +21,8 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-from privsolve.baselines.linear import Floats, Ints, Rows
+from privsolve.arrays import Floats, Int64Array
+from privsolve.baselines.linear import Rows
 from privsolve.noise.rounded import LARGEST_BITS
 
 SHARE_BITS = 15
@@ -79,7 +80,7 @@ class LatticeRows:
         values = np.rint(length * (entries.data / rows.norms[entries.row])).astype(np.int64)
         return cls(lattice, rows, sparse.csr_array((values, (entries.col, entries.row)), shape=rows.rows.shape[::-1]))
 
-    def clipped_sum(self, weights: Floats, clips: Floats, positives: Ints, negatives: Ints) -> Ints:
+    def clipped_sum(self, weights: Floats, clips: Floats, positives: Int64Array, negatives: Int64Array) -> Int64Array:
         """Sums of clipped gradients in lattice units, a column for each of `weights` and `clips`.
 
         `positives` and `negatives` are how many records of each row take part. With `p = 1/(1+e^{-<x,w>})` the gradient is
@@ -91,7 +92,7 @@ class LatticeRows:
         factor -= positives[:, None] * _shares(_logistic()[2 * TABLE_EDGE - place], ratio)
         return np.asarray(self.directions @ factor)
 
-    def _places(self, weights: Floats) -> Ints:
+    def _places(self, weights: Floats) -> Int64Array:
         """Where in the table each score `<x / scales, w>` is; weights are public, so how they are rounded is free."""
         fixed = np.ldexp(weights / self.rows.scales[:, None], SCORE_BITS)
         fixed = np.rint(np.clip(fixed, -LARGEST_WEIGHT, LARGEST_WEIGHT)).astype(np.int64)
@@ -100,7 +101,7 @@ class LatticeRows:
         return np.asarray(np.clip(scores, -TABLE_EDGE, TABLE_EDGE) + TABLE_EDGE)
 
 
-def _shares(p: Floats, ratio: Floats) -> Ints:
+def _shares(p: Floats, ratio: Floats) -> Int64Array:
     """`min(p·‖x‖/C, 1)` in units of `2^-SHARE_BITS`, rounded to the nearest."""
     return np.asarray(np.rint(np.ldexp(np.minimum(p * ratio, 1.0), SHARE_BITS)), dtype=np.int64)
 

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.data.patterns import PatternTable
 from privsolve.privacy.guarantee import Guarantee
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +49,8 @@ class Rows:
     integers: Any
     scales: Floats
     norms: Floats
-    positives: Ints
-    negatives: Ints
+    positives: Int64Array
+    negatives: Int64Array
 
     @classmethod
     def of(cls, table: PatternTable) -> Rows:

@@ -8,7 +8,8 @@ from math import expm1, log1p
 import numpy as np
 from scipy.special import expit
 
-from privsolve.baselines.linear import Floats, LinearFit, Rows
+from privsolve.arrays import Floats
+from privsolve.baselines.linear import LinearFit, Rows
 from privsolve.checks import check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.errors import OracleNotCertified

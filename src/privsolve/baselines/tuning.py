@@ -10,9 +10,10 @@ from itertools import product
 import numpy as np
 from joblib import Parallel, delayed
 
+from privsolve.arrays import Floats
 from privsolve.baselines.accountants import noise_multiplier
 from privsolve.baselines.dpsgd import DPSGDSettings, averaged_steps, descend
-from privsolve.baselines.linear import Floats, Rows
+from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import objective_perturbation
 from privsolve.checks import check_count
 from privsolve.data.patterns import PatternTable

@@ -6,10 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from privsolve.cards import words
 from privsolve.cards.latex import escape as latex
 from privsolve.cards.markdown import escape as markdown
-from privsolve.cards.tree_html import tree_html
+from privsolve.cards.tree_html import tree_html, tree_privacy
 from privsolve.cards.tree_picture import Picture, tree_picture
 from privsolve.models.tree import DecisionTree, Leaf, Node, Split
 from privsolve.models.tree_sql import tree_sql
@@ -31,7 +30,7 @@ class TreeCard:
 
     def to_text(self, width: int = 80) -> str:
         """The tree for a terminal of the given width."""
-        privacy = words.privacy_words(self.guarantee)
+        privacy = tree_privacy(self.guarantee)
         parts = [f"WARNING: {warning}" for warning in privacy.warnings]
         wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
         sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
@@ -39,7 +38,7 @@ class TreeCard:
 
     def to_markdown(self) -> str:
         """The tree as a nested list."""
-        privacy = words.privacy_words(self.guarantee)
+        privacy = tree_privacy(self.guarantee)
         lines = [f"## {markdown(self.title)}", ""]
         for warning in privacy.warnings:
             lines += [f"> **Warning:** {markdown(warning)}", ""]
@@ -50,7 +49,7 @@ class TreeCard:
 
     def to_latex(self) -> str:
         """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
-        privacy = words.privacy_words(self.guarantee)
+        privacy = tree_privacy(self.guarantee)
         below = [*(f"\\textbf{{{latex(warning)}}}" for warning in privacy.warnings)]
         below.append(latex(f"Privacy: {privacy.sentence}"))
         lines = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from privsolve.cards import words
@@ -13,7 +14,7 @@ from privsolve.privacy.guarantee import Guarantee
 
 def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str) -> str:
     """The page; equal trees give equal bytes."""
-    privacy = words.privacy_words(guarantee)
+    privacy = tree_privacy(guarantee)
     body = [
         "<main>",
         f"<h1>{escape(title)}</h1>",
@@ -46,6 +47,18 @@ def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str) -> str:
         json_data("tree", _data(tree, tree.root)),
     ]
     return page(title, "\n".join(body), asset("tree.css"), asset("tree.js"))
+
+
+def tree_privacy(guarantee: Guarantee) -> words.PrivacyWords:
+    """What is promised, in the words of a tree."""
+    said = words.privacy_words(guarantee)
+    return replace(
+        said, promised=tuple(map(_of_a_tree, said.promised)), not_promised=tuple(map(_of_a_tree, said.not_promised))
+    )
+
+
+def _of_a_tree(sentence: str) -> str:
+    return sentence.replace("The points were", "The tree was").replace("scorecard", "tree")
 
 
 def _data(tree: DecisionTree, node: Node) -> dict[str, Any]:

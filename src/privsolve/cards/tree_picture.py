@@ -94,7 +94,8 @@ def _drawn(tree: DecisionTree, root: Node, path: str, place: _Places) -> Iterato
 def _branch(x: float, y: float, to_x: float, to_y: float, path: str, word: str) -> Iterator[str]:
     half = (x + to_x) / 2
     yield f'<path id="way-{path}" d="M{x:g} {y:g}C{half:g} {y:g} {half:g} {to_y:g} {to_x:g} {to_y:g}"/>'
-    yield f'<text class="way" x="{to_x - 6:g}" y="{to_y - 5:g}" text-anchor="end">{word}</text>'
+    beside = -5 if to_y < y else 14
+    yield f'<text class="way" x="{to_x - 6:g}" y="{to_y + beside:g}" text-anchor="end">{word}</text>'
 
 
 def _box(left: float, middle: float, text: str, path: str, kind: str) -> Iterator[str]:

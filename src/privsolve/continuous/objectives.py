@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import fsum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from privsolve.arrays import Floats
 from privsolve.checks import check_positive
 from privsolve.models.point import Box
 
@@ -23,8 +24,6 @@ __all__ = [
     "threshold_cost",
     "truncated_deviation",
 ]
-
-Floats = NDArray[np.float64]
 
 
 def as_box(box: Box | Sequence[Sequence[float]]) -> Box:

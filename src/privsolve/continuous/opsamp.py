@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_error
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.oracles import BoxOracle, PiecewiseLinearOracle
@@ -33,8 +33,6 @@ from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = ["exponential_noise", "noisy_steps", "opsamp"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LARGEST_NOISE = 2**28
 """Numbers of noise that one run may draw, `draws` times the dimension: 2 GB of them."""
@@ -223,7 +221,7 @@ def exponential_noise(rng: Randomness, sigma: float, shape: tuple[int, int], *, 
     return np.asarray((standard - 1.0 if centred else standard) / sigma)
 
 
-def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -> Ints:
+def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -> Int64Array:
     """The mean of the points, rounded to the grid, with discrete Laplace noise, clipped to the grid's ends.
 
     Rounding moves two means that are λ apart to at most `λ/g + d` steps from each other; clipping is post-processing.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, minimize
 
+from privsolve.arrays import Floats
 from privsolve.checks import check_positive
 from privsolve.compiled import compiled
 from privsolve.continuous.objectives import Box, Objective, PiecewiseLinear
@@ -27,7 +28,6 @@ __all__ = [
     "PiecewiseLinearOracle",
 ]
 
-Floats = NDArray[np.float64]
 
 EXACT_ERROR = 2.0**-38
 """What `PiecewiseLinearOracle` states, relative to `n·G·D₁`: it covers the rounding of sums over all records."""

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
 from privsolve.data.complaints import in_our_words
 from privsolve.data.connection import interruptibly, read_each_value
 from privsolve.data.packing import pack_codes, packs_of, unpack_codes
-from privsolve.data.patterns import Int64Array
 from privsolve.data.reading import check_columns
 
 

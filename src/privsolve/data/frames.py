@@ -7,8 +7,8 @@ from typing import Any
 
 import narwhals as nw
 
+from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
-from privsolve.data.patterns import Int64Array
 from privsolve.data.reading import check_columns
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
-from privsolve.data.patterns import Int64Array
 
 LARGEST_KEY = 2**62
 

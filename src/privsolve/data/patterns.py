@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.errors import IntegerRangeError
 
 if TYPE_CHECKING:
     from privsolve.data import Schema
 
-Int64Array = NDArray[np.int64]
-IntArray = NDArray[np.integer[Any]]
-"""Integers of any width: a table of 0/1 features is eight times smaller in bytes than in 64 bits."""
 
 SCORE_LIMIT = 2**62
 """Scores and objective values stay below this, so that a sum of two never leaves int64."""
@@ -35,7 +33,7 @@ class PatternTable:
 
     `ranges[j]` is what is publicly known of feature j, its least and largest integer (`(0, 1)` for an indicator). Solvers
     choose how to work by declared ranges, never by the records, so a table with a value outside is refused. None says
-    nothing, and the general methods are used.
+    nothing: general methods are used, and under a scorecard domain the features must be 0/1.
 
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
     same records are equal whatever order the records came in.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.data import toml
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
@@ -20,7 +21,7 @@ from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
 from privsolve.data.frames import codes_of_frame
 from privsolve.data.packing import distinct_codes
-from privsolve.data.patterns import Int64Array, IntArray, PatternTable
+from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
 
 INTERCEPT = "intercept"

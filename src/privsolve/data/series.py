@@ -11,8 +11,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Floats
 from privsolve.data.reading import NUMBER_PATTERN, SPACES, text_for_numbers
-from privsolve.noise.entropy import Floats
 
 _NUMBER = re.compile(NUMBER_PATTERN)
 _WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers

@@ -17,10 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.data import Schema
 from privsolve.data.patterns import PatternTable
-
-Int64Array = NDArray[np.int64]
 
 MISSING = "?"
 POSITIVE = ">50K"

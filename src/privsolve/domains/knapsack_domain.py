@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains.base import Domain
 from privsolve.domains.knapsack import Knapsack
 

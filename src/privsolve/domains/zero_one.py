@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains.base import Domain
 
 

@@ -12,9 +12,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite
 
+from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain

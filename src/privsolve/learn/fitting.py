@@ -50,8 +50,8 @@ class Recipe:
         mechanism = mechanism_of(self.mechanism)
         for option in self._given:
             if option not in mechanism.options:
-                takers = " and ".join(other.name for other in all_mechanisms() if option in other.options)
-                raise ValueError(f"{option} is for {takers}: leave it out with {self.mechanism}")
+                takers = " and ".join(other.called for other in all_mechanisms() if option in other.options)
+                raise ValueError(f"{option} is for {takers}: leave it out with {mechanism.called}")
         resolve_oracle(self.oracle)
         calibration.check_epsilon(self.epsilon)
         calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
-from privsolve.data.patterns import Int64Array
 from privsolve.losses.base import COST_LIMIT
 from privsolve.losses.scores import ScoreLoss
 

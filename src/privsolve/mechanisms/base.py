@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from numpy import float64
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain
 from privsolve.losses import Loss
 from privsolve.noise.entropy import Randomness
@@ -54,6 +54,8 @@ class Mechanism(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     options: ClassVar[frozenset[str]] = frozenset()
+    rank: ClassVar[int] = 100
+    """Its place where mechanisms are listed, whatever was imported first; later ones follow in the order of definition."""
     exact_law: ClassVar[bool] = False
     fast_draws: ClassVar[bool] = False
 
@@ -66,6 +68,11 @@ class Mechanism(ABC):
                     f"mechanism {cls.name!r} belongs to {known.__module__}.{known.__qualname__}: choose another"
                 )
             _MECHANISMS[cls.name] = cls
+
+    @property
+    def called(self) -> str:
+        """What it is called in a sentence."""
+        return self.name
 
     @abstractmethod
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
@@ -108,16 +115,16 @@ class Mechanism(ABC):
 
 def mechanism_names() -> tuple[str, ...]:
     """The names of all registered mechanisms."""
-    return tuple(_MECHANISMS)
+    return tuple(mechanism.name for mechanism in all_mechanisms())
 
 
 def all_mechanisms() -> tuple[Mechanism, ...]:
-    """All registered mechanisms, in the order in which they were defined."""
-    return tuple(cls() for cls in _MECHANISMS.values())
+    """All registered mechanisms, by rank."""
+    return tuple(cls() for cls in sorted(_MECHANISMS.values(), key=lambda cls: cls.rank))
 
 
 def mechanism_of(name: object) -> Mechanism:
     """The mechanism of that name, or an error that names the choices."""
     if not isinstance(name, str) or name not in _MECHANISMS:
-        raise ValueError(f"mechanism must be one of {', '.join(_MECHANISMS)}, got {name!r}")
+        raise ValueError(f"mechanism must be one of {', '.join(mechanism_names())}, got {name!r}")
     return _MECHANISMS[name]()

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_count
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
@@ -360,9 +360,11 @@ class Exponential(Mechanism):
     """The exponential mechanism with a public prior."""
 
     name: ClassVar[str] = "exponential"
+    rank: ClassVar[int] = 0
     title: ClassVar[str] = "exponential mechanism"
     options: ClassVar[frozenset[str]] = frozenset({"prior"})
     exact_law: ClassVar[bool] = True
+    called = "the exponential mechanism"
 
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
         """See `exponential`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from typing import Any, ClassVar
@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
@@ -59,6 +59,12 @@ class Sphere(Geometry):
         """`-<η, π(w)>` in exact integers."""
         return Perturbation.lifted(self.domain, eta)
 
+    def template(self) -> Perturbation:
+        """Zero, with a table of norms unless all are equal; made without the square roots of `lifted`."""
+        zero = Perturbation.zero(self.domain)
+        norms = None if self.domain.equal_norms else np.zeros(len(self.domain.norms_sq), dtype=np.int64)
+        return replace(zero, norm=norms)
+
     def features(self, members: Int64Array) -> Floats:
         """`-π(w)`."""
         return -self.domain.lift(members)
@@ -80,6 +86,7 @@ class OPDisc(PerturbedMechanism):
     """Objective perturbation on the sphere."""
 
     name: ClassVar[str] = "opdisc"
+    rank: ClassVar[int] = 1
     title: ClassVar[str] = "OPDisc"
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         L2Gamma.option: (L2Gamma, "2.1"),

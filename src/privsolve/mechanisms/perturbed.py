@@ -14,16 +14,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_callback
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, PrivacyWarning
 from privsolve.losses import Loss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
-from privsolve.mechanisms.solving import PaidNoise, check_oracle, resolve_oracle, solve
+from privsolve.mechanisms.solving import PaidNoise, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
-from privsolve.noise.entropy import Floats, Randomness, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
 from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
 from privsolve.privacy import calibration
@@ -62,6 +62,10 @@ class Geometry(ABC):
     @abstractmethod
     def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
         """What noise adds to the objective, in exact integers."""
+
+    def template(self) -> AnyPerturbation:
+        """A perturbation with the tables that noise will have, all zero."""
+        return self.perturbation(np.zeros(self.dim))
 
     @abstractmethod
     def features(self, members: Int64Array) -> Floats:
@@ -210,7 +214,8 @@ class PerturbedMechanism(Mechanism):
         """Check everything, calibrate, pay, draw the noise, solve once, release."""
         check_callback("progress", progress)
         rng, the_oracle = as_randomness(random_state), resolve_oracle(oracle)
-        check_oracle(the_oracle, problem, _with_penalty(geometry.perturbation(np.zeros(geometry.dim)), penalty))
+        template = _with_penalty(geometry.template(), penalty)
+        prepared = the_oracle.prepare(problem, template)
         the_adjacency = Adjacency.of(adjacency)
         if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
             delta = problem.n**-2.0  # n is public
@@ -229,7 +234,8 @@ class PerturbedMechanism(Mechanism):
             )  # fmt: skip
 
         def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
-            solution, diagnostics = solve(with_oracle, problem, perturbation, progress)
+            layout = prepared if with_oracle is the_oracle else None
+            solution, diagnostics = solve(with_oracle, problem, perturbation, progress, layout)
             return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
         with charged(budget, promise(the_oracle)):

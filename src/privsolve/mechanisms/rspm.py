@@ -10,17 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import NEGLIGIBLE, Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
-from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
@@ -82,6 +81,7 @@ class RSPM(PerturbedMechanism):
     """Noise on separators."""
 
     name: ClassVar[str] = "rspm"
+    rank: ClassVar[int] = 2
     title: ClassVar[str] = "RSPM"
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
@@ -155,7 +155,7 @@ def rspm(
     the_oracle = resolve_oracle(oracle)
     geometry = _RSPM.geometry(problem.domain)
     if indicators is not None:
-        if not isinstance(the_oracle, EnumerationOracle) or penalty is not None:
+        if not the_oracle.lists or penalty is not None:
             raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
         the_oracle.check(problem)
         own = Indicators(problem.domain, indicators)

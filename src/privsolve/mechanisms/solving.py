@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from privsolve import oracles
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivsolveError, SolveInterrupted
-from privsolve.oracles.base import Oracle, Solution, oracle_name, oracle_tolerance, verified
-from privsolve.problems.perturbation import AnyPerturbation, Perturbation
+from privsolve.oracles.base import Oracle, Solution, Solve, as_oracle, oracle_name, oracle_tolerance, verified
+from privsolve.problems.perturbation import AnyPerturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Diagnostics, Run
 
 
 def resolve_oracle(oracle: str | Oracle) -> Oracle:
     """The named oracle, or the object itself if it can minimise."""
-    if isinstance(oracle, str):
-        return oracles.get(oracle)
-    if not callable(getattr(oracle, "minimise", None)):
-        raise ValueError(f"oracle must be a name or have a method minimise(problem, perturbation), got {oracle!r}")
-    return oracle
-
-
-def check_oracle(oracle: Oracle, problem: BaseProblem, template: AnyPerturbation) -> None:
-    """Let the oracle refuse before noise is drawn; the perturbation will have the tables of `template`."""
-    check = getattr(oracle, "check", None)
-    if check is None:
-        return
-    if "template" in inspect.signature(check).parameters:
-        check(problem, template=template)
-    else:
-        check(problem)
+    return oracles.get(oracle) if isinstance(oracle, str) else as_oracle(oracle)
 
 
 def solve(
@@ -43,12 +27,11 @@ def solve(
     problem: BaseProblem,
     perturbation: AnyPerturbation,
     progress: ProgressCallback | None,
+    prepared: Solve | None = None,
 ) -> tuple[Solution, Diagnostics]:
-    """One call of the oracle, held to its certificate."""
+    """One call of the oracle, on the problem as it has `prepared` it, if it has; held to its certificate."""
     start = time.perf_counter()
-    takes_progress = "progress" in inspect.signature(oracle.minimise).parameters
-    options = {"progress": progress} if takes_progress else {}
-    answer = oracle.minimise(problem, cast(Perturbation, perturbation), **options)  # enumeration takes lists too
+    answer = (prepared or oracle.prepare(problem, perturbation))(perturbation, progress)
     solution = verified(answer, problem, perturbation, oracle)
     return solution, Diagnostics(
         seconds=time.perf_counter() - start,

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve import registry
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite, check_integer
 from privsolve.data.columns import Value, check_values, value_text
-from privsolve.data.patterns import Int64Array
 
 COST_LIMIT = 2**20
 LARGEST_VALUES = 200
@@ -223,7 +223,7 @@ class ProbabilityLeaves(_Classes):
         at = 1 if len(self.labels) == 2 else int(share.argmax())
         if len(self.labels) > 2 and value == 0:
             return "all equally likely"
-        return f"{value_text(self.labels[at], 'labels')} {100 * share[at]:.3g}%"
+        return f"{value_text(self.labels[at], 'labels')}: {100 * share[at]:.3g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Labels and grid."""

@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.data import Label, Schema
 from privsolve.data.columns import Value, value_text
-from privsolve.data.patterns import Int64Array, checked_names, checked_scales
+from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 
 

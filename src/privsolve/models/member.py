@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privsolve.data.patterns import Int64Array, checked_names
+from privsolve.arrays import Int64Array
+from privsolve.data.patterns import checked_names
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 
 

@@ -7,12 +7,10 @@ from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privsolve.arrays import Floats
 from privsolve.checks import LARGEST, check_finite, check_positive
 from privsolve.models.base import Model, check_fields
-
-Floats = NDArray[np.float64]
 
 _BOUNDS = "have finite bounds with low < high in every coordinate"
 

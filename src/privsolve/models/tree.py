@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.data import Schema
-from privsolve.data.patterns import Int64Array, checked_names
+from privsolve.data.patterns import checked_names
 from privsolve.models.base import Model, check_fields, texts
 from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, leaves_from_dict
 

@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.errors import PrivsolveError
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 
 LOG_STEP = 600.0
 EXPONENT_STEP = 1000

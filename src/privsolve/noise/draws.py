@@ -10,12 +10,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_finite
 from privsolve.noise.accuracy import check_scipy
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 
 __all__ = [
     "directions",
@@ -28,7 +28,6 @@ __all__ = [
     "standard_normal",
 ]
 
-Ints = npt.NDArray[np.int64]
 
 SHORT = 0.25  # the length below which a normal vector is drawn with more bits
 LARGEST_STEPS = 2**52  # keeps an int64 overflow of discrete_laplace below probability exp(-2047)
@@ -103,7 +102,7 @@ def _one_or_all(rows: Floats, count: int | None) -> Floats:
     return rows[0] if count is None else rows
 
 
-def discrete_laplace(rng: Randomness, scale_steps: Fraction, size: int) -> Ints:
+def discrete_laplace(rng: Randomness, scale_steps: Fraction, size: int) -> Int64Array:
     """Independent integers with `P(k)` proportional to `exp(-|k|/scale_steps)`, exactly.
 
     `scale_steps` is the scale in grid steps, as a fraction so that the law has no rounding at all. The

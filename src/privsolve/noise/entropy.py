@@ -16,8 +16,9 @@ from numbers import Integral
 import numpy as np
 import numpy.typing as npt
 
+from privsolve.arrays import Floats
+
 Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
 
 _BLOCK = 1024  # words fetched from the operating system at a time
 _MANTISSA_BITS = 52

@@ -14,8 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from privsolve.arrays import Floats
 from privsolve.noise import draws
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.profiles import Profile, profile_of

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from privsolve.noise.draws import Ints
+from privsolve.arrays import Int64Array
 from privsolve.noise.entropy import Randomness, Words
 
 LARGEST_BITS = 56
@@ -29,7 +29,7 @@ _SURPLUS = 3
 _Bools = npt.NDArray[np.bool_]
 
 
-def rounded_gaussian(rng: Randomness, bits: int, size: int) -> Ints:
+def rounded_gaussian(rng: Randomness, bits: int, size: int) -> Int64Array:
     """`size` independent integers with exactly the law of `⌊N(0, 4^bits)⌋`."""
     if not 0 <= bits <= LARGEST_BITS:
         raise ValueError(f"bits must be a whole number from 0 to {LARGEST_BITS}, got {bits!r}")
@@ -41,12 +41,12 @@ def rounded_gaussian(rng: Randomness, bits: int, size: int) -> Ints:
     return np.concatenate(found)
 
 
-def _accepted(rng: Randomness, bits: int, candidates: int) -> Ints:
+def _accepted(rng: Randomness, bits: int, candidates: int) -> Int64Array:
     """The integers of those candidates that are accepted, in their order."""
     whole = _whole_parts(rng, candidates)
     fraction = _Fractions(rng, len(whole))
 
-    def half_square(rows: Ints) -> _Bools:
+    def half_square(rows: Int64Array) -> _Bools:
         return fraction.exceed(rows) & fraction.exceed(rows) & (rng.sign(len(rows)) < 0)
 
     kept = np.arange(len(whole))
@@ -57,10 +57,10 @@ def _accepted(rng: Randomness, bits: int, candidates: int) -> Ints:
     return np.asarray(np.where(negative, -size - 1, size), dtype=np.int64)
 
 
-def _whole_parts(rng: Randomness, candidates: int) -> Ints:
+def _whole_parts(rng: Randomness, candidates: int) -> Int64Array:
     """Independent q with probability proportional to `exp(-q²/2)`: geometric, then accepted with `exp(-q(q-1)/2)`."""
 
-    def coins(rows: Ints) -> _Bools:
+    def coins(rows: Int64Array) -> _Bools:
         return _exp_coins(rng, rows, lambda trials: rng.sign(len(trials)) < 0)
 
     q = np.zeros(candidates, dtype=np.int64)
@@ -71,7 +71,7 @@ def _whole_parts(rng: Randomness, candidates: int) -> Ints:
     return q[_repeated(q * (q - 1), coins)]
 
 
-def _repeated(counts: Ints, coins: Callable[[Ints], _Bools]) -> _Bools:
+def _repeated(counts: Int64Array, coins: Callable[[Int64Array], _Bools]) -> _Bools:
     """Where a coin comes up in all of `counts` flips; `coins` flips one for each of the given rows."""
     fine = np.ones(len(counts), dtype=bool)
     flips = 0
@@ -81,7 +81,7 @@ def _repeated(counts: Ints, coins: Callable[[Ints], _Bools]) -> _Bools:
     return fine
 
 
-def _exp_coins(rng: Randomness, rows: Ints, trial: Callable[[Ints], _Bools]) -> _Bools:
+def _exp_coins(rng: Randomness, rows: Int64Array, trial: Callable[[Int64Array], _Bools]) -> _Bools:
     """True with probability `exp(-p)` for each row, p being the probability of `trial` for it."""
     even = np.ones(len(rows), dtype=bool)
     going = np.arange(len(rows))
@@ -110,7 +110,7 @@ class _Fractions:
         self._rng, self._size = rng, size
         self._digits: list[Words] = [_digits(rng, size)]
 
-    def exceed(self, rows: Ints) -> _Bools:
+    def exceed(self, rows: Int64Array) -> _Bools:
         """For each row whether its number is above a fresh uniform one: decided by the first digit that differs."""
         above = np.zeros(len(rows), dtype=bool)
         tied, place = np.arange(len(rows)), 0
@@ -122,7 +122,7 @@ class _Fractions:
             tied, place = tied[own == fresh], place + 1
         return above
 
-    def leading(self, bits: int) -> Ints:
+    def leading(self, bits: int) -> Int64Array:
         """The first `bits` binary digits, as integers."""
         return np.asarray(self._digits[0] >> np.uint64(64 - bits) if bits else np.zeros(self._size), dtype=np.int64)
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from privsolve.oracles.base import Oracle, Solution, verified
-from privsolve.oracles.catalogue import SOLVERS, SolverUnavailable
+from privsolve.oracles.catalogue import Solver, SolverUnavailable
 from privsolve.oracles.combinatorial import AssignmentOracle, SpanningTreeOracle, SubsetOracle
 from privsolve.oracles.cpsat import CpsatOracle
 from privsolve.oracles.enumeration import EnumerationOracle
@@ -14,17 +12,22 @@ from privsolve.oracles.highs import HighsOracle
 from privsolve.oracles.scip import ScipOracle
 from privsolve.oracles.tree import TreeOracle
 
-_BY_NAME: dict[str, Callable[[], Oracle]] = {
-    "tree": TreeOracle,
-    "enumeration": EnumerationOracle,
-    "assignment": AssignmentOracle,
-    "subset": SubsetOracle,
-    "spanning-tree": SpanningTreeOracle,
-    "highs": HighsOracle,
-    "cpsat": CpsatOracle,
-    "scip": ScipOracle,
-    "gurobi": GurobiOracle,
-}
+ORACLES: tuple[type[Oracle], ...] = (
+    TreeOracle,
+    EnumerationOracle,
+    AssignmentOracle,
+    SubsetOracle,
+    SpanningTreeOracle,
+    HighsOracle,
+    CpsatOracle,
+    ScipOracle,
+    GurobiOracle,
+)
+"""The oracles that have a name, in the order in which they are offered; each class says the rest."""
+
+_BY_NAME = {cls.about.name: cls for cls in ORACLES if cls.about is not None}
+
+SOLVERS = tuple(cls.about for cls in ORACLES if cls.about is not None)
 
 
 def get(name: str) -> Oracle:
@@ -34,7 +37,16 @@ def get(name: str) -> Oracle:
     return _BY_NAME[name]()
 
 
+def solver(name: str) -> Solver:
+    """The catalogue entry of that name."""
+    for entry in SOLVERS:
+        if entry.name == name:
+            return entry
+    raise ValueError(f"oracle {name!r} is unknown: choose one of {', '.join(_BY_NAME)}")
+
+
 __all__ = [
+    "ORACLES",
     "SOLVERS",
     "AssignmentOracle",
     "CpsatOracle",
@@ -44,10 +56,12 @@ __all__ = [
     "Oracle",
     "ScipOracle",
     "Solution",
+    "Solver",
     "SolverUnavailable",
     "SpanningTreeOracle",
     "SubsetOracle",
     "TreeOracle",
     "get",
+    "solver",
     "verified",
 ]

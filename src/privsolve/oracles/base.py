@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_error, check_finite
-from privsolve.data.patterns import Int64Array
+from privsolve.domains import Domain
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified
-from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
+from privsolve.losses import Loss
+from privsolve.oracles.catalogue import Solver
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 from privsolve.problems.problem import BaseProblem
 
 
@@ -47,31 +52,111 @@ class Solution:
         return self.value - self.lower <= math.floor(self.tolerance * UNIT)
 
 
-@runtime_checkable
-class Oracle(Protocol):
-    """Anything with `minimise(problem, perturbation)` that returns an object with `weights` and a lower `bound`.
+Solve = Callable[[AnyPerturbation, ProgressCallback | None], Any]
+"""Solves one problem that has been prepared, for a perturbation like the one it was prepared for."""
 
-    Optional attributes: `name`, and `tolerance`, the additive error in mistakes that its answers may have beyond
-    rounding (0 if missing). The mechanism pays for the tolerance in noise (theory, section 1), so it must be stated
-    before the solve and hold for every answer.
+
+class Oracle(ABC):
+    """Minimises a perturbed loss over a domain and proves its answer. Only `minimise` has to be written.
+
+    Class attributes say what the oracle can do, by public facts alone: `problems`, `domains` and `losses` that it takes
+    (classes), and `lists`, whether it also takes perturbations that are listed member by member. `about` is its entry in the
+    catalogue, for those that come with the package. Any other object with `minimise(problem, perturbation)` will do as an
+    oracle too, and is taken as one without the hooks below (`as_oracle`).
     """
 
-    def minimise(self, problem: Any, perturbation: Perturbation) -> Any:
-        """A member of the domain whose perturbed loss is within the tolerance of the smallest."""
-        ...
+    problems: ClassVar[tuple[type[BaseProblem], ...]] = (BaseProblem,)
+    domains: ClassVar[tuple[type[Domain], ...]] = (Domain,)
+    losses: ClassVar[tuple[type[Loss], ...]] = (Loss,)
+    lists: ClassVar[bool] = False
+    about: ClassVar[Solver | None] = None
+
+    tolerance: float = 0.0
+    """The additive error, in mistakes, that answers may have beyond rounding. The mechanism pays for it in noise (theory,
+    section 1), so it must be stated before the solve and hold for every answer."""
+
+    @property
+    def name(self) -> str:
+        """The word for it in the guarantee."""
+        return type(self).__name__
+
+    def unsupported(self, problem: BaseProblem) -> str:
+        """Why the oracle cannot take a problem, by public facts; empty if it can."""
+        for what, value, taken in (
+            ("problems", problem, self.problems),
+            ("domains", problem.domain, self.domains),
+            ("losses", problem.loss, self.losses),
+        ):
+            if not isinstance(value, taken):
+                names = ", ".join(cls.__name__ for cls in taken)
+                return f"oracle {self.name!r} does not take {type(value).__name__}: it takes {what} of {names}"
+        return ""
+
+    def check(self, problem: Any) -> None:
+        """Raise before any noise is drawn if the problem cannot be solved, or the solver cannot be used."""
+        if why := self.unsupported(problem):
+            raise ValueError(f"{why}; use another oracle (`privsolve solvers` lists them)")
+
+    def prepare(self, problem: Any, template: AnyPerturbation) -> Solve:
+        """Check the problem and do all work that needs no noise: what is returned solves it.
+
+        `template` has the tables that the perturbation will have. Called before the release is paid for, so whatever can be
+        refused, laid out or compiled belongs here.
+        """
+        self.check(problem)
+        return lambda perturbation, progress: self.minimise(problem, perturbation, progress)
+
+    @abstractmethod
+    def minimise(self, problem: Any, perturbation: Any, progress: ProgressCallback | None = None) -> Any:
+        """A member of the domain whose perturbed loss is within the tolerance of the smallest.
+
+        The answer has `weights`, and a lower `bound` in mistakes or an exact `lower` in units of `2^-20` mistakes. `progress`
+        may be called now and then with the state of the search.
+        """
 
 
-def oracle_name(oracle: Oracle) -> str:
+class PlainOracle(Oracle):
+    """Any object with `minimise(problem, perturbation)`, and perhaps `name`, `tolerance` and `check(problem)`."""
+
+    def __init__(self, oracle: Any) -> None:
+        self._oracle = oracle
+        self.tolerance = getattr(oracle, "tolerance", 0.0)
+
+    @property
+    def name(self) -> str:
+        """Its name, or its class."""
+        return oracle_name(self._oracle)
+
+    def check(self, problem: Any) -> None:
+        """Its own check, if it has one."""
+        if callable(check := getattr(self._oracle, "check", None)):
+            check(problem)
+
+    def minimise(self, problem: Any, perturbation: Any, progress: ProgressCallback | None = None) -> Any:
+        """Its answer; it is not asked to report progress."""
+        return self._oracle.minimise(problem, perturbation)
+
+
+def as_oracle(oracle: object) -> Oracle:
+    """An `Oracle` itself, any other object that can minimise as one; an error otherwise."""
+    if isinstance(oracle, Oracle):
+        return oracle
+    if not callable(getattr(oracle, "minimise", None)):
+        raise ValueError(f"oracle must be a name or have a method minimise(problem, perturbation), got {oracle!r}")
+    return PlainOracle(oracle)
+
+
+def oracle_name(oracle: object) -> str:
     """The oracle's `name`, or its class."""
     return str(getattr(oracle, "name", type(oracle).__name__))
 
 
-def oracle_tolerance(oracle: Oracle) -> float:
+def oracle_tolerance(oracle: object) -> float:
     """The oracle's stated additive error in mistakes, validated."""
     return check_error("oracle.tolerance", getattr(oracle, "tolerance", 0.0))
 
 
-def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: Oracle) -> Solution:
+def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: object) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
     name = oracle_name(oracle)
     weights = _member(answer, problem, name)

@@ -1,4 +1,4 @@
-"""Which oracles there are, which solvers are installed and what they can do, without importing any native code."""
+"""What is known about an oracle and its solver without importing any native code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from types import ModuleType
 
-from privsolve.domains import Domain, FiniteSet, KnapsackDomain, Permutations, SpanningTrees, Subsets, domain_kinds
+from privsolve.domains import Domain, FiniteSet, KnapsackDomain, domain_kinds
 from privsolve.errors import PrivsolveError
 
 
@@ -19,7 +19,7 @@ class SolverUnavailable(PrivsolveError, ImportError):
 
 @dataclass(frozen=True)
 class Solver:
-    """What is known about an oracle without loading it. `module` is None for privsolve's own."""
+    """The entry of an oracle, stated by its class (`Oracle.about`). `module` is None for privsolve's own."""
 
     name: str
     licence: str
@@ -67,37 +67,15 @@ class Solver:
 EXACT = "integers, exact"
 TRUSTED = "floating point, trusts the solver's bound"
 TRUSTED_INTEGERS = "integers, trusts the solver's bound"
-GUROBI_NOTE = "its built-in licence allows 2,000 columns and 2,000 rows"
-
-SOLVERS = (
-    Solver("tree", "MIT", EXACT, "the default: certified by privsolve itself"),
-    Solver("enumeration", "MIT", EXACT, "domains of at most 5,000,000 members", takes=(Domain,)),
-    Solver("assignment", "MIT", EXACT, "permutations with linear costs", takes=(Permutations,)),
-    Solver("subset", "MIT", EXACT, "subsets with linear costs", takes=(Subsets,)),
-    Solver("spanning-tree", "MIT", EXACT, "spanning trees with linear costs", takes=(SpanningTrees,)),
-    Solver("highs", "MIT", TRUSTED, "the default for integer programs", "highspy", "highspy"),
-    Solver("cpsat", "Apache-2.0", TRUSTED_INTEGERS, "tolerance 0", "ortools.sat.python.cp_model", "ortools"),
-    Solver("scip", "Apache-2.0", TRUSTED, "one thread", "pyscipopt", "PySCIPOpt"),
-    Solver("gurobi", "commercial", TRUSTED, GUROBI_NOTE, "gurobipy", "gurobipy"),
-)
 
 
-def solver(name: str) -> Solver:
-    """The entry of that name."""
-    for entry in SOLVERS:
-        if entry.name == name:
-            return entry
-    raise ValueError(f"oracle {name!r} is unknown: choose one of {', '.join(s.name for s in SOLVERS)}")
-
-
-def require(name: str) -> ModuleType:
+def require(entry: Solver) -> ModuleType:
     """Import the solver's module, or raise `SolverUnavailable` with what to do about it."""
-    entry = solver(name)
     if entry.module is None:
-        raise ValueError(f"oracle {name!r} is part of privsolve: there is nothing to import")
+        raise ValueError(f"oracle {entry.name!r} is part of privsolve: there is nothing to import")
     if not entry.installed:
         raise SolverUnavailable(
-            f"oracle {name!r} needs the package {entry.distribution}, which is not installed: "
+            f"oracle {entry.name!r} needs the package {entry.distribution}, which is not installed: "
             f"pip install 'privsolve[{entry.extra}]', or use oracle='tree'"
         )
     _refuse_two_copies_of_highs(entry)
@@ -120,7 +98,7 @@ def _refuse_two_copies_of_highs(entry: Solver) -> None:
     other = others.get(entry.name)
     if other is None or not _loaded(other):
         return
-    version = solver("highs").version or "0"
+    version = importlib.metadata.version("highspy")
     if _release(version) >= (1, 15):
         raise SolverUnavailable(
             f"{entry.distribution} cannot be loaded beside {other} in one process: highspy {version} and ortools bring "

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, Permutations, SpanningTrees, Subsets
+from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified
-from privsolve.oracles.base import Solution, solution_of
+from privsolve.oracles.base import Oracle, Solution, solution_of
+from privsolve.oracles.catalogue import EXACT, Solver
 from privsolve.problems.perturbation import UNIT, Perturbation
-from privsolve.problems.problem import LinearProblem
+from privsolve.problems.problem import BaseProblem, LinearProblem
 
 EXACT_IN_FLOATS = 2**52
 """Sums and differences of integers below this are exact in double precision."""
@@ -25,23 +27,24 @@ def perturbed_costs(problem: LinearProblem, perturbation: Perturbation) -> Int64
     return np.asarray(problem.total * UNIT + steps)
 
 
-class _ExactOracle:
+class _ExactOracle(Oracle):
     """An oracle that finds the best member of its domain for given coordinate costs, exactly."""
 
-    name: ClassVar[str]
-    domain: ClassVar[type[Domain]]
-    tolerance: ClassVar[float] = 0.0
+    problems: ClassVar[tuple[type[BaseProblem], ...]] = (LinearProblem,)
 
-    def check(self, problem: LinearProblem) -> None:
-        """Raise before any noise is drawn if this oracle does not fit the problem."""
-        if not isinstance(problem, LinearProblem) or not isinstance(problem.domain, self.domain):
-            raise ValueError(f"the {self.name} oracle solves a LinearProblem over {self.domain.__name__} only")
+    def unsupported(self, problem: BaseProblem) -> str:
+        """Linear costs over one kind of domain."""
+        if not super().unsupported(problem):
+            return ""
+        return f"the {self.name} oracle solves a LinearProblem over {self.domains[0].__name__} only"
 
     def best(self, domain: Any, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the coordinates that are 1 in the best member."""
         raise NotImplementedError
 
-    def minimise(self, problem: LinearProblem, perturbation: Perturbation) -> Solution:
+    def minimise(
+        self, problem: LinearProblem, perturbation: Perturbation, progress: ProgressCallback | None = None
+    ) -> Solution:
         """The exact minimum: every step works in integers, so the answer is its own certificate."""
         self.check(problem)
         weights = np.zeros(problem.domain.dim, dtype=np.int64)
@@ -53,7 +56,8 @@ class AssignmentOracle(_ExactOracle):
     """The best assignment by SciPy's shortest augmenting paths, which only adds and subtracts costs."""
 
     name = "assignment"
-    domain = Permutations
+    domains: ClassVar[tuple[type[Domain], ...]] = (Permutations,)
+    about: ClassVar[Solver | None] = Solver("assignment", "MIT", EXACT, "permutations with linear costs", takes=domains)
 
     def best(self, domain: Permutations, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the assigned pairs."""
@@ -71,7 +75,10 @@ class SpanningTreeOracle(_ExactOracle):
     """The cheapest spanning tree by Kruskal's algorithm on integers."""
 
     name = "spanning-tree"
-    domain = SpanningTrees
+    domains: ClassVar[tuple[type[Domain], ...]] = (SpanningTrees,)
+    about: ClassVar[Solver | None] = Solver(
+        "spanning-tree", "MIT", EXACT, "spanning trees with linear costs", takes=domains
+    )
 
     def best(self, domain: SpanningTrees, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the tree's edges."""
@@ -82,7 +89,8 @@ class SubsetOracle(_ExactOracle):
     """The `k` cheapest items."""
 
     name = "subset"
-    domain = Subsets
+    domains: ClassVar[tuple[type[Domain], ...]] = (Subsets,)
+    about: ClassVar[Solver | None] = Solver("subset", "MIT", EXACT, "subsets with linear costs", takes=domains)
 
     def best(self, domain: Subsets, costs: Int64Array) -> NDArray[np.int64]:
         """Indices of the chosen items."""

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.errors import IntegerRangeError
-from privsolve.oracles.catalogue import require
+from privsolve.oracles.catalogue import TRUSTED_INTEGERS, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
 from privsolve.problems.perturbation import UNIT
 from privsolve.problems.problem import Problem
@@ -28,13 +28,14 @@ class CpsatOracle(MipOracle):
     """
 
     tolerance: float = 0.0
-    backend: ClassVar[str] = "cpsat"
+    about: ClassVar[Solver] = Solver(
+        "cpsat", "Apache-2.0", TRUSTED_INTEGERS, "tolerance 0", "ortools.sat.python.cp_model", "ortools"
+    )
     smallest_tolerance: ClassVar[float] = 0.0
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if OR-Tools is missing or the scores leave its integers."""
-        self._check_loss(problem)
-        require(self.backend)
+        super().check(problem)
         widest = [int(np.abs(problem.domain.values(j)).max()) for j in range(problem.domain.dim)]
         rows = np.abs(problem.table.score_features).max(axis=0).tolist()
         if sum(a * b for a, b in zip(rows, widest, strict=True)) >= INTEGER_LIMIT:

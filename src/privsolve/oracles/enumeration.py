@@ -7,19 +7,24 @@ from typing import ClassVar
 import numpy as np
 
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.oracles.base import Solution, solution_of
+from privsolve.oracles.base import Oracle, Solution, solution_of
+from privsolve.oracles.catalogue import EXACT, Solver
 from privsolve.problems.perturbation import UNIT, AnyPerturbation
 from privsolve.problems.problem import BaseProblem
 
 
-class EnumerationOracle:
+class EnumerationOracle(Oracle):
     """Exact minimum over a domain small enough to list (five million members at most)."""
 
-    name: ClassVar[str] = "enumeration"
-    tolerance: ClassVar[float] = 0.0
+    name = "enumeration"
+    lists: ClassVar[bool] = True
+    about: ClassVar[Solver | None] = Solver(
+        "enumeration", "MIT", EXACT, "domains of at most 5,000,000 members", takes=Oracle.domains
+    )
 
     def check(self, problem: BaseProblem) -> None:
         """Raise `ValueError` before any noise is drawn if the domain cannot be listed."""
+        super().check(problem)
         problem.domain.check_listable()
 
     def minimise(

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
-from privsolve.oracles.catalogue import SolverUnavailable, require
+from privsolve.arrays import Int64Array
+from privsolve.oracles.catalogue import TRUSTED, Solver, SolverUnavailable, require
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch, build
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import Problem
@@ -20,6 +20,7 @@ BUILT_IN_LIMIT = 2_000
 """Columns, and rows, that the licence inside the package allows."""
 
 TOO_LARGE = 10_010
+NOTE = "its built-in licence allows 2,000 columns and 2,000 rows"
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ class GurobiOracle(MipOracle):
     The package brings a licence for 2,000 columns and 2,000 rows; with a full licence there is no such limit.
     """
 
-    backend: ClassVar[str] = "gurobi"
+    about: ClassVar[Solver] = Solver("gurobi", "commercial", TRUSTED, NOTE, "gurobipy", "gurobipy")
 
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if Gurobi is missing, has no licence or one too small for the problem."""
-        self._check_loss(problem)
-        solver = require(self.backend)
+        super().check(problem)
+        solver = require(self.about)
         model = build(problem, _with_every_table(problem))
         with _environment(solver) as env:
             if max(model.columns, model.rows) > BUILT_IN_LIMIT and _is_limited(solver, env):

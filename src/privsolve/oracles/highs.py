@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.coordinates.minimise import POLL_SECONDS
+from privsolve.oracles.catalogue import TRUSTED, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
 from privsolve.problems.perturbation import UNIT
 
@@ -18,7 +19,7 @@ from privsolve.problems.perturbation import UNIT
 class HighsOracle(MipOracle):
     """Minimum within the tolerance by HiGHS, trusting its dual bound."""
 
-    backend: ClassVar[str] = "highs"
+    about: ClassVar[Solver] = Solver("highs", "MIT", TRUSTED, "the default for integer programs", "highspy", "highspy")
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:
         highs = solver.Highs()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -20,17 +20,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 
-from privsolve.data.patterns import Int64Array
-from privsolve.domains import Domain, FiniteSet, Knapsack
+from privsolve.arrays import Int64Array
+from privsolve.domains import Domain, FiniteSet, Knapsack, KnapsackDomain
 from privsolve.domains.knapsack import NOWHERE
 from privsolve.engines.coordinates.instance import lay_out
 from privsolve.engines.coordinates.local import improve
 from privsolve.engines.coordinates.minimise import POLL_SECONDS, Progress, ProgressCallback
 from privsolve.errors import IntegerRangeError, OracleNotCertified, WorkLimitReached
-from privsolve.oracles.base import Solution
-from privsolve.oracles.catalogue import require
+from privsolve.oracles.base import Oracle, Solution
+from privsolve.oracles.catalogue import Solver, require
 from privsolve.problems.perturbation import UNIT, Perturbation
-from privsolve.problems.problem import Problem
+from privsolve.problems.problem import BaseProblem, Problem
 
 LARGEST_SUMSET = 200_000
 """Above this many different sums the scores nearest to zero are not looked for: the unit itself is the margin."""
@@ -112,7 +112,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class MipOracle(ABC):
+class MipOracle(Oracle):
     """A general solver as an oracle. It is trusted for its lower bound, and for nothing else.
 
     The weights it returns are rounded, their objective is recomputed in integers, and the answer is certified only if
@@ -123,7 +123,9 @@ class MipOracle(ABC):
     tolerance: float = 0.01
     time_limit: float | None = None
     threads: int | None = None
-    backend: ClassVar[str]
+    problems: ClassVar[tuple[type[BaseProblem], ...]] = (Problem,)
+    domains: ClassVar[tuple[type[Domain], ...]] = (KnapsackDomain, FiniteSet)
+    about: ClassVar[Solver]
     smallest_tolerance: ClassVar[float] = SMALLEST_TOLERANCE
 
     def __post_init__(self) -> None:
@@ -135,19 +137,25 @@ class MipOracle(ABC):
                 raise ValueError(f"{option} must be positive or None, got {value!r}")
 
     @property
+    def backend(self) -> str:
+        """The name of the solver."""
+        return self.about.name
+
+    @property
     def name(self) -> str:
         """The name that goes into the guarantee."""
         return f"{self.backend} (trusts the solver's bound)"
 
+    def unsupported(self, problem: BaseProblem) -> str:
+        """The models know the sign of a score only: a loss of several steps is beyond them."""
+        if isinstance(problem, Problem) and not problem.loss.is_step:
+            return f"oracle {self.backend!r} cannot solve a loss of several steps: use oracle='tree'"
+        return super().unsupported(problem)
+
     def check(self, problem: Problem) -> None:
         """Raise before any noise is drawn if the solver is missing or cannot take the problem."""
-        self._check_loss(problem)
-        require(self.backend)
-
-    def _check_loss(self, problem: Problem) -> None:
-        """The models know the sign of a score only."""
-        if isinstance(problem, Problem) and not problem.loss.is_step:
-            raise ValueError(f"oracle {self.backend!r} cannot solve a loss of several steps: use oracle='tree'")
+        super().check(problem)
+        require(self.about)
 
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
@@ -155,8 +163,8 @@ class MipOracle(ABC):
         """A member within the tolerance of the minimum, by the solver's bound; otherwise an error."""
         began = time.monotonic()
         problem.check_perturbation(perturbation)
-        self._check_loss(problem)
-        solver = require(self.backend)
+        Oracle.check(self, problem)
+        solver = require(self.about)
         model = build(problem, perturbation)
         self._check_range(model)
         start = warm_start(problem, perturbation)

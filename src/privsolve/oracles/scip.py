@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
+from privsolve.oracles.catalogue import TRUSTED, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
 from privsolve.problems.perturbation import UNIT
 
@@ -17,7 +18,7 @@ from privsolve.problems.perturbation import UNIT
 class ScipOracle(MipOracle):
     """Minimum within the tolerance by SCIP, trusting its dual bound. SCIP uses one thread."""
 
-    backend: ClassVar[str] = "scip"
+    about: ClassVar[Solver] = Solver("scip", "Apache-2.0", TRUSTED, "one thread", "pyscipopt", "PySCIPOpt")
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:
         program, columns = _program(solver, model)

@@ -14,12 +14,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from privsolve.arrays import Floats
 from privsolve.checks import check_finite
 from privsolve.privacy.decimals import at_least, exact
-
-Floats = NDArray[np.float64]
 
 
 class Profile(ABC):

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Int64Array
 from privsolve.data import INTERCEPT, Schema
-from privsolve.data.patterns import SCORE_LIMIT, Int64Array, PatternTable, check_score_range, checked_names
+from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss

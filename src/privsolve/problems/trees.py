@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.data import Schema
-from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.errors import IntegerRangeError
 from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves

@@ -10,10 +10,10 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from privsolve._version import __version__
+from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.data import Schema
-from privsolve.data.patterns import Int64Array
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict

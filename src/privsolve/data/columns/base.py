@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from privsolve.data.patterns import Int64Array, IntArray
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.questions import Question
 
 OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns.base import MISSING, Column
 from privsolve.data.columns.categories import indicators
 from privsolve.data.columns.values import Real, check_real, declared, number_text, option_name, tidy
 from privsolve.data.expressions import number_of
-from privsolve.data.patterns import Int64Array, IntArray
 from privsolve.data.questions import Choice, Option, Question
 from privsolve.data.series import numbers_of
 

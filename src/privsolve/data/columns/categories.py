@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
 from privsolve.data.columns.values import Value, check_values, declared, kind_of, option_name, value_text
 from privsolve.data.expressions import number_of, text_of
-from privsolve.data.patterns import Int64Array, IntArray
 from privsolve.data.questions import Choice, Option, Question
 from privsolve.data.series import numbers_of, texts_of
 

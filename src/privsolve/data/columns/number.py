@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns.base import ABOVE, BELOW, MISSING, Column
 from privsolve.data.columns.values import LARGEST_INTEGER, Real, check_real, declared, tidy
 from privsolve.data.expressions import number_of
-from privsolve.data.patterns import Int64Array, IntArray, narrowest
+from privsolve.data.patterns import narrowest
 from privsolve.data.questions import Quantity, Question
 from privsolve.data.series import numbers_of
 

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.coordinates.instance import Instance, entry, threshold
 
 

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array, PatternTable
+from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import INFINITE_COST, Costs
@@ -163,6 +164,17 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
         span_high=np.maximum(np.maximum.reduceat(high, level_start, axis=0), 0),
         grid=grid, offset=-lowest, width=highest - lowest + 1, exact_from=_exact_from(ordered_scores),
     )  # fmt: skip
+
+
+def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
+    """The same layout under another perturbation of the kind it was made for: with a table of norms, or without one."""
+    knapsack, by_total = perturbation.by_total()
+    if len(by_total) != len(layout.total_table):
+        raise ValueError("the layout was made for a perturbation of another kind: lay the problem out again")
+    return layout._replace(
+        tables=_padded([perturbation.coordinate[j] for j in layout.order], INFEASIBLE),
+        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE),
+    )
 
 
 def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry
 from privsolve.problems.perturbation import UNIT_BITS

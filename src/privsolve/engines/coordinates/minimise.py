@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
 from privsolve.engines.coordinates.instance import INFEASIBLE, Instance

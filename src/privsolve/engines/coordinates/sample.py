@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Instance
@@ -278,7 +278,7 @@ class TreeSampler(RejectionSampler):
         dim, most = self.inst.values.shape
         small = public_logarithms(self._weighing.log_prior)
         large = self._weighing.kappa * largest_difference + small
-        return float(2.0**-53 * (10 + 8 * dim) * large + 2.0**-52 * dim * (most + 16) * small)
+        return float(2.0**-53 * (12 + 8 * dim) * large + 2.0**-52 * dim * (most + 16) * small)
 
     def _attempt(self, most: int) -> tuple[int, int]:
         outcome, made, nodes = _attempts(

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, inlined
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import Instance
 

@@ -24,15 +24,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled, inlined
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.costs import regret
 from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import choose, coin
-from privsolve.noise.entropy import Floats
 
 CUT = 500.0
 SAFE = 400.0

@@ -16,8 +16,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 

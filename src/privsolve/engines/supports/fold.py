@@ -28,8 +28,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.semirings import better, element, plus, times
 from privsolve.engines.supports.costs import CellCosts, cost_at, is_step, least, mass
 from privsolve.engines.supports.instance import Instance

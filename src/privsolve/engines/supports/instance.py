@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.engines.supports.costs import CellCosts, cell_costs, row_cells, sum_of_spreads
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss

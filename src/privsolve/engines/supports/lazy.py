@@ -21,15 +21,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, masses, sum_of_least
 from privsolve.engines.supports.instance import Instance
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import SumTree, copy_leaves, new_sum_tree, set_weight, set_weights
-from privsolve.noise.entropy import Floats
 
 FIRST_CAPACITY = 1 << 12
 EXACT_BELOW = 2

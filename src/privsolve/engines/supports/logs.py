@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.engines.supports.chain import Current, Law
 from privsolve.engines.supports.costs import regrets
 from privsolve.engines.supports.instance import Instance
 from privsolve.noise.coins import Stream, choose_log, new_sum_tree, propose
-from privsolve.noise.entropy import Floats
 
 LARGEST_TABLE = 2**22
 

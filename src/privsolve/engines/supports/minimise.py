@@ -21,8 +21,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current

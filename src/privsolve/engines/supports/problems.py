@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
@@ -32,13 +32,14 @@ class Columns(NamedTuple):
 
 
 def declares_columns(problem: Problem) -> bool:
-    """Whether supports-first applies by what is public: a scorecard domain over a table declared to be 0/1.
+    """Whether supports-first applies by what is public: a scorecard domain over a table that is 0/1 by its `ranges`.
 
-    The records are not looked at: a table whose `ranges` are not declared goes to the coordinate tree.
+    The records are not looked at. A scorecard asks yes/no questions, so features without declared ranges are taken for
+    0/1, and `columns_of` refuses a table that is not; declared ranges send other features to the coordinate tree.
     """
     domain, ranges = problem.domain, problem.table.ranges
     if ranges is None or not _fits(problem):
-        return False
+        return _fits(problem)
     assert isinstance(domain, SparsePoints)
     columns, constant = ranges[: domain.columns], ranges[domain.columns :]
     return all(low >= 0 and high <= 1 for low, high in columns) and set(constant) <= {(1, 1)}
@@ -56,8 +57,8 @@ def columns_of(problem: Problem) -> Columns:
     columns, constant = features[:, : domain.columns], features[:, domain.columns :]
     if not np.isin(columns, (0, 1)).all() or not (constant == 1).all():
         raise ValueError(
-            "method='supports' needs a table of 0/1 features, and ones in the column of the intercept: encode the other "
-            "columns as indicators or use method='tree'"
+            "a scorecard needs a table of 0/1 features, and ones in the column of the intercept: encode the other columns as "
+            "indicators, or say what they are by `ranges` of the PatternTable"
         )
     values = domain.values(0)
     intercepts = domain.values(domain.dim - 1) if domain.intercept is not None else np.zeros(1, dtype=np.int64)

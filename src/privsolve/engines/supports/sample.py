@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.rejection import (
     GREW,
@@ -52,7 +52,7 @@ from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, c
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import choose_log, coin, log_total, new_sum_tree, propose, set_weight
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""

@@ -14,8 +14,8 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.data.patterns import Int64Array
 from privsolve.problems.trees import TreeProblem
 
 LIST_STEP, WORD_STEP = 1.0, 0.4

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.data.patterns import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.domains.trees import DecisionTrees, TreePrior, least_log
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.trees.counts import Rows, rows_of
@@ -22,7 +22,7 @@ from privsolve.engines.trees.tables import Law, answer, law_of
 from privsolve.engines.trees.units import fill_counts, solve_unit, solve_units
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.noise.coins import Stream, choose_log
-from privsolve.noise.entropy import Floats, Randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.problems.trees import TreeProblem
 
 ROUNDING = 2.0**-53

@@ -10,10 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled, inlined
-from privsolve.data.patterns import Int64Array
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
-from privsolve.noise.entropy import Floats
 
 CUT = 650.0
 """Powers below `e^-CUT` are 0 in the tables; in draws nothing is cut (theory, trees: numbers)."""
