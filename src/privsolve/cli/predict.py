@@ -78,7 +78,7 @@ def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
     card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
 ) -> None:
-    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML or JSON."""
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or (trees) SQL."""
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.json:
