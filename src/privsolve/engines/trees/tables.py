@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled, inlined
+from privsolve.compiled import compiled
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
 
 CUT = 650.0
@@ -86,44 +86,28 @@ def _code_words(questions: TreeQuestions) -> tuple[Int64Array, Int64Array, NDArr
     return first, last, codes, np.array(every, dtype=np.uint64)
 
 
-# In loops the arrays of the law are taken out first: compiled code counts references each time it reads a field.
-
-
-@inlined
+@compiled
 def power(coarse, fine, bits, i):
     """`exp(-κ i)`."""
     high = i >> bits
     return 0.0 if high >= len(coarse) else coarse[high] * fine[i & ((1 << bits) - 1)]
 
 
-@inlined
-def least_cost(coefficients, statistics, k, cost):
-    """The cost of every value for `statistics[k]`, and the least."""
-    least = np.int64(0)
-    for v in range(coefficients.shape[0]):
-        total = np.int64(0)
-        for s in range(coefficients.shape[1]):
-            total += coefficients[v, s] * statistics[k, s]
-        cost[v] = total
-        if v == 0 or total < least:
-            least = total
-    return least
-
-
-@inlined
-def weight_of(coarse, fine, bits, values, cost, least):
-    """The sum over the values, relative to the least cost."""
-    weight = 0.0
-    for v in range(len(values)):
-        weight += values[v] * power(coarse, fine, bits, cost[v] - least)
-    return weight
-
-
 @compiled
 def leaf(law, statistics, k, cost):
     """The least cost of a value for `statistics[k]`, with the price, and the sum of the values relative to it."""
-    least = least_cost(law.coefficients, statistics, k, cost)
-    weight = weight_of(law.coarse, law.fine, law.bits, law.values, cost, least) if law.sums else 0.0
+    least = np.int64(0)
+    for v in range(len(law.values)):
+        total = np.int64(0)
+        for s in range(law.coefficients.shape[1]):
+            total += law.coefficients[v, s] * statistics[k, s]
+        cost[v] = total
+        if v == 0 or total < least:
+            least = total
+    weight = 0.0
+    if law.sums:
+        for v in range(len(law.values)):
+            weight += law.values[v] * power(law.coarse, law.fine, law.bits, cost[v] - least)
     return least + law.price, weight
 
 
@@ -139,7 +123,7 @@ def is_open(law, left, j):
     return yes != np.uint64(0) and no != np.uint64(0)
 
 
-@inlined
+@compiled
 def stays_open(codes, left, first, last, j, answer, i):
     """Whether question i is open after `answer` to question j of the same column, whose words are `first..last`."""
     yes = np.uint64(0)

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from privsolve.compiled import compiled, inlined
+from privsolve.compiled import compiled
 from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
-from privsolve.engines.trees.tables import answer, is_open, leaf, least_cost, power, stays_open, weight_of
+from privsolve.engines.trees.tables import answer, is_open, leaf, power, stays_open
 
 UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
@@ -34,7 +34,7 @@ def unrank(binomials, number, size, members):
         number -= binomials[j, k]
 
 
-@inlined
+@compiled
 def _join(best, total, a, b, coarse, fine, bits, sums, loss, weight):
     """Add a term with this loss and relative weight to a sum kept relative to its least loss."""
     least = best[a, b]
@@ -64,11 +64,8 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
     if under:
         _scales(law, level + 1, left, opened, scale, stays)
     whole = pairs(m)
-    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
-    coefficients, values, price = law.coefficients, law.values, law.price
-    loss, weight = np.empty(4, np.int64), np.empty(4)
+    values = law.values
     ask = law.weights[level + 1] if under else law.weights[level]
-    column = law.column
     for j in range(m):
         for yes in range(2):
             best[yes, j] = UNREACHED
@@ -83,81 +80,114 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
                 if under and scale[yes, j] > 0.0:
                     total[yes, j] *= 1.0 - law.split[level + 1]
     if under:
+        loss, weight = np.empty((4, m), np.int64), np.empty((4, m))
         for i in range(m):
-            if not opened[i]:
-                continue
-            one = place(m, i, i)
-            for j in range(i + 1, m):
-                if not opened[j]:
-                    continue
-                same = column[i] == column[j]
-                other, both = place(m, j, j), place(m, i, j)
-                for s in range(width):
-                    n_i, n_j, n_ij = cell[one, s], cell[other, s], cell[both, s]
-                    scratch[3, s] = n_ij
-                    scratch[2, s] = n_i - n_ij
-                    scratch[1, s] = n_j - n_ij
-                    scratch[0, s] = cell[whole, s] - n_i - n_j + n_ij
-                for k in range(4):
-                    least = least_cost(coefficients, scratch, k, cost)
-                    loss[k] = least + price
-                    weight[k] = weight_of(coarse, fine, bits, values, cost, least) if sums else 0.0
-                ask_i, ask_j = ask[i], ask[j]
-                if ask_i > 0.0:
-                    if not same or stays[1, j, i]:
-                        _join(
-                            best,
-                            total,
-                            1,
-                            j,
-                            coarse,
-                            fine,
-                            bits,
-                            sums,
-                            loss[3] + loss[1],
-                            ask_i * scale[1, j] * weight[3] * weight[1],
-                        )
-                    if not same or stays[0, j, i]:
-                        _join(
-                            best,
-                            total,
-                            0,
-                            j,
-                            coarse,
-                            fine,
-                            bits,
-                            sums,
-                            loss[2] + loss[0],
-                            ask_i * scale[0, j] * weight[2] * weight[0],
-                        )
-                if ask_j > 0.0:
-                    if not same or stays[1, i, j]:
-                        _join(
-                            best,
-                            total,
-                            1,
-                            i,
-                            coarse,
-                            fine,
-                            bits,
-                            sums,
-                            loss[3] + loss[2],
-                            ask_j * scale[1, i] * weight[3] * weight[2],
-                        )
-                    if not same or stays[0, i, j]:
-                        _join(
-                            best,
-                            total,
-                            0,
-                            i,
-                            coarse,
-                            fine,
-                            bits,
-                            sums,
-                            loss[1] + loss[0],
-                            ask_j * scale[0, i] * weight[1] * weight[0],
-                        )
+            if opened[i]:
+                if width == 2 and len(values) == 2:
+                    _two_values(law, cell, opened, i, loss, weight)
+                else:
+                    _any_values(law, cell, opened, i, scratch, cost, loss, weight)
+                _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total)
     return _whole_cell(law, level, opened, cell, best, total, scratch, cost)
+
+
+# The loops below call nothing: passing arrays to a function costs more than what is done with them here.
+
+
+@compiled
+def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
+    """Least costs and relative sums of the four cells of i and each later j: both, i only, j only, none are 3, 2, 1, 0."""
+    m, width, n_values = len(opened), cell.shape[1], len(law.values)
+    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
+    coefficients, values, price, low = law.coefficients, law.values, law.price, (1 << law.bits) - 1
+    one, whole, row = place(m, i, i), pairs(m), place(m, i, i) - i
+    other = one
+    for j in range(i + 1, m):
+        other += m - j + 1  # where the pair of j with itself stands
+        if opened[j]:
+            for s in range(width):
+                n_i, n_j, n_ij = cell[one, s], cell[other, s], cell[row + j, s]
+                scratch[3, s] = n_ij
+                scratch[2, s] = n_i - n_ij
+                scratch[1, s] = n_j - n_ij
+                scratch[0, s] = cell[whole, s] - n_i - n_j + n_ij
+            for k in range(4):
+                least = np.int64(UNREACHED)
+                for v in range(n_values):
+                    here = np.int64(0)
+                    for s in range(width):
+                        here += coefficients[v, s] * scratch[k, s]
+                    cost[v] = here
+                    least = min(least, here)
+                loss[k, j] = least + price
+                if sums:
+                    total = 0.0
+                    for v in range(n_values):
+                        high = (cost[v] - least) >> bits
+                        if high < len(coarse):
+                            total += values[v] * coarse[high] * fine[(cost[v] - least) & low]
+                    weight[k, j] = total
+
+
+@compiled
+def _two_values(law, cell, opened, i, loss, weight):
+    """The same for two values and two statistics, without inner loops."""
+    m = len(opened)
+    coarse, fine, bits, sums, price = law.coarse, law.fine, law.bits, law.sums, law.price
+    low = (1 << bits) - 1
+    a0, a1, b0, b1 = law.coefficients[0, 0], law.coefficients[0, 1], law.coefficients[1, 0], law.coefficients[1, 1]
+    first, second = law.values[0], law.values[1]
+    row, whole = place(m, i, i) - i, pairs(m)
+    x, y = np.int64(cell[row + i, 0]), np.int64(cell[row + i, 1])
+    all_x, all_y = np.int64(cell[whole, 0]), np.int64(cell[whole, 1])
+    other = row + i
+    for j in range(i + 1, m):
+        other += m - j + 1
+        if opened[j]:
+            both_x, both_y = np.int64(cell[row + j, 0]), np.int64(cell[row + j, 1])
+            j_x, j_y = np.int64(cell[other, 0]), np.int64(cell[other, 1])
+            for k in range(4):
+                here_x = both_x if k == 3 else x - both_x if k == 2 else j_x - both_x
+                here_y = both_y if k == 3 else y - both_y if k == 2 else j_y - both_y
+                if k == 0:
+                    here_x, here_y = all_x - x - here_x, all_y - y - here_y
+                one, two = a0 * here_x + a1 * here_y, b0 * here_x + b1 * here_y
+                loss[k, j] = min(one, two) + price
+                if sums:
+                    gap = abs(one - two)
+                    high = gap >> bits
+                    less = coarse[high] * fine[gap & low] if high < len(coarse) else 0.0
+                    weight[k, j] = first + second * less if one <= two else second + first * less
+
+
+@compiled
+def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
+    """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
+    m = len(opened)
+    coarse, fine, bits, sums, column = law.coarse, law.fine, law.bits, law.sums, law.column
+    low = (1 << bits) - 1
+    for j in range(i + 1, m):
+        if opened[j]:
+            apart = column[i] != column[j]
+            for yes in range(2):
+                for side in range(2):  # i below j, then j below i
+                    upper, lower = (i, j) if side else (j, i)
+                    if ask[lower] == 0.0 or not (apart or stays[yes, upper, lower]):
+                        continue
+                    one, two = (2 * yes + 1, 2 * yes) if side else (2 + yes, yes)
+                    term_loss = loss[one, j] + loss[two, j]
+                    gap = term_loss - best[yes, upper]
+                    if sums:
+                        term = ask[lower] * scale[yes, upper] * weight[one, j] * weight[two, j]
+                        size = abs(gap)
+                        high = size >> bits
+                        factor = coarse[high] * fine[size & low] if high < len(coarse) else 0.0
+                        if gap < 0:
+                            total[yes, upper] = term + total[yes, upper] * factor
+                        else:
+                            total[yes, upper] += term * factor
+                    if gap < 0:
+                        best[yes, upper] = term_loss
 
 
 @compiled
