@@ -34,7 +34,7 @@ KEPT_NODES = 20_000
 """Alternatives of so many nodes are kept for further draws."""
 
 CHUNKS = 64
-LEAF_SECONDS = 6e-9
+LEAF_SECONDS = 1e-8
 """About what one leaf value of one cell of a pair takes on one core, for estimates."""
 
 
