@@ -20,9 +20,10 @@ MAKE_CSV = re.search(r'```\npython -c "\n(.*?)"\n```', README, flags=re.DOTALL)
 
 
 def tidy(text: str) -> str:
-    """Without trailing spaces, and without the seconds a run took."""
+    """Without trailing spaces, without the seconds a run took, and without the note that code is compiled."""
     without_time = re.sub(r"[\d.]+ s +│", "s │", text)
-    return "\n".join(line.rstrip() for line in without_time.strip().splitlines())
+    lines = [line.rstrip() for line in without_time.strip().splitlines()]
+    return "\n".join(line for line in lines if not line.startswith("privsolve: compiling"))
 
 
 def test_first_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 import privsolve as ps
 from privsolve.engines.coordinates import instance
 from privsolve.engines.coordinates.bound import new_workspace
-from privsolve.engines.coordinates.instance import INFEASIBLE, WIDEST_TABLE, Instance, lay_out
+from privsolve.engines.coordinates.instance import INFEASIBLE, WIDEST_TABLE, Layout, lay_out
 from privsolve.engines.coordinates.minimise import FEASIBLE_LIMIT, enter, new_search, step
 from privsolve.problems.perturbation import UNIT
 from random_problems import TABLES, random_perturbation, random_problem, random_table
@@ -24,7 +24,7 @@ class Walk:
     """Every node of one problem's tree that the budget allows, parents before children."""
 
     def __init__(self, problem: ps.Problem, perturbation: ps.Perturbation) -> None:
-        self.inst: Instance = lay_out(problem, perturbation)
+        self.inst: Layout = lay_out(problem, perturbation)
         self.ws, self.search = new_workspace(self.inst), new_search(self.inst)
         self.dim = problem.domain.dim
         members = problem.domain.members()

@@ -213,7 +213,7 @@ def test_accuracy_on_the_papers_problem(epsilon: float, prior: Prior | None, acc
 
 def test_columns_with_more_values_than_a_short_integer() -> None:
     """An intercept of 80,001 values: indices into it do not wrap around."""
-    table = ps.PatternTable([[2, 1], [0, 1]], [1, 0], [0, 1])
+    table = ps.PatternTable([[2, 1], [0, 1]], [1, 0], [0, 1], ranges=[(0, 2), (1, 1)])
     problem = ps.Problem(table, ps.SparsePoints(2, 1, 1, intercept=40_000))
     draws = ExponentialSampler(problem, 1.0, random_state=0).draw(5)
     assert all(problem.domain.contains(w) for w in draws)
@@ -224,7 +224,7 @@ def test_the_guarantee_does_not_tell_neighbours_apart() -> None:
     """Nor does the sampler: which one is used follows from what is declared, whatever the records."""
     domain = ps.SparsePoints(3, 2, 2)
     neighbours = ([1, 1, 0], [1, 2, 0]), ([1, 1, 0], [1, 0, 0])
-    for ranges, lasts, method in ((None, neighbours[0], "tree"), ([(0, 1)] * 3, neighbours[1], "supports")):
+    for ranges, lasts, method in (([(0, 2)] * 3, neighbours[0], "tree"), ([(0, 1)] * 3, neighbours[1], "supports")):
         tables = [
             ps.PatternTable.from_records([[0, 1, 0], [1, 0, 1], last], [True, False, True], ranges=ranges)
             for last in lasts

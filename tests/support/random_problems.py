@@ -79,9 +79,12 @@ def random_problem(
     features, scales = random_features(rng, rows, dim)
     positives, negatives = rng.integers(0, 4, size=(2, rows))
     positives[0] += 1
+    # a scorecard over features that declare nothing must be 0/1: these declare that they may be 2
+    wide = [(int(c.min()), max(2, int(c.max()))) for c in np.asarray(features).T]
+    ranges = wide if kind == "sparse-points" else None
     costs = (1, 1) if rng.random() < 0.7 else tuple(int(c) for c in rng.integers(1, 5, size=2))
     return ps.Problem(
-        ps.PatternTable(features, positives, negatives, scales=scales),
+        ps.PatternTable(features, positives, negatives, scales=scales, ranges=ranges),
         random_domain(rng, kind, dim),
         ps.ZeroOneLoss(*costs) if loss is None else loss,
     )

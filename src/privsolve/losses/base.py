@@ -6,6 +6,8 @@ from abc import ABC
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from privsolve import registry
+
 COST_LIMIT = 2**20
 
 _KINDS: dict[str, type[Loss]] = {}
@@ -29,7 +31,7 @@ class Loss(ABC):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:
-            _KINDS[cls.kind] = cls
+            registry.enter(_KINDS, cls, "loss")
 
     def to_dict(self) -> dict[str, Any]:
         """Public description, as written into a release: the kind and the fields."""

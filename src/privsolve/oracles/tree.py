@@ -11,7 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 from privsolve.domains import Domain, FiniteSet, KnapsackDomain
-from privsolve.engines.coordinates.instance import Instance, lay_out, perturbed, weights_of
+from privsolve.engines.coordinates.instance import Layout, lay_out, perturbed, weights_of
 from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
 from privsolve.engines.supports.minimise import compile_minimiser
 from privsolve.engines.supports.problems import Columns, can_minimise, columns_of
@@ -86,7 +86,7 @@ class TreeOracle(Oracle):
         return solution_of(problem, separable, weights, best.value, supports=best.work.supports)
 
     def _by_coordinates(
-        self, problem: Problem, layout: Instance, perturbation: AnyPerturbation, progress: ProgressCallback | None
+        self, problem: Problem, layout: Layout, perturbation: AnyPerturbation, progress: ProgressCallback | None
     ) -> Solution:
         separable = _separable(perturbation)
         problem.check_perturbation(separable)

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, Protocol
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.privacy.composition import Composition, check_delta, compose, zcdp_limit
+from privsolve.privacy.composition import Composition, check_total_delta, compose, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 
@@ -112,7 +112,7 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
-        object.__setattr__(self, "delta", check_delta(self.delta))
+        object.__setattr__(self, "delta", check_total_delta(self.delta))
         part = at_most(exact(self.delta) / 2) if self.composition_delta is None else self.composition_delta
         if not 0 <= part <= self.delta:
             raise ValueError(f"composition_delta must be between 0 and delta={self.delta:g}, got {part}")

@@ -104,7 +104,7 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
     adjacency = releases[0].adjacency
     if any(g.adjacency != adjacency for g in releases):
         raise ValueError("the releases have different adjacencies: state them all under replace with guarantee.under()")
-    target = exact(check_delta(delta))
+    target = exact(check_total_delta(delta))
     own = sum((exact(g.delta) for g in releases), Fraction())
     if own > target:
         raise ValueError(
@@ -121,7 +121,7 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
     return Composition(smallest, float(delta), adjacency, method, answers, releases)
 
 
-def check_delta(delta: float) -> float:
+def check_total_delta(delta: float) -> float:
     """`delta` if it is a number from 0 up to but without 1."""
     if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)):
         raise TypeError(f"delta must be a number, got {delta!r}")

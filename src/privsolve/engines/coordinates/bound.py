@@ -11,7 +11,7 @@ and a dynamic programme over (column, budget) combines them with the perturbatio
 minimiser, in (sum, *) for the sampler. Where every row has at most one free column the bound is exact.
 """
 
-# numba infers the types of compiled functions: annotations would only repeat the field types of Instance
+# numba infers the types of compiled functions: annotations would only repeat the field types of Layout
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.coordinates.instance import Instance, entry, threshold
+from privsolve.engines.coordinates.instance import Layout, entry, threshold
 
 
 class Workspace(NamedTuple):
@@ -44,11 +44,11 @@ class Workspace(NamedTuple):
     smallest: Int64Array
 
 
-def new_workspace(inst: Instance) -> Workspace:
+def new_workspace(inst: Layout) -> Workspace:
     """A workspace that stands at the root."""
     dim, rows = len(inst.order), len(inst.rows)
     cell_start = np.concatenate([[0], np.cumsum(inst.n_groups * inst.width)])
-    largest = int(inst.row_costs.max(axis=1).sum())
+    largest = int(inst.row_costs.max(axis=0).sum())
     cell_type = np.int32 if largest < 2**31 else np.int64  # half the width is nearly twice the speed
     ws = Workspace(
         active=np.tile(np.arange(rows), (inst.row_levels + 1, 1)),
@@ -98,13 +98,13 @@ def tabulate_rows(inst, ws):
     cells[: n * width] = 0
     for a in range(ws.n_active[k]):
         i = active[a]
-        costs, group = inst.row_costs[i], inst.group_of[i]
-        cells[group] += costs[0]
-        for e in range(1, len(costs)):
+        group = inst.group_of[i]
+        cells[group] += inst.row_costs[0, i]
+        for e in range(1, inst.scale.entries):
             # entry e is reached iff score + grid * step > threshold: from the step floor((threshold - score) / grid) + 1 on
             turn = (threshold(inst.scale, e) - score[i]) // inst.grid + 1 + inst.offset
             if turn < width:
-                cells[max(turn, 0) * n + group] += costs[e] - costs[e - 1]
+                cells[max(turn, 0) * n + group] += inst.row_costs[e, i] - inst.row_costs[e - 1, i]
     for t in range(n, n * width):
         cells[t] += cells[t - n]
 
@@ -148,7 +148,7 @@ def _charge_rows(inst, ws, k, left):
         i = active[a]
         least = entry(inst.scale, score[i] + low[i, left])
         if least == entry(inst.scale, score[i] + high[i, left]):
-            decided += inst.row_costs[i, least]
+            decided += inst.row_costs[least, i]
         else:
             active[kept] = i
             kept += 1
@@ -177,7 +177,7 @@ def _charge_rows_to(
                 after = left - costs[x]
                 if after >= 0:
                     moved = score[i] + rows[i, j] * values[x]
-                    gain[x] += _least_cost(scale, row_costs[i], moved + low[i, after], moved + high[i, after])
+                    gain[x] += _least_cost(scale, row_costs, i, moved + low[i, after], moved + high[i, after])
 
 
 @compiled
@@ -194,16 +194,21 @@ def _charge_rows_to_tables(
                 if after >= 0:
                     moved = score[i] + rows[i, j] * values[j, x]
                     least, most = moved + low[rest[i], after] * grid, moved + high[rest[i], after] * grid
-                    gain[j, x] += _least_cost(scale, row_costs[i], least, most)
+                    gain[j, x] += _least_cost(scale, row_costs, i, least, most)
 
 
 @compiled
-def _least_cost(scale, costs, low, high):
-    """The least a row can cost when its score will be between `low` and `high`."""
+def _least_cost(scale, costs, i, low, high):
+    """The least row i can cost when its score will be between `low` and `high`."""
+    if scale.entries == 2:  # one step: no loop
+        turn = threshold(scale, 1)
+        if low > turn:
+            return costs[1, i]
+        return costs[0, i] if high <= turn else min(costs[0, i], costs[1, i])
     first, last = entry(scale, low), entry(scale, high)
-    least = costs[first]
+    least = costs[first, i]
     for e in range(first + 1, last + 1):
-        least = min(least, costs[e])
+        least = min(least, costs[e, i])
     return least
 
 

@@ -60,13 +60,13 @@ def entry(scale, score):  # type: ignore[no-untyped-def]
     return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
 
 
-class Instance(NamedTuple):
+class Layout(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
     `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
     columns from k on be chosen so that the total is allowed, `t` being spent before?).
-    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[i, e]` the cost where the score falls on
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[e, i]` the cost where the score falls on
     entry e of the loss (by `scale`), `row_first[k, i]` the first free column that row i has (or -1),
     `row_low/row_high[k, i, b]` the range of the score that the columns from k on can add with budget b.
     Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
@@ -112,7 +112,7 @@ class Instance(NamedTuple):
     exact_from: int
 
 
-def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
+def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
     domain = problem.domain
     knapsack, by_total = perturbation.by_total()
@@ -151,11 +151,11 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
     level_start = np.concatenate([[0], np.cumsum(groups.n_groups)[:-1]])
     runs = _sort_into_runs(groups, _classes(low, high))
-    return Instance(
+    return Layout(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
         rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
-        row_costs=problem.costs, row_levels=row_levels,
+        row_costs=np.ascontiguousarray(problem.costs.T), row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
         n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,
@@ -166,7 +166,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Instance:
     )  # fmt: skip
 
 
-def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
+def perturbed(layout: Layout, perturbation: Perturbation) -> Layout:
     """The same layout under another perturbation of the kind it was made for: with a table of norms, or without one."""
     knapsack, by_total = perturbation.by_total()
     if len(by_total) != len(layout.total_table):
@@ -177,7 +177,7 @@ def perturbed(layout: Instance, perturbation: Perturbation) -> Instance:
     )
 
 
-def weights_of(inst: Instance, indices: Int64Array) -> Int64Array:
+def weights_of(inst: Layout, indices: Int64Array) -> Int64Array:
     """The vector whose columns, in branching order, take their values number `indices`."""
     weights = np.empty(len(inst.order), dtype=np.int64)
     weights[inst.order] = inst.values[np.arange(len(inst.order)), indices]

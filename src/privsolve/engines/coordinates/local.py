@@ -9,17 +9,17 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance, entry
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry, threshold
 from privsolve.problems.perturbation import UNIT_BITS
 
 
-def improve(inst: Instance, path: Int64Array) -> tuple[Int64Array, int]:
+def improve(inst: Layout, path: Int64Array) -> tuple[Int64Array, int]:
     """Change one column at a time while that lowers the objective; returns the path and its objective."""
     value = _improve(inst, path)
     return path, int(value)
 
 
-def compile_improve(inst: Instance, path: Int64Array) -> None:
+def compile_improve(inst: Layout, path: Int64Array) -> None:
     """Compile what `improve` runs."""
     compile_for(_improve, inst, path)
 
@@ -52,8 +52,13 @@ def _objective(inst, path, scores):
     if total >= len(inst.total_table) or inst.total_table[total] >= INFEASIBLE:
         return np.int64(INFEASIBLE)
     loss = np.int64(0)
-    for i in range(len(scores)):
-        loss += inst.row_costs[i, entry(inst.scale, scores[i])]
+    if inst.scale.entries == 2:  # one step: a loop that becomes vector code
+        turn, above, below = threshold(inst.scale, 1), inst.row_costs[1], inst.row_costs[0]
+        for i in range(len(scores)):
+            loss += above[i] if scores[i] > turn else below[i]
+    else:
+        for i in range(len(scores)):
+            loss += inst.row_costs[entry(inst.scale, scores[i]), i]
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 

@@ -23,7 +23,7 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.coordinates.local import compile_improve, improve
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import Costs
@@ -71,7 +71,7 @@ class Search(NamedTuple):
     unary: Int64Array
 
 
-def new_search(inst: Instance) -> Search:
+def new_search(inst: Layout) -> Search:
     """Empty search state; `suffix[dim]` is the table of total costs."""
     dim, most = inst.values.shape
     suffix = np.full((dim + 1, len(inst.total_table)), INFEASIBLE, dtype=np.int64)
@@ -203,7 +203,7 @@ class Prefix(NamedTuple):
     indices: tuple[int, ...]
 
 
-def _open(inst: Instance, limit: int) -> tuple[list[Prefix], int]:
+def _open(inst: Layout, limit: int) -> tuple[list[Prefix], int]:
     """Split the tree into about `SUBPROBLEMS` prefixes (where it has them), level by level; best bound first.
 
     Also returns the number of nodes that took.
@@ -229,7 +229,7 @@ def _open(inst: Instance, limit: int) -> tuple[list[Prefix], int]:
 
 
 def minimise(
-    inst: Instance,
+    inst: Layout,
     *,
     node_limit: int | None = None,
     time_limit: float | None = None,
@@ -254,7 +254,7 @@ def minimise(
     return Optimum(path, int(team.found[winner]), int(team.nodes.sum()) + opened)
 
 
-def compile_search(inst: Instance) -> None:
+def compile_search(inst: Layout) -> None:
     """Compile everything that `minimise` runs on an instance with the types of this one."""
     search, ws, numbers = new_search(inst), new_workspace(inst), np.zeros(1, dtype=np.int64)
     compile_for(tabulate_rows, inst, ws)
@@ -280,7 +280,7 @@ def _limits(start: float, node_limit: int | None, time_limit: float | None) -> C
 class _Team:
     """Threads that take subproblems in order and share what they have found, one slot per subproblem."""
 
-    def __init__(self, inst: Instance, subs: list[Prefix], first_value: int) -> None:
+    def __init__(self, inst: Layout, subs: list[Prefix], first_value: int) -> None:
         self.inst = inst
         self.subs = subs
         self.found = np.full(len(subs) + 1, INFEASIBLE, dtype=np.int64)

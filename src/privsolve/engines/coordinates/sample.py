@@ -23,7 +23,7 @@ from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
-from privsolve.engines.coordinates.instance import Instance
+from privsolve.engines.coordinates.instance import Layout
 from privsolve.engines.coordinates.weigh import (
     advance,
     choose_child,
@@ -71,7 +71,7 @@ class RowCache(NamedTuple):
     decided: Int64Array
 
 
-def _new_cache(inst: Instance, cell_type: np.dtype[Any]) -> RowCache:
+def _new_cache(inst: Layout, cell_type: np.dtype[Any]) -> RowCache:
     prefixes = math.prod(int(n) for n in inst.n_values[: inst.row_levels])
     cells = int(inst.n_groups[0]) * inst.width
     if inst.row_levels == 0 or prefixes * cells > CACHE_LIMIT:
@@ -133,7 +133,7 @@ def _total(inst, ws, weighing):
     return total
 
 
-class Frontier(NamedTuple):
+class PathFrontier(NamedTuple):
     """Nodes that partition the domain: values their columns are fixed to, how many those are, and the log bound.
 
     `size[0]` nodes are in use; `tree` holds their weights.
@@ -210,7 +210,7 @@ def _put(frontier, node, level, log_bound):
     set_weight(frontier.tree, node, log_bound)
 
 
-def _loss_bound(inst: Instance, ws: Workspace) -> int:
+def _loss_bound(inst: Layout, ws: Workspace) -> int:
     """A lower bound on every loss, near the best one: what is subtracted before exponentials are taken."""
     decided = int(charge(inst, ws, 0, len(inst.total_table) - 1))
     return decided + sum(int(ws.gain[j, :n].min()) for j, n in enumerate(inst.n_values))
@@ -221,7 +221,7 @@ class TreeSampler(RejectionSampler):
 
     def __init__(
         self,
-        inst: Instance,
+        inst: Layout,
         kappa: float,
         log_prior: NDArray[np.float64],
         rng: Randomness,
@@ -241,7 +241,7 @@ class TreeSampler(RejectionSampler):
         self._cache = _new_cache(inst, self._ws.cells.dtype)
         self._drawn = np.empty(len(inst.order), dtype=np.int64)
         root = float(weigh(inst, self._ws, self._weighing, 0))
-        self._frontier = Frontier(
+        self._frontier = PathFrontier(
             paths=np.zeros((FIRST_ROOM, len(inst.order)), dtype=np.int32),
             levels=np.zeros(FIRST_ROOM, dtype=np.int64),
             logs=np.full(FIRST_ROOM, root),
@@ -296,7 +296,7 @@ class TreeSampler(RejectionSampler):
     def _engine_statistics(self) -> dict[str, Any]:
         return {"nodes": self._nodes, "log_frontier": float(log_total(self._frontier.tree))}
 
-    def _grown(self) -> Frontier:
+    def _grown(self) -> PathFrontier:
         """The frontier with twice the room."""
         old = self._frontier
         room = 2 * len(old.levels)
@@ -308,4 +308,4 @@ class TreeSampler(RejectionSampler):
         tree = new_sum_tree(np.empty(0), room)
         copy_leaves(old.tree, tree)
         paths, levels, logs = (np.concatenate([a, np.zeros_like(a)]) for a in (old.paths, old.levels, old.logs))
-        return Frontier(paths, levels, logs, old.size, tree)
+        return PathFrontier(paths, levels, logs, old.size, tree)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.coordinates.bound import charge, descend
-from privsolve.engines.coordinates.instance import INFEASIBLE, Instance
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import Weights
 from privsolve.noise.coins import choose_log
@@ -62,12 +62,12 @@ def public_logarithms(log_prior: NDArray[np.float64]) -> float:
     return 1000.0 + float(np.abs(log_prior).max(axis=1).sum())
 
 
-def new_weighing(inst: Instance, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
+def new_weighing(inst: Layout, kappa: float, reference: int, log_prior: NDArray[np.float64]) -> Weighing:
     """A path of length zero. `log_prior` is in branching order and may be -inf nowhere."""
     dim, most = inst.values.shape
     suffix = np.zeros((dim + 1, len(inst.total_table)))
     suffix[dim] = inst.total_table < INFEASIBLE
-    largest = kappa * float(np.ptp(inst.row_costs, axis=1).sum()) + public_logarithms(log_prior)
+    largest = kappa * float(np.ptp(inst.row_costs, axis=0).sum()) + public_logarithms(log_prior)
     return Weighing(
         kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
         spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),

@@ -6,8 +6,8 @@ supports with the fewest mistakes each could make, `fold` bounds, sums, minimise
 the latter where the supports are too many to list.
 """
 
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.minimise import Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
 
-__all__ = ["Instance", "Minimum", "SupportSampler", "minimise_supports"]
+__all__ = ["CardInstance", "Minimum", "SupportSampler", "minimise_supports"]

@@ -21,7 +21,7 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, inlined
 from privsolve.engines.supports.costs import least
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 
 
 class Listing(NamedTuple):
@@ -38,7 +38,7 @@ class Listing(NamedTuple):
     binomial: Int64Array
 
 
-def list_supports(inst: Instance) -> Listing:
+def list_supports(inst: CardInstance) -> Listing:
     """Scatter the rows into moments and invert them to the Bayes loss of every support."""
     m, most = inst.n_columns, inst.max_features
     inner = sum(math.comb(m, size) for size in range(most))
@@ -243,7 +243,7 @@ def cells_of(listing, columns, size, number, cells):
     _invert(cells, 1 << size)
 
 
-def sum_over_supports(inst: Instance, listing: Listing, addend: np.ndarray) -> np.ndarray:
+def sum_over_supports(inst: CardInstance, listing: Listing, addend: np.ndarray) -> np.ndarray:
     """`Σ_{j ∈ S} addend[j]` for every support, in the type of `addend`."""
     total = np.zeros(inst.n_supports, dtype=addend.dtype)
     _sum_over_supports(listing.child_start, listing.last, addend, total)

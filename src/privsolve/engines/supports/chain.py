@@ -30,7 +30,7 @@ from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.costs import regret
 from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.noise.coins import choose, coin
 
 CUT = 500.0
@@ -62,7 +62,7 @@ class Current(NamedTuple):
     chosen: Int64Array
 
 
-def new_current(inst: Instance) -> Current:
+def new_current(inst: CardInstance) -> Current:
     """Room for any support."""
     most = inst.max_features
     cells = np.zeros(1 << most, dtype=np.int64)

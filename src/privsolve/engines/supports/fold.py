@@ -32,7 +32,7 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.semirings import better, element, plus, times
 from privsolve.engines.supports.costs import CellCosts, cost_at, is_step, least, mass
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 
 LARGEST_TABLE = 2**23
 BLOCK = 6
@@ -82,7 +82,7 @@ class Fold(NamedTuple):
     choice: Int64Array
 
 
-def new_fold(inst: Instance, intercept_weight: NDArray[Any]) -> tuple[Grid, Fold]:
+def new_fold(inst: CardInstance, intercept_weight: NDArray[Any]) -> tuple[Grid, Fold]:
     """Shape and empty scratch in the number type of `intercept_weight`."""
     kind, most, starts, n_points = intercept_weight.dtype, inst.max_features, len(inst.intercepts), len(inst.points)
     points = np.resize(inst.points, -(-n_points // BLOCK) * BLOCK)

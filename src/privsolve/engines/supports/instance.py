@@ -26,7 +26,7 @@ LARGEST_SCORE = 2**16
 
 
 @dataclass(frozen=True)
-class Instance:
+class CardInstance:
     """Rows with what each puts into its cell (see `costs`): the loss of a scorecard is `base + Σ_c least + Σ_c regret`.
 
     No scorecard loses more than `largest_loss`.
@@ -51,7 +51,7 @@ class Instance:
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
-    ) -> Instance:
+    ) -> CardInstance:
         """Check the arrays and bring them into the form the compiled code reads."""
         table = np.ascontiguousarray(rows, dtype=np.int64)
         if table.ndim != 2 or not np.isin(table, (0, 1)).all():

@@ -26,7 +26,7 @@ from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, masses, sum_of_least
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.errors import PrivsolveError, WorkLimitReached
 from privsolve.noise.coins import SumTree, copy_leaves, new_sum_tree, set_weight, set_weights
 
@@ -75,12 +75,12 @@ class Opened:
         return range(self.columns[-1] + 1 if self.columns else 0, len(self.caps.gain))
 
 
-def tree_order(inst: Instance) -> Int64Array:
+def tree_order(inst: CardInstance) -> Int64Array:
     """The order of the columns in the tree: those of the heaviest rows first."""
     return np.argsort(-(masses(inst.costs, inst.row_cell) @ inst.rows), kind="stable")
 
 
-def sort_rows(inst: Instance) -> SortedRows:
+def sort_rows(inst: CardInstance) -> SortedRows:
     """The rows sorted for the tree."""
     rows = inst.rows
     at = np.lexsort(rows.T) if rows.shape[1] else np.arange(len(rows))  # the last column is the primary key
@@ -294,7 +294,7 @@ class LazyFrontier:
     """
 
     def __init__(
-        self, inst: Instance, kappa: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
+        self, inst: CardInstance, kappa: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
     ) -> None:
         self.inst = inst
         self.table = sort_rows(inst)

@@ -16,13 +16,13 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.engines.supports.chain import Current, Law
 from privsolve.engines.supports.costs import regrets
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.noise.coins import Stream, choose_log, new_sum_tree, propose
 
 LARGEST_TABLE = 2**22
 
 
-def log_sum(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...] = ()) -> float:
+def log_sum(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...] = ()) -> float:
     """`log` of the support's total weight relative to `U0`, the first columns being fixed to the points `fixed`."""
     if len(fixed) < nested_levels(inst, size):
         return float(logsumexp(_by_next_point(inst, law, now, size, fixed)))
@@ -30,7 +30,7 @@ def log_sum(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int,
     return float(logsumexp(table)) - law.kappa * least
 
 
-def draw_in_logs(inst: Instance, law: Law, now: Current, size: int, stream: Stream) -> None:
+def draw_in_logs(inst: CardInstance, law: Law, now: Current, size: int, stream: Stream) -> None:
     """Choose points and intercept of the support: all at once, after the columns that make its table small enough."""
     fixed: tuple[int, ...] = ()
     for _ in range(nested_levels(inst, size)):
@@ -41,7 +41,7 @@ def draw_in_logs(inst: Instance, law: Law, now: Current, size: int, stream: Stre
     now.chosen[: size + 1] = np.array([*fixed, *chosen])
 
 
-def nested_levels(inst: Instance, size: int) -> int:
+def nested_levels(inst: CardInstance, size: int) -> int:
     """Columns of a support that are fixed one by one because a table of all its scorecards would be too large."""
     for levels in range(size):
         if len(inst.points) ** (size - levels) * len(inst.intercepts) <= LARGEST_TABLE:
@@ -49,11 +49,11 @@ def nested_levels(inst: Instance, size: int) -> int:
     return size
 
 
-def _by_next_point(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
+def _by_next_point(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
     return np.array([log_sum(inst, law, now, size, (*fixed, p)) for p in range(len(inst.points))])
 
 
-def _table(inst: Instance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> tuple[Floats, int]:
+def _table(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> tuple[Floats, int]:
     """`log` weight of every completion relative to the least excess loss, which is returned too.
 
     One axis per free column, the intercept last.

@@ -37,7 +37,7 @@ from privsolve.engines.supports.fold import (
     new_fold,
     sketch,
 )
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
@@ -81,7 +81,7 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
 class _Solver:
     """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points."""
 
-    def __init__(self, inst: Instance, weight: Int64Array, weight_intercept: Int64Array) -> None:
+    def __init__(self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array) -> None:
         self.inst = inst
         self.weight = fill_up(weight, INFINITE_COST)
         self.grid: Grid
@@ -155,7 +155,7 @@ def minimise_supports(
     points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`.
     """
     start = time.perf_counter()
-    inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
+    inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
     weight, weight_intercept, constant = _tables(inst, table, table_intercept, table_zero)
     if inst.n_supports > max_supports:
         raise WorkLimitReached(
@@ -187,7 +187,7 @@ def compile_minimiser(loss: ScoreLoss) -> None:
 
 
 def _tables(
-    inst: Instance, table: ArrayLike, table_intercept: ArrayLike, table_zero: ArrayLike
+    inst: CardInstance, table: ArrayLike, table_intercept: ArrayLike, table_zero: ArrayLike
 ) -> tuple[Int64Array, Int64Array, int]:
     """Perturbation of points relative to no points, of intercepts, and the constant of no points anywhere."""
     columns, zero, starts = (_integers(values) for values in (table, table_zero, table_intercept))

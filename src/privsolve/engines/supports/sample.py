@@ -47,7 +47,7 @@ from privsolve.engines.supports.chain import (
     next_bound,
 )
 from privsolve.engines.supports.fold import fill_up, folding_order, load, new_fold
-from privsolve.engines.supports.instance import Instance
+from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.losses import ScoreLoss
@@ -60,7 +60,7 @@ REFILL = 4
 LARGEST_PRIOR_SPREAD = 150.0
 
 
-class Frontier(NamedTuple):
+class ListedFrontier(NamedTuple):
     """Where every listed support stands: its step, its bound relative to `U0`, and `log U0`."""
 
     step: Int64Array
@@ -139,7 +139,7 @@ class SupportSampler(RejectionSampler):
         max_listed: int = 1_000_000,
         progress: SamplingCallback | None = None,
     ) -> None:
-        self.instance = inst = Instance.of(rows, positives, negatives, loss, max_features, points, intercepts)
+        self.instance = inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
         if not (math.isfinite(kappa) and kappa >= 0):
             raise ValueError(f"kappa must be finite and not negative, got {kappa}")
         max_supports = check_count("max_supports", max_supports)
@@ -190,7 +190,7 @@ class SupportSampler(RejectionSampler):
         log_top = sum_over_supports(inst, self._listing, self._log_mass) + self._log_mass_intercept
         log_top -= kappa * (self._listing.bayes - self.reference)
         n, first = inst.n_supports, (EXACT - LISTED) * INFLATION
-        self._frontier = Frontier(np.full(n, LISTED), np.full(n, first), log_top)
+        self._frontier = ListedFrontier(np.full(n, LISTED), np.full(n, first), log_top)
         self._tree = new_sum_tree(log_top + first, n)
 
     def relative_error(self, largest_difference: int) -> float:
@@ -324,7 +324,7 @@ class SupportSampler(RejectionSampler):
 
 
 def _normalised(
-    inst: Instance,
+    inst: CardInstance,
     log_weight: ArrayLike,
     log_weight_intercept: ArrayLike,
     kappa: float,
