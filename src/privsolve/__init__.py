@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Subsets,
         TernaryCube,
     )
+    from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
     from privsolve.errors import (
         BudgetExceeded,
         IntegerRangeError,
@@ -42,10 +43,14 @@ if TYPE_CHECKING:
         WorkLimitReached,
     )
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
+    from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
+    from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+    from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
     from privsolve.privacy.adjacency import Adjacency
@@ -55,6 +60,7 @@ if TYPE_CHECKING:
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
+    from privsolve.problems.trees import TreeProblem
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
@@ -68,6 +74,8 @@ __all__ = [
     "Category",
     "Choice",
     "Composition",
+    "DecisionTree",
+    "DecisionTrees",
     "Diagnostics",
     "Domain",
     "ExponentialSampler",
@@ -78,10 +86,12 @@ __all__ = [
     "Knapsack",
     "KnapsackDomain",
     "Label",
+    "LabelLeaves",
     "Ledger",
     "LedgerError",
     "LinearProblem",
     "Number",
+    "NumberLeaves",
     "Option",
     "OracleFailed",
     "OracleNotCertified",
@@ -92,7 +102,10 @@ __all__ = [
     "PrivacyWarning",
     "PrivateLinearClassifier",
     "PrivateScorecard",
+    "PrivateTreeClassifier",
+    "PrivateTreeRegressor",
     "PrivsolveError",
+    "ProbabilityLeaves",
     "Problem",
     "Proof",
     "Quantity",
@@ -111,11 +124,16 @@ __all__ = [
     "SparseSigns",
     "Subsets",
     "TernaryCube",
+    "TreePrior",
+    "TreeProblem",
+    "TreeQuestions",
+    "TreeSampler",
     "UniformPrior",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
     "audit",
+    "best_tree",
     "compose",
     "data",
     "datasets",
@@ -127,10 +145,13 @@ __all__ = [
     "opsamp",
     "oracles",
     "plan_opsamp",
+    "private_tree",
     "promised",
     "rspm",
     "separator_noise",
     "sphere_noise",
+    "tree_schema",
+    "tree_utility_bound",
 ]
 
 _HOMES = {
@@ -161,6 +182,12 @@ _HOMES = {
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
+    "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
+    "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
+    "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",
+    "models.tree": "DecisionTree",
+    "problems.trees": "TreeProblem",
 }
 """Where each name above stands. What nobody asks for is not imported: numerics, tables and plots would take a second."""
 

@@ -16,15 +16,18 @@ from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
+    DEPTH,
     Adjacency,
     Epsilon,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
+    LeavesName,
     MaxFeatures,
     MaxPoints,
     Mechanism,
+    ModelName,
     Noise,
 )
 from privsolve.cli.paying import Payment
@@ -33,7 +36,8 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
-from privsolve.learn.publishing import as_json, output_folder
+from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.publishing import SCORECARD, TREE, as_json, output_folder
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
@@ -68,9 +72,14 @@ def fit(
         bool,
         typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
     ] = False,
+    model: Annotated[ModelName, typer.Option(help="A card with points, or a decision tree.")] = ModelName.card,
+    depth: Annotated[int, typer.Option(help="Of a tree: at most so many questions.")] = DEPTH,
+    leaves: Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")] = LeavesName.labels,
     json_output: Json = False,
 ) -> None:
-    """Choose a scorecard privately and write it to a folder: what may be published, and the curator's diagnostics apart."""
+    """Choose a scorecard or a tree privately and write it to a folder: what may be published, and the curator's
+    diagnostics apart.
+    """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         recipe = Recipe(
             epsilon, mechanism, adjacency, None, oracle, noise, delta,
@@ -80,19 +89,29 @@ def fit(
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
+        tree = None
+        if model is ModelName.tree:
+            if mechanism != "exponential":
+                raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
+            costs = (false_positive, false_negative)
+            tree = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
+            the_schema = tree.asked
         budget = Ledger.open(ledger) if ledger else None
-        with output_folder(out, curator=curator, overwrite=overwrite) as folder:
+        page = TREE if tree else SCORECARD
+        with output_folder(out, curator=curator, overwrite=overwrite, page=page) as folder:
             with engine_at_work("reading", data):
                 encoded = the_schema.table(open_table(data))
 
             def draw(account: Payment) -> Run:
+                options: dict[str, Any] = {"random_state": seed, "budget": account}
+                if tree:
+                    return tree.run(encoded, **options)
                 with _progress(recipe) as progress:
-                    options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
-                    return recipe.run(encoded, domain, **options)
+                    return recipe.run(encoded, domain, progress=progress, **options)
 
             run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
-            typer.echo(as_json(dict(zip(("release", "scorecard", "curator"), map(str, paths), strict=True))))
+            typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
 
@@ -143,7 +162,7 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:
-    console.print(escape(run.release.scorecard().to_text(min(console.width, 100))))
+    console.print(escape(run.release.card().to_text(min(console.width, 100))))
     lines = [
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{encoded.table.n:,} records), {run.diagnostics.seconds:.2f} s"

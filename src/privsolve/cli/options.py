@@ -36,6 +36,28 @@ Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remov
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
+DEPTH = 3
+
+
+class ModelName(StrEnum):
+    """What is chosen."""
+
+    card = "card"
+    tree = "tree"
+
+    @property
+    def page(self) -> str:
+        """What its page is called in machine-readable output."""
+        return "scorecard" if self is ModelName.card else "tree"
+
+
+class LeavesName(StrEnum):
+    """What the leaves of a tree say."""
+
+    labels = "labels"
+    probabilities = "probabilities"
+
+
 class CardFormat(StrEnum):
     """How a scorecard is written."""
 
@@ -44,3 +66,4 @@ class CardFormat(StrEnum):
     latex = "latex"
     html = "html"
     json = "json"
+    sql = "sql"

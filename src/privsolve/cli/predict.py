@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from privsolve.cards.tree_card import TreeCard
 from privsolve.cli.common import console, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import CardFormat
@@ -19,6 +20,8 @@ from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
+from privsolve.models.tree import DecisionTree
+from privsolve.models.tree_sql import with_tree_predictions
 from privsolve.releases import Release
 
 FORMULA = r"^[=+\-@＝＋－＠]"
@@ -49,7 +52,7 @@ def predict(
             temporary = folder / f"table{kind}"
             with engine_at_work("scoring", data):
                 table = open_for_copying(data, folder)
-                result = with_predictions(table, linear_rule(found))
+                result = _predicted(table, found)
                 if kind == ".csv":
                     result = result.mutate(prediction=_no_formula(result.prediction))
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
@@ -75,13 +78,13 @@ def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
     card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
 ) -> None:
-    """Show a release as a scorecard: in the terminal, or as Markdown, LaTeX, HTML or JSON."""
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or (trees) SQL."""
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.json:
             write_out(found.to_json())
             return
-        card = found.scorecard()
+        card = found.card()
         if card_format is CardFormat.text:
             console.print(escape(card.to_text(min(console.width, 100))))
             return
@@ -90,11 +93,23 @@ def show(
             CardFormat.latex: card.to_latex,
             CardFormat.html: card.to_html,
         }
+        if isinstance(card, TreeCard):
+            writers[CardFormat.sql] = card.to_sql
+        if card_format not in writers:
+            raise ValueError(f"--format {card_format}: is for decision trees; use `privsolve predict` to score a table")
         write_out(writers[card_format]())
+
+
+def _predicted(table: Any, release: Release) -> Any:
+    if isinstance(release.model, DecisionTree):
+        return with_tree_predictions(table, release.model)
+    return with_predictions(table, linear_rule(release))
 
 
 def linear_rule(release: Release) -> LinearRule:
     """The release's model, if a table can be scored with it inside its engine."""
     if not isinstance(release.model, LinearRule):
-        raise ValueError(f"--release: it holds a {release.model.kind}, and only a linear rule can score a table")
+        raise ValueError(
+            f"--release: it holds a {release.model.kind}, and only a linear rule or a decision tree can score a table"
+        )
     return release.model

@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
-from privsolve.data import Schema, draft
+from privsolve.data import Schema
 from privsolve.domains import Domain
-from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
+from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
 from privsolve.models.linear import LinearRule
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
-from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.noise.entropy import as_randomness
 from privsolve.oracles.base import Oracle
-from privsolve.privacy.accounting import Account, Accountant, charged
+from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
 from privsolve.problems.priors import Prior
-
-REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
-"""Modules that fit an estimator several times."""
-
-GUESS: Literal["guess"] = "guess"
-
-RandomState = int | np.random.SeedSequence | Randomness | None
 
 
 @dataclass(frozen=True)
@@ -48,27 +38,8 @@ class PrivateScore:
     guarantee: Guarantee
 
 
-class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Fitting by a schema, predicting by exact integer scores."""
-
-    schema: Schema | Literal["guess"] | None
-    adjacency: str
-    budget: Account | None
-    random_state: RandomState
-
-    def __sklearn_clone__(self) -> Any:
-        """A clone pays from the same budget: a copy of an accountant could be spent a second time."""
-        options = self.get_params(deep=False)
-        shared = {"budget": options.pop("budget")}
-        return type(self)(**{name: clone(value, safe=False) for name, value in options.items()}, **shared)
-
-    def __getstate__(self) -> Any:
-        if isinstance(self.budget, Accountant):
-            raise TypeError(
-                "budget is an Accountant, and a pickled copy of it could be spent a second time: use a Ledger, which "
-                "processes can share, or set_params(budget=None) first"
-            )
-        return super().__getstate__()
 
     def _recipe(self) -> Recipe:
         raise NotImplementedError
@@ -80,27 +51,16 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
         recipe = self._recipe()
         stated = self._stated_schema()
-        _warn_in_search()
+        warn_in_search()
         frame = self._frame(X, reset=True)
         classes, positive = _binary_labels(y, len(frame), stated)
-        schema = stated if stated is not None else _guessed_schema(frame)
+        schema = stated if stated is not None else guessed_schema(frame)
         encoded, domain = schema.table(frame, positive), self._domain(schema)
         run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
         self.classes_ = classes
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
         return self
-
-    def _stated_schema(self) -> Schema | None:
-        """The schema that was passed, or None if it is to be guessed, which has to be asked for."""
-        if isinstance(self.schema, Schema):
-            return self.schema
-        if isinstance(self.schema, str) and self.schema == GUESS:
-            return None
-        raise ValueError(
-            f"schema must say what is public about the table: pass a privsolve Schema, or schema={GUESS!r} to infer it from "
-            f"the data, which no guarantee covers; got {self.schema!r}"
-        )
 
     @property
     def _rule(self) -> LinearRule:
@@ -114,12 +74,6 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def schema_(self) -> Schema:
         """The schema of the fit: the given one, or the one guessed from the data."""
         return self._rule.stated_schema
-
-    @property
-    def privacy_(self) -> Guarantee:
-        """What the fit promises."""
-        self._check_fitted()
-        return self.release_.guarantee
 
     @property
     def scorecard_(self) -> Scorecard:
@@ -152,16 +106,13 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        labels = _one_per_record(y, rows)
+        labels = one_per_record(y, rows)
         if self.schema_.label is not None:
             return _declared_labels(labels, self.schema_)[1]
         positive = _matched(labels, self.classes_)
         if positive is None:
             raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, self.classes_))}")
         return positive
-
-    def _check_fitted(self) -> None:
-        check_is_fitted(self, "release_")
 
     def private_score(
         self,
@@ -201,33 +152,6 @@ class _PrivateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
         total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
-
-    def _frame(self, X: Any, *, reset: bool) -> Any:
-        """A table with named columns; arrays, and frames whose columns have no names, get x0, x1, ..."""
-        names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are the data
-        if names is not None and all(isinstance(name, str) for name in names):
-            # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
-            validate_data(self, pd.DataFrame(columns=list(names)), skip_check_array=True, reset=reset)
-            if len(X) == 0:
-                raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
-            return X
-        array = self._array(X, reset=reset)
-        return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
-
-    def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
-        """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
-        stated = isinstance(self.schema, Schema)
-        if isinstance(X, list | tuple) and stated:
-            X = np.array(X, dtype=object)
-        try:
-            kind = None if stated else "numeric"
-            return np.asarray(validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False))
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-        raise ValueError(
-            "X holds texts, from which no schema is guessed without column names: pass a frame or a schema"
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -364,18 +288,9 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, self.domain)
 
 
-def _one_per_record(y: ArrayLike, rows: int) -> NDArray[Any]:
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give one label per record")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    if len(labels) != rows:
-        raise ValueError(f"y has {len(labels)} labels, inconsistent with {rows} records: give one label per record")
-    return labels
-
-
 def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
-    labels = _one_per_record(y, rows)
+    labels = one_per_record(y, rows)
     if schema is not None:
         return _declared_labels(labels, schema)
     assert_all_finite(labels, input_name="y")
@@ -407,31 +322,3 @@ def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] |
     """Which labels are the second class, if all are one of the two; the text "1" is not the number 1."""
     positive = np.asarray(labels == classes[1])
     return positive if (positive | np.asarray(labels == classes[0])).all() else None
-
-
-def _guessed_schema(frame: Any) -> Schema:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, below, in the words of the estimator
-        columns = draft(frame).schema.columns
-    warnings.warn(
-        "schema='guess': columns, categories and bins are guessed from the data, and the guarantee does not cover what "
-        "this gives away. Pass a Schema, for instance one drafted with `privsolve schema draft` and corrected by hand",
-        PrivacyLeakWarning,
-        stacklevel=3,
-    )
-    return Schema(columns).all_guessed()
-
-
-def _warn_in_search() -> None:
-    """Fits inside a search, a cross-validation or an ensemble all spend."""
-    frame = inspect.currentframe()
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(REPEATING):
-            warnings.warn(
-                "this fit is one of several, of a search, a cross-validation or an ensemble: every one of them spends "
-                "epsilon, and scores on private records, also the choice of the best, are not private",
-                PrivacyWarning,
-                stacklevel=3,
-            )
-            return
-        frame = frame.f_back

@@ -16,6 +16,7 @@ from privsolve.releases import Release, Run
 
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
+TREE = "tree.html"
 DIAGNOSTICS = "diagnostics.json"
 ROOM = 1 << 20
 """So many bytes are set aside for each file before anything is spent: a full disk is found in time."""
@@ -27,9 +28,12 @@ class Folder:
 
     path: Path
     curator: Path
+    page: str = SCORECARD
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str], curator: str | os.PathLike[str] | None = None) -> Folder:
+    def of(
+        cls, path: str | os.PathLike[str], curator: str | os.PathLike[str] | None = None, page: str = SCORECARD
+    ) -> Folder:
         """The folder and the curator's, `<path>-curator` unless another is given; refuses one that would be published."""
         out = Path(path)
         named = out if out.name not in ("", "..") else Path(os.path.abspath(out))
@@ -38,16 +42,16 @@ class Folder:
             raise ValueError(
                 f"--curator {apart} lies in --out {out}, which is published: choose a folder outside of it"
             )
-        return cls(out, apart)
+        return cls(out, apart, page)
 
     @property
     def files(self) -> list[Path]:
-        """The release, its scorecard, and the curator's diagnostics."""
-        return [self.path / RELEASE, self.path / SCORECARD, self.curator / DIAGNOSTICS]
+        """The release, its page, and the curator's diagnostics."""
+        return [self.path / RELEASE, self.path / self.page, self.curator / DIAGNOSTICS]
 
     def write(self, run: Run) -> list[Path]:
-        """The release and its scorecard, and the curator's diagnostics apart from them; their paths in this order."""
-        texts = (run.release.to_json(), run.release.scorecard().to_html(), run.diagnostics.to_json())
+        """The release and its page, and the curator's diagnostics apart from them; their paths in this order."""
+        texts = (run.release.to_json(), run.release.card().to_html(), run.diagnostics.to_json())
         for path, text in zip(self.files, texts, strict=True):
             _fill(_draft(path), text)
         for path in reversed(self.files):  # the release last: where it is, everything is
@@ -69,14 +73,18 @@ class Folder:
 
 @contextmanager
 def output_folder(
-    path: str | os.PathLike[str], *, curator: str | os.PathLike[str] | None = None, overwrite: bool = False
+    path: str | os.PathLike[str],
+    *,
+    curator: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
+    page: str = SCORECARD,
 ) -> Iterator[Folder]:
     """A folder for the release that the block makes, claimed from other processes and with room for it on the disk.
 
     What is wrong with it is said here, before any budget is spent. An earlier release is kept until the new one is written.
     If the block makes none, new folders are removed again.
     """
-    folder = Folder.of(path, curator)
+    folder = Folder.of(path, curator, page)
     with ExitStack() as stack:
         try:
             for place, mode in ((folder.path, 0o777), (folder.curator, 0o700)):

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 from privsolve._version import __version__
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
+from privsolve.cards.tree_card import TreeCard
 from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict
+from privsolve.models.tree import DecisionTree
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import box_format_1, format_1
 
@@ -101,6 +103,12 @@ class Release:
     def predict(self, table: Any) -> NDArray[Any]:
         """What the model says of every row of a table, which needs only the columns that the model uses."""
         return self.model.predict(table)
+
+    def card(self) -> Scorecard | TreeCard:
+        """The release in the form that people use: a tree card for a decision tree, otherwise a scorecard."""
+        if isinstance(self.model, DecisionTree):
+            return TreeCard(self.model, self.guarantee)
+        return self.scorecard()
 
     def scorecard(self) -> Scorecard:
         """The release as a scorecard that people can use, with one question per column of the schema."""

@@ -1,0 +1,112 @@
+"""A released decision tree in every form a person may want it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from privsolve.cards.latex import escape as latex
+from privsolve.cards.markdown import escape as markdown
+from privsolve.cards.tree_html import tree_html, tree_privacy
+from privsolve.cards.tree_picture import Picture, tree_picture
+from privsolve.models.tree import DecisionTree, Leaf, Node, Split
+from privsolve.models.tree_sql import tree_sql
+from privsolve.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True)
+class TreeCard:
+    """A tree and what is promised for it. It is made from the release alone, so it may be published with it."""
+
+    tree: DecisionTree
+    guarantee: Guarantee
+
+    @property
+    def title(self) -> str:
+        """What the tree is about."""
+        label = self.tree.schema.label if self.tree.schema is not None else None
+        return "Decision tree" if label is None else f"Decision tree: {label.column}"
+
+    def to_text(self, width: int = 80) -> str:
+        """The tree for a terminal of the given width."""
+        privacy = tree_privacy(self.guarantee)
+        parts = [f"WARNING: {warning}" for warning in privacy.warnings]
+        wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
+        sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
+        return "\n".join([*wrapped, self.title, "", self.tree.describe(), "", *sentence]) + "\n"
+
+    def to_markdown(self) -> str:
+        """The tree as a nested list."""
+        privacy = tree_privacy(self.guarantee)
+        lines = [f"## {markdown(self.title)}", ""]
+        for warning in privacy.warnings:
+            lines += [f"> **Warning:** {markdown(warning)}", ""]
+        lines += [*_items(self.tree, self.tree.root, 0), "", "### Privacy", "", markdown(privacy.sentence), ""]
+        lines += ["What it promises:", "", *(f"- {markdown(item)}" for item in privacy.promised), ""]
+        lines += ["What it does not promise:", "", *(f"- {markdown(item)}" for item in privacy.not_promised)]
+        return "\n".join(lines) + "\n"
+
+    def to_latex(self) -> str:
+        """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
+        privacy = tree_privacy(self.guarantee)
+        below = [*(f"\\textbf{{{latex(warning)}}}" for warning in privacy.warnings)]
+        below.append(latex(f"Privacy: {privacy.sentence}"))
+        lines = [
+            r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
+            r"\begin{table}[tbp]",
+            r"\centering",
+            f"\\caption{{{latex(self.title)}}}",
+            r"\begin{tabular}{@{}p{0.65\linewidth}p{0.25\linewidth}@{}}",
+            r"\toprule",
+            r"If & then \\",
+            r"\midrule",
+            *(f"{latex(condition)} & {latex(says)} " + r"\\" for condition, says in rules(self.tree)),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\par\medskip",
+            r"\begin{minipage}{0.95\linewidth}\footnotesize",
+            *below,
+            r"\end{minipage}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def to_sql(self, dialect: str = "duckdb") -> str:
+        """The prediction as one SQL expression on the columns of a table, with the schema's meaning of every value."""
+        return tree_sql(self.tree, dialect)
+
+    def to_html(self) -> str:
+        """One self-contained page that asks one question at a time, with the whole tree as a picture."""
+        return tree_html(self.tree, self.guarantee, self.title)
+
+    def plot(self) -> Picture:
+        """The tree as a picture, which notebooks show by themselves."""
+        return tree_picture(self.tree)
+
+    def _repr_html_(self) -> str:
+        return self.plot().svg
+
+
+def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:
+    """One line per leaf: the answers that lead to it, and what it says."""
+
+    def walk(node: Node, answers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        if isinstance(node, Leaf):
+            yield "; ".join(answers) or "always", tree.leaves.text(node.value)
+            return
+        for child, word in ((node.yes, "yes"), (node.no, "no")):
+            yield from walk(child, (*answers, f"{tree.features[node.question]}: {word}"))
+
+    yield from walk(tree.root, ())
+
+
+def _items(tree: DecisionTree, node: Node, level: int) -> Iterator[str]:
+    if isinstance(node, Leaf):
+        yield f"- **{markdown(tree.leaves.text(node.value))}**"
+        return
+    for child, word in ((node.yes, "yes"), (node.no, "no")):
+        ending = "" if isinstance(child, Split) else f" → **{markdown(tree.leaves.text(child.value))}**"
+        yield f"{'  ' * level}- {markdown(tree.features[node.question])}: {word}{ending}"
+        if isinstance(child, Split):
+            yield from _items(tree, child, level + 1)

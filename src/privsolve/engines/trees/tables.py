@@ -1,0 +1,147 @@
+"""The law of a tree as compiled code needs it: powers of e, leaf costs, prior weights and which questions are open."""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.compiled import compiled
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
+
+CUT = 650.0
+"""Powers below `e^-CUT` are 0 in the tables; in draws nothing is cut (theory, trees: numbers)."""
+
+LEAST_MASS = 300.0
+"""The prior mass of three questions and four leaves is at least `e^-LEAST_MASS`."""
+
+WORD = 64
+
+
+class Law(NamedTuple):
+    """Everything public: `κ`, tables, prior, and the sets of codes of the questions in words of 64 bits."""
+
+    kappa: float
+    coarse: Floats
+    fine: Floats
+    bits: int
+    coefficients: Int64Array
+    values: Floats
+    price: int
+    sums: bool
+    split: Floats
+    weights: Floats
+    column: Int64Array
+    first: Int64Array
+    last: Int64Array
+    codes: NDArray[np.uint64]
+    every: NDArray[np.uint64]
+
+
+def law_of(
+    trees: DecisionTrees, prior: TreePrior, kappa: float, largest: int, price: int = 0, sums: bool = True
+) -> Law:
+    """The law for losses that differ by at most `largest`; without `sums` only least losses are computed."""
+    coarse, fine, bits = _powers(kappa, largest) if sums else (np.zeros(1), np.ones(1), 0)
+    first, last, codes, every = _code_words(trees.questions)
+    law = Law(
+        kappa, coarse, fine, bits, np.ascontiguousarray(trees.leaves.coefficients), prior.values_of(trees.leaves.size),
+        price, sums, prior.split_of(trees.depth), prior.weights_of(trees.questions.names, trees.depth),
+        np.array(trees.questions.columns, dtype=np.int64), first, last, codes, every,
+    )  # fmt: skip
+    if least_log(law.weights, law.split, law.values, 2) < -LEAST_MASS:
+        raise ValueError("prior is too uneven for exact sums: make its weights differ less")
+    return law
+
+
+def _powers(kappa: float, largest: int) -> tuple[Floats, Floats, int]:
+    """`exp(-κ i)` for `i = h·2^bits + l` is `coarse[h]·fine[l]`; beyond `CUT` the last coarse entry, 0, counts."""
+    reach = int(min(largest, CUT / kappa)) + 1
+    bits = max(4, math.ceil(math.log2(reach + 1) / 2))
+    steps = np.arange((reach >> bits) + 2) * float(1 << bits)
+    coarse = np.exp(-np.minimum(kappa * steps, 2 * CUT))
+    coarse[-1] = 0.0
+    return coarse, np.exp(-kappa * np.arange(1 << bits)), bits
+
+
+def _code_words(questions: TreeQuestions) -> tuple[Int64Array, Int64Array, NDArray[np.uint64], NDArray[np.uint64]]:
+    """Every column takes words of its own; a question's codes stand in the words `first..last` of its column."""
+    sizes = [-(-radix // WORD) for radix in questions.radices]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    column = np.array(questions.columns, dtype=np.int64)
+    first, last = starts[column], starts[column + 1]
+    codes = np.zeros((len(column), max(sizes)), dtype=np.uint64)
+    for row, value in zip(codes, questions.codes, strict=True):
+        row[:] = [(value >> (WORD * w)) & (2**WORD - 1) for w in range(max(sizes))]
+    every = [
+        ((1 << radix) - 1 >> (WORD * w)) & (2**WORD - 1)
+        for radix, size in zip(questions.radices, sizes, strict=True)
+        for w in range(size)
+    ]
+    return first, last, codes, np.array(every, dtype=np.uint64)
+
+
+@compiled
+def power(coarse, fine, bits, i):
+    """`exp(-κ i)`."""
+    high = i >> bits
+    return 0.0 if high >= len(coarse) else coarse[high] * fine[i & ((1 << bits) - 1)]
+
+
+@compiled
+def leaf(law, statistics, k, cost):
+    """The least cost of a value for `statistics[k]`, with the price, and the sum of the values relative to it."""
+    least = np.int64(0)
+    for v in range(len(law.values)):
+        total = np.int64(0)
+        for s in range(law.coefficients.shape[1]):
+            total += law.coefficients[v, s] * statistics[k, s]
+        cost[v] = total
+        if v == 0 or total < least:
+            least = total
+    weight = 0.0
+    if law.sums:
+        for v in range(len(law.values)):
+            weight += law.values[v] * power(law.coarse, law.fine, law.bits, cost[v] - least)
+    return least + law.price, weight
+
+
+@compiled
+def is_open(law, left, j):
+    """Whether codes with both answers to question j are left."""
+    yes = np.uint64(0)
+    no = np.uint64(0)
+    for w in range(law.first[j], law.last[j]):
+        mine = law.codes[j, w - law.first[j]]
+        yes |= left[w] & mine
+        no |= left[w] & ~mine
+    return yes != np.uint64(0) and no != np.uint64(0)
+
+
+@compiled
+def stays_open(codes, left, first, last, j, answer, i):
+    """Whether question i is open after `answer` to question j of the same column, whose words are `first..last`."""
+    yes = np.uint64(0)
+    no = np.uint64(0)
+    for w in range(first, last):
+        here = codes[j, w - first]
+        still = left[w] & (here if answer else ~here)
+        yes |= still & codes[i, w - first]
+        no |= still & ~codes[i, w - first]
+    return yes != np.uint64(0) and no != np.uint64(0)
+
+
+@compiled
+def answer(law, left, j, yes):
+    """Take the answer to question j into account; False if no code is left."""
+    some = np.uint64(0)
+    for w in range(law.first[j], law.last[j]):
+        mine = law.codes[j, w - law.first[j]]
+        left[w] &= mine if yes else ~mine
+        some |= left[w]
+    return some != np.uint64(0)

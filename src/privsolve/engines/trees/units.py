@@ -1,0 +1,359 @@
+"""Units: conjunctions of `d` answered questions with the two levels of the tree under them (theory, trees)."""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import numpy as np
+
+from privsolve.compiled import compiled
+from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
+from privsolve.engines.trees.tables import answer, is_open, leaf, power, stays_open
+
+UNREACHED = 2**62
+"""The least loss of a conjunction that no record can satisfy."""
+
+
+@compiled
+def rank(binomials, members, size):
+    """The number of an ascending set among all sets of its size, the largest member counting most."""
+    total = np.int64(0)
+    for k in range(size):
+        total += binomials[members[k], k + 1]
+    return total
+
+
+@compiled
+def unrank(binomials, number, size, members):
+    """The set of that number."""
+    for k in range(size, 0, -1):
+        j = k - 1
+        while binomials[j + 1, k] <= number:
+            j += 1
+        members[k - 1] = j
+        number -= binomials[j, k]
+
+
+@compiled
+def _join(best, total, a, b, coarse, fine, bits, sums, loss, weight):
+    """Add a term with this loss and relative weight to a sum kept relative to its least loss."""
+    least = best[a, b]
+    if loss < least:
+        if sums:
+            total[a, b] = weight + total[a, b] * power(coarse, fine, bits, least - loss)
+        best[a, b] = loss
+    elif sums:
+        total[a, b] += weight * power(coarse, fine, bits, loss - least)
+
+
+@compiled
+def solve_unit(law, level, left, cell, best, total, scratch, cost):
+    """The least loss and the relative sum of all trees at a cell of this level, whose children are leaves' parents.
+
+    `cell` holds the statistics of all pairs; `left` the codes that are left. `best[yes, j]` and `total[yes, j]` receive
+    those of the trees under each answer to j. Returns the sum over the cell as its least loss and its relative weight.
+    """
+    depth, m = law.weights.shape
+    width = cell.shape[1]
+    under = level + 1 < depth
+    opened = np.empty(m, np.bool_)
+    for j in range(m):
+        opened[j] = is_open(law, left, j)
+    scale = np.zeros((2, m))
+    stays = np.empty((2, m, m) if under else (2, 0, 0), np.bool_)
+    if under:
+        _scales(law, level + 1, left, opened, scale, stays)
+    whole = pairs(m)
+    values = law.values
+    ask = law.weights[level + 1] if under else law.weights[level]
+    for j in range(m):
+        for yes in range(2):
+            best[yes, j] = UNREACHED
+            total[yes, j] = 0.0
+        if opened[j]:
+            mine = place(m, j, j)
+            for s in range(width):
+                scratch[1, s] = cell[mine, s]
+                scratch[0, s] = cell[whole, s] - cell[mine, s]
+            for yes in range(2):
+                best[yes, j], total[yes, j] = leaf(law, scratch, yes, cost)
+                if under and scale[yes, j] > 0.0:
+                    total[yes, j] *= 1.0 - law.split[level + 1]
+    if under:
+        loss, weight = np.empty((4, m), np.int64), np.empty((4, m))
+        for i in range(m):
+            if opened[i]:
+                if width == 2 and len(values) == 2:
+                    _two_values(law, cell, opened, i, loss, weight)
+                else:
+                    _any_values(law, cell, opened, i, scratch, cost, loss, weight)
+                _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total)
+    return _whole_cell(law, level, opened, cell, best, total, scratch, cost)
+
+
+# The loops below call nothing: passing arrays to a function costs more than what is done with them here.
+
+
+@compiled
+def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
+    """Least costs and relative sums of the four cells of i and each later j: both, i only, j only, none are 3, 2, 1, 0."""
+    m, width, n_values = len(opened), cell.shape[1], len(law.values)
+    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
+    coefficients, values, price, low = law.coefficients, law.values, law.price, (1 << law.bits) - 1
+    one, whole, row = place(m, i, i), pairs(m), place(m, i, i) - i
+    other = one
+    for j in range(i + 1, m):
+        other += m - j + 1  # where the pair of j with itself stands
+        if opened[j]:
+            for s in range(width):
+                n_i, n_j, n_ij = cell[one, s], cell[other, s], cell[row + j, s]
+                scratch[3, s] = n_ij
+                scratch[2, s] = n_i - n_ij
+                scratch[1, s] = n_j - n_ij
+                scratch[0, s] = cell[whole, s] - n_i - n_j + n_ij
+            for k in range(4):
+                least = np.int64(UNREACHED)
+                for v in range(n_values):
+                    here = np.int64(0)
+                    for s in range(width):
+                        here += coefficients[v, s] * scratch[k, s]
+                    cost[v] = here
+                    least = min(least, here)
+                loss[k, j] = least + price
+                if sums:
+                    total = 0.0
+                    for v in range(n_values):
+                        high = (cost[v] - least) >> bits
+                        if high < len(coarse):
+                            total += values[v] * coarse[high] * fine[(cost[v] - least) & low]
+                    weight[k, j] = total
+
+
+@compiled
+def _two_values(law, cell, opened, i, loss, weight):
+    """The same for two values and two statistics, without inner loops."""
+    m = len(opened)
+    coarse, fine, bits, sums, price = law.coarse, law.fine, law.bits, law.sums, law.price
+    low = (1 << bits) - 1
+    a0, a1, b0, b1 = law.coefficients[0, 0], law.coefficients[0, 1], law.coefficients[1, 0], law.coefficients[1, 1]
+    first, second = law.values[0], law.values[1]
+    row, whole = place(m, i, i) - i, pairs(m)
+    x, y = np.int64(cell[row + i, 0]), np.int64(cell[row + i, 1])
+    all_x, all_y = np.int64(cell[whole, 0]), np.int64(cell[whole, 1])
+    other = row + i
+    for j in range(i + 1, m):
+        other += m - j + 1
+        if opened[j]:
+            both_x, both_y = np.int64(cell[row + j, 0]), np.int64(cell[row + j, 1])
+            j_x, j_y = np.int64(cell[other, 0]), np.int64(cell[other, 1])
+            for k in range(4):
+                here_x = both_x if k == 3 else x - both_x if k == 2 else j_x - both_x
+                here_y = both_y if k == 3 else y - both_y if k == 2 else j_y - both_y
+                if k == 0:
+                    here_x, here_y = all_x - x - here_x, all_y - y - here_y
+                one, two = a0 * here_x + a1 * here_y, b0 * here_x + b1 * here_y
+                loss[k, j] = min(one, two) + price
+                if sums:
+                    gap = abs(one - two)
+                    high = gap >> bits
+                    less = coarse[high] * fine[gap & low] if high < len(coarse) else 0.0
+                    weight[k, j] = first + second * less if one <= two else second + first * less
+
+
+@compiled
+def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
+    """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
+    m = len(opened)
+    coarse, fine, bits, sums, column = law.coarse, law.fine, law.bits, law.sums, law.column
+    low = (1 << bits) - 1
+    for j in range(i + 1, m):
+        if opened[j]:
+            apart = column[i] != column[j]
+            for yes in range(2):
+                for side in range(2):  # i below j, then j below i
+                    upper, lower = (i, j) if side else (j, i)
+                    if ask[lower] == 0.0 or not (apart or stays[yes, upper, lower]):
+                        continue
+                    one, two = (2 * yes + 1, 2 * yes) if side else (2 + yes, yes)
+                    term_loss = loss[one, j] + loss[two, j]
+                    gap = term_loss - best[yes, upper]
+                    if sums:
+                        term = ask[lower] * scale[yes, upper] * weight[one, j] * weight[two, j]
+                        size = abs(gap)
+                        high = size >> bits
+                        factor = coarse[high] * fine[size & low] if high < len(coarse) else 0.0
+                        if gap < 0:
+                            total[yes, upper] = term + total[yes, upper] * factor
+                        else:
+                            total[yes, upper] += term * factor
+                    if gap < 0:
+                        best[yes, upper] = term_loss
+
+
+@compiled
+def _scales(law, level, left, opened, scale, stays):
+    """`α/Q` under each answer to each question, 0 where nothing is open there, and which of the same column stay open."""
+    m = law.weights.shape[1]
+    column, codes, weight, split = law.column, law.codes, law.weights[level], law.split[level]
+    columns = column[m - 1] + 1
+    by_column = np.zeros(columns)
+    for i in range(m):
+        if opened[i]:
+            by_column[column[i]] += weight[i]
+    start = 0
+    while start < m:
+        stop = start
+        while stop < m and column[stop] == column[start]:
+            stop += 1
+        elsewhere = 0.0
+        for c in range(columns):
+            if c != column[start]:
+                elsewhere += by_column[c]
+        first, last = law.first[start], law.last[start]
+        for j in range(start, stop):
+            if opened[j]:
+                for yes in range(2):
+                    here = 0.0
+                    for i in range(start, stop):
+                        stays[yes, j, i] = i != j and opened[i] and stays_open(codes, left, first, last, j, yes == 1, i)
+                        if stays[yes, j, i]:
+                            here += weight[i]
+                    if elsewhere + here > 0.0 and split > 0.0:
+                        scale[yes, j] = split / (elsewhere + here)
+        start = stop
+
+
+@compiled
+def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
+    depth, m = law.weights.shape
+    whole = pairs(m)
+    coarse, fine, bits = law.coarse, law.fine, law.bits
+    for s in range(cell.shape[1]):
+        scratch[0, s] = cell[whole, s]
+    least, weight = leaf(law, scratch, 0, cost)
+    mass = 0.0
+    if level < depth and law.split[level] > 0.0:
+        for j in range(m):
+            if opened[j]:
+                mass += law.weights[level, j]
+    if mass == 0.0:
+        return least, weight
+    totals = np.empty((1, 1))
+    losses = np.empty((1, 1), np.int64)
+    losses[0, 0] = least
+    totals[0, 0] = (1.0 - law.split[level]) * weight
+    scale = law.split[level] / mass
+    for j in range(m):
+        ask = law.weights[level, j]
+        if opened[j] and ask > 0.0:
+            _join(
+                losses,
+                totals,
+                0,
+                0,
+                coarse,
+                fine,
+                bits,
+                law.sums,
+                best[0, j] + best[1, j],
+                ask * scale * total[0, j] * total[1, j],
+            )
+    return losses[0, 0], totals[0, 0]
+
+
+@compiled
+def fill_counts(rows, binomials, size, start, stop, stored, offset):
+    """Pair statistics of the sets of this size with numbers `start..stop-1`, into `stored[offset + number]`."""
+    members = np.empty(max(size, 1), np.int64)
+    lists = np.empty((size + 1, len(rows.answers)), np.int64)
+    sets = np.empty((size + 1, rows.sets.shape[1]), np.uint64)
+    kept = np.empty(size + 1, np.int64)
+    some = np.empty(rows.sets.shape[1], np.uint64)
+    _everything(rows, lists, sets, kept, size)
+    before = np.full(max(size, 1), -1, np.int64)
+    for number in range(start, stop):
+        unrank(binomials, number, size, members)
+        _narrow(rows, members, before, size, lists, sets, kept)
+        _count(rows, lists, sets, kept, some, stored[offset + number])
+
+
+@compiled
+def _everything(rows, lists, sets, kept, size):
+    for r in range(len(rows.answers)):
+        lists[size, r] = r
+    kept[size] = len(rows.answers)
+    for w in range(rows.sets.shape[1]):
+        sets[size, w] = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@compiled
+def _narrow(rows, members, before, size, lists, sets, kept):
+    """Rows that answer yes to the members, the largest first; what is as before is not done again."""
+    changed = size - 1
+    while changed >= 0 and members[changed] == before[changed]:
+        changed -= 1
+    for k in range(changed, -1, -1):
+        if rows.by_bits:
+            mine = rows.sets[members[k]]
+            for w in range(len(mine)):
+                sets[k, w] = sets[k + 1, w] & mine[w]
+        else:
+            kept[k] = keep_rows(rows, members[k], lists[k + 1], kept[k + 1], lists[k])
+        before[k] = members[k]
+
+
+@compiled
+def _count(rows, lists, sets, kept, some, out):
+    if rows.by_bits:
+        add_bits(rows, sets[0], out, some)
+    else:
+        add_lists(rows, lists[0], kept[0], out)
+
+
+@compiled
+def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least, logs):
+    """All cells of the sets of `size` questions with numbers `start..stop-1`: least losses and logarithms of the rest."""
+    n, m = rows.answers.shape
+    width = rows.statistics.shape[1]
+    patterns = 1 << size
+    members = np.empty(max(size, 1), np.int64)
+    subset = np.empty(max(size, 1), np.int64)
+    lists = np.empty((size + 1, n), np.int64)
+    sets = np.empty((size + 1, rows.sets.shape[1]), np.uint64)
+    kept = np.empty(size + 1, np.int64)
+    some = np.empty(rows.sets.shape[1], np.uint64)
+    cells = np.empty((patterns, pairs(m) + 1, width), rows.statistics.dtype)
+    best, total = np.empty((2, m), np.int64), np.empty((2, m))
+    scratch, cost = np.empty((4, width), np.int64), np.empty(len(law.values), np.int64)
+    left = np.empty(len(law.every), np.uint64)
+    _everything(rows, lists, sets, kept, size)
+    before = np.full(max(size, 1), -1, np.int64)
+    for number in range(start, stop):
+        unrank(binomials, number, size, members)
+        _narrow(rows, members, before, size, lists, sets, kept)
+        _count(rows, lists, sets, kept, some, cells[patterns - 1])
+        for pattern in range(patterns - 1):
+            few = 0
+            for k in range(size):
+                if pattern >> k & 1:
+                    subset[few] = members[k]
+                    few += 1
+            cells[pattern] = stored[offsets[few] + rank(binomials, subset, few)]
+        for k in range(size):  # from "yes to these" to "yes to these and no to the others"
+            for pattern in range(patterns):
+                if not pattern >> k & 1:
+                    with_k = pattern | 1 << k
+                    for at in range(pairs(m) + 1):
+                        for s in range(width):
+                            cells[pattern, at, s] -= cells[with_k, at, s]
+        for pattern in range(patterns):
+            left[:] = law.every
+            reached = True
+            for k in range(size):
+                reached &= answer(law, left, members[k], pattern >> k & 1 == 1)
+            if not reached:
+                least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
+                continue
+            loss, weight = solve_unit(law, size, left, cells[pattern], best, total, scratch, cost)
+            least[number, pattern] = loss
+            logs[number, pattern] = np.log(weight) if law.sums else 0.0

@@ -1,0 +1,81 @@
+"""From an encoded table to a private tree, for the command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from privsolve.data import EncodedTable, Schema
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.errors import PrivsolveError
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.trees import private_tree, tree_temperature
+from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
+from privsolve.models.linear import answers
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import Account
+from privsolve.problems.trees import TreeProblem
+from privsolve.releases import Run
+
+LEAVES = ("labels", "probabilities")
+"""What leaves may say, by name."""
+
+
+@dataclass(frozen=True)
+class TreeRecipe:
+    """How a tree for a label of two values is chosen: everything but the data, all of it public."""
+
+    epsilon: float
+    schema: Schema
+    depth: int
+    leaves: str = "labels"
+    adjacency: str = "replace"
+    false_positive: int = 1
+    false_negative: int = 1
+    prior: TreePrior | None = None
+
+    def __post_init__(self) -> None:
+        tree_temperature(self.trees, self.epsilon, self.adjacency)
+
+    @property
+    def asked(self) -> Schema:
+        """The schema of the questions."""
+        return tree_schema(self.schema)
+
+    @property
+    def trees(self) -> DecisionTrees:
+        """The trees to choose from."""
+        return DecisionTrees(TreeQuestions.of(self.asked), self.depth, self._leaves())
+
+    def _leaves(self) -> Leaves:
+        yes, no = answers(self.schema.label)
+        loss = ZeroOneLoss(self.false_positive, self.false_negative)
+        if self.leaves == "labels":
+            costs = None if loss == ZeroOneLoss() else [[0, loss.false_positive], [loss.false_negative, 0]]
+            return LabelLeaves([no, yes], costs)
+        if self.leaves != "probabilities":
+            raise ValueError(f"leaves must be one of {', '.join(LEAVES)}, got {self.leaves!r}")
+        if loss != ZeroOneLoss():
+            raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")
+        return ProbabilityLeaves([no, yes])
+
+    def run(
+        self,
+        encoded: EncodedTable,
+        *,
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Choose a tree for a table that `asked` has encoded; the diagnostics hold what fell outside the schema."""
+        if encoded.schema != self.asked:
+            raise PrivsolveError("the table was encoded by another schema than the tree asks: encode it with `asked`")
+        problem = TreeProblem.from_table(encoded.table, self.trees, encoded.schema)
+        run = private_tree(
+            problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=random_state,
+            progress=progress, budget=budget,
+        )  # fmt: skip
+        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
+        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))

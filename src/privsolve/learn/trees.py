@@ -1,0 +1,290 @@
+"""scikit-learn estimators of private decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite
+
+from privsolve.checks import check_finite
+from privsolve.data import Schema
+from privsolve.data.columns import Value
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.mechanisms.trees import private_tree
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
+from privsolve.models.tree import DecisionTree
+from privsolve.privacy.accounting import Account
+from privsolve.problems.trees import TreeProblem
+
+DEPTH = 3
+"""Of a tree, unless said otherwise: seven questions at most."""
+
+LEAVES = ("labels", "probabilities")
+
+
+class _PrivateTree(PrivateEstimator):
+    """Fitting by a schema, one exact draw from all trees of the depth."""
+
+    epsilon: float
+    depth: int
+    prior: TreePrior | None
+    simplify: bool
+
+    def _fit(self, frame: Any, targets: NDArray[Any], leaves: Leaves, schema: Schema) -> Any:
+        asked = tree_schema(schema)
+        trees = DecisionTrees(TreeQuestions.of(asked), self.depth, leaves)
+        problem = TreeProblem.from_records(asked.encode(frame), targets, trees, asked)
+        run = private_tree(
+            problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=self.random_state,
+            simplify=self.simplify, budget=self.budget,
+        )  # fmt: skip
+        self.release_ = run.release
+        self.diagnostics_ = run.diagnostics
+        return self
+
+    @property
+    def tree_(self) -> DecisionTree:
+        """The fitted tree."""
+        self._check_fitted()
+        tree = self.release_.model
+        assert isinstance(tree, DecisionTree)
+        return tree
+
+    @property
+    def schema_(self) -> Schema:
+        """The schema of the questions, all of them yes/no."""
+        assert self.tree_.schema is not None
+        return self.tree_.schema
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The names of the features that a tree may ask."""
+        return np.array(self.tree_.features, dtype=object)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the tree says of every row."""
+        return self.tree_.predict(self._checked(X))
+
+    def _checked(self, X: Any) -> Any:
+        self._check_fitted()
+        return self._frame(X, reset=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.allow_nan = True  # the schema says where missing values go
+        return tags
+
+
+class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc]
+    """A decision tree for two or more classes, drawn exactly from all trees of a depth.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        depth: at most so many questions are asked of a record.
+        leaves: `"labels"`, a class in every leaf, chosen by mistakes; or `"probabilities"` of the classes, from a public
+            grid, chosen by Brier's loss: then there is `predict_proba`.
+        classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1, -1 and 1, or
+            False and True, whichever `y` holds; with `schema="guess"` those that occur.
+        costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
+        prior: what is likely before the data is seen, a `TreePrior`.
+        simplify: take out questions whose two sides say the same.
+        schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
+            release says so.
+        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
+        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
+        random_state: None for releases; a seed makes fits repeatable, for testing only.
+
+    Attributes:
+        release_: tree, guarantee and setting, to publish. `tree_` and `privacy_` are read off it.
+        diagnostics_: training accuracy and work done: the curator's, not private.
+        classes_: the classes.
+
+    Guarantee:
+        Each fit is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees) for what
+        `release_` holds, provided that schema, classes and all other arguments were chosen without looking at the data.
+        Several fits, as in a grid search, add up.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        depth: int = DEPTH,
+        leaves: str = "labels",
+        classes: Sequence[Value] | None = None,
+        costs: Sequence[Sequence[int]] | None = None,
+        prior: TreePrior | None = None,
+        simplify: bool = True,
+        schema: Schema | Literal["guess"] | None = None,
+        adjacency: str = "replace",
+        budget: Account | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.depth = depth
+        self.leaves = leaves
+        self.classes = classes
+        self.costs = costs
+        self.prior = prior
+        self.simplify = simplify
+        self.schema = schema
+        self.adjacency = adjacency
+        self.budget = budget
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Any:
+        """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
+        stated = self._stated_schema()
+        warn_in_search()
+        frame = self._frame(X, reset=True)
+        labels = one_per_record(y, len(frame))
+        classes = self._public_classes(labels, stated)
+        leaves = self._leaves(classes)
+        targets = _numbers_of(labels, classes, stated if self.classes is None else None)
+        schema = stated if stated is not None else guessed_schema(frame)
+        fitted = self._fit(frame, targets, leaves, schema)
+        self.classes_ = classes
+        return fitted
+
+    def _leaves(self, classes: NDArray[Any]) -> Leaves:
+        if self.leaves not in LEAVES:
+            raise ValueError(f"leaves must be one of {', '.join(LEAVES)}, got {self.leaves!r}")
+        if self.leaves == "labels":
+            return LabelLeaves(classes.tolist(), self.costs)
+        if self.costs is not None:
+            raise ValueError("costs are for leaves='labels': with probabilities the threshold is yours to choose")
+        return ProbabilityLeaves(classes.tolist())
+
+    def _public_classes(self, labels: NDArray[Any], schema: Schema | None) -> NDArray[Any]:
+        if self.classes is not None:
+            return label_array(LabelLeaves(list(self.classes)).labels)
+        if schema is None:
+            assert_all_finite(labels, input_name="y")
+            check_classification_targets(labels)
+            found = np.unique(labels)
+            if len(found) < 2:
+                raise ValueError(f"y has {len(found)} class: give two or more classes, or name them in classes")
+            return found
+        label = schema.label
+        if label is not None:
+            if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
+                raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
+            return np.array([label.negative[0], label.positive[0]])
+        kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
+        for classes in kinds:
+            if np.isin(labels, classes).all():
+                return classes
+        raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values in classes, or by a label")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
+        return tags
+
+    @available_if(lambda self: self.leaves == "probabilities")
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """What the tree says of the probability of each class, in the order of `classes_`."""
+        return self.tree_.predict_proba(self._checked(X))
+
+
+class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
+    """A decision tree that says numbers, drawn exactly from all trees of a depth by squared error.
+
+    Args:
+        epsilon: privacy budget of one fit.
+        depth: at most so many questions are asked of a record.
+        low, high: public bounds of the target, to which it is clipped. With `schema="guess"` they may be left out, and are
+            then those of the data.
+        choices: a leaf says one of so many numbers, equally far apart from `low` to `high`.
+        steps: targets are rounded to so many equal steps, a multiple of `choices - 1`.
+        prior, simplify, schema, adjacency, budget, random_state: as in `PrivateTreeClassifier`.
+
+    Guarantee:
+        Each fit is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees) for what
+        `release_` holds, provided that schema, bounds and all other arguments were chosen without looking at the data.
+        Several fits, as in a grid search, add up.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        depth: int = DEPTH,
+        low: float | None = None,
+        high: float | None = None,
+        choices: int = 21,
+        steps: int = 100,
+        prior: TreePrior | None = None,
+        simplify: bool = True,
+        schema: Schema | Literal["guess"] | None = None,
+        adjacency: str = "replace",
+        budget: Account | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.depth = depth
+        self.low = low
+        self.high = high
+        self.choices = choices
+        self.steps = steps
+        self.prior = prior
+        self.simplify = simplify
+        self.schema = schema
+        self.adjacency = adjacency
+        self.budget = budget
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike) -> Any:
+        """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
+        stated = self._stated_schema()
+        warn_in_search()
+        frame = self._frame(X, reset=True)
+        targets = _floats(one_per_record(y, len(frame)))
+        low, high = self._bounds(targets, guessed=stated is None)
+        leaves = NumberLeaves(low, high, self.choices, self.steps)
+        schema = stated if stated is not None else guessed_schema(frame)
+        return self._fit(frame, targets, leaves, schema)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # as for classes
+        return tags
+
+    def _bounds(self, targets: NDArray[np.float64], *, guessed: bool) -> tuple[float, float]:
+        if self.low is not None and self.high is not None:
+            return check_finite("low", self.low), check_finite("high", self.high)
+        if guessed and len(targets) == 1:
+            raise ValueError("X has 1 sample, from which nothing can be guessed: pass a schema, low and high")
+        if not guessed:
+            raise ValueError("low and high must be stated: the public bounds of the target")
+        low = float(targets.min()) if self.low is None else check_finite("low", self.low)
+        high = float(targets.max()) if self.high is None else check_finite("high", self.high)
+        return low, high if high > low else low + 1.0
+
+
+def _numbers_of(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.int64]:
+    """The number of the class of every record; labels that are no class are refused."""
+    if schema is not None and schema.label is not None:
+        return np.asarray(schema.positive(labels)).astype(np.int64)
+    numbers = np.full(len(labels), -1, dtype=np.int64)
+    for k, one in enumerate(classes):
+        numbers[np.asarray(labels == one, dtype=np.bool_)] = k
+    if (numbers < 0).any():
+        raise ValueError("y has labels that are not among the classes: name all of them in classes")
+    return numbers
+
+
+def _floats(y: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must hold numbers") from None
+    assert_all_finite(numbers, input_name="y")
+    return numbers

@@ -1,0 +1,228 @@
+"""Private decision trees: one exact draw from all trees of a depth (theory, trees)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from privsolve.checks import check_callback, check_count, check_integer
+from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
+from privsolve.models.tree import DecisionTree, Node, simplified
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import BoundedRange
+from privsolve.problems.trees import TreeProblem
+from privsolve.releases import Diagnostics, Release, Run
+
+RELATIVE_ERROR = 2.5e-7
+"""Bound on the relative error of any tree's weight; four times this is taken off epsilon (theory, trees: numbers)."""
+
+SMALLEST_EPSILON = 1e-5
+MAX_MEMORY = 4 * 2**30
+MAX_WORK = 10**12
+"""Leaf values that a sum may look at: about half an hour."""
+
+ProgressCallback = Callable[[float], None]
+
+
+class TreeSampler:
+    """Exact draws from `P(T) ∝ prior(T) · exp(-(ε/Δ) L(T))` over all trees of a depth; the sum is made once.
+
+    For experiments and audits: *every draw spends epsilon*, and `guarantee` is that of a single one.
+
+    Args:
+        problem: records, questions, depth and leaves.
+        epsilon: privacy budget of each draw.
+        prior: what is likely before the data is seen, public.
+        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
+        random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
+        simplify: take out questions whose two sides say the same.
+        max_memory: in bytes; a sum that needs more is refused, before anything is paid.
+        max_work: so many leaf values are looked at, at most; `work` has the number, which is public.
+
+    Guarantee:
+        Each draw is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
+        time, failures and statistics are not covered (section 7).
+    """
+
+    def __init__(
+        self,
+        problem: TreeProblem,
+        epsilon: float,
+        *,
+        prior: TreePrior | None = None,
+        adjacency: str = "replace",
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        simplify: bool = True,
+        max_memory: int = MAX_MEMORY,
+        max_work: int = MAX_WORK,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        if not isinstance(problem, TreeProblem):
+            raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
+        check_callback("progress", progress)
+        self.problem, self.prior, self.simplify = problem, prior_or_plain(prior), simplify
+        kappa = tree_temperature(problem.trees, epsilon, adjacency)
+        self.work = check_work(problem, max_memory, max_work)
+        rng = as_randomness(random_state)
+        self.guarantee = Guarantee(
+            BoundedRange(calibration.check_epsilon(epsilon)), Adjacency.of(adjacency), "exponential mechanism",
+            "exact sample", theory="4", oracle="exact sums over trees", seeded=rng.is_seeded,
+            schema_guessed=problem.schema_guessed,
+        )  # fmt: skip
+        self._sums = TreeSums(problem, self.prior, kappa)
+        if relative_error(self._sums.law, problem.largest_loss) > RELATIVE_ERROR:
+            raise ValueError("epsilon is too large for exact draws with this many records: use a smaller one")
+        self._sums.compile()
+        self._rng, self._progress, self._solved = rng, progress, False
+
+    @property
+    def sums(self) -> TreeSums:
+        """All sums: made at first use. Not private."""
+        if not self._solved:
+            self._sums.solve(self._progress)
+            self._solved = True
+        return self._sums
+
+    def draw(self) -> Node:
+        """One tree; every call spends epsilon."""
+        drawn = self.sums.draw(self._rng)
+        return simplified(drawn) if self.simplify else drawn
+
+    def log_partition(self) -> float:
+        """`log Σ_T prior(T) exp(-(ε/Δ)(L(T) - reference))`. Not private."""
+        return self.sums.log_sum
+
+    @property
+    def reference(self) -> int:
+        """The loss of the best tree. Not private."""
+        return self.sums.least_loss
+
+
+def private_tree(
+    problem: TreeProblem,
+    epsilon: float,
+    *,
+    prior: TreePrior | None = None,
+    adjacency: str = "replace",
+    random_state: int | np.random.SeedSequence | Randomness | None = None,
+    simplify: bool = True,
+    max_memory: int = MAX_MEMORY,
+    max_work: int = MAX_WORK,
+    progress: ProgressCallback | None = None,
+    budget: Account | None = None,
+) -> Run:
+    """Choose a decision tree privately by one exact draw from all trees of a depth; see `TreeSampler`.
+
+    `progress` is told the share of the work that is done. `budget` is an `Accountant` or a `Ledger` that pays for the
+    release, or refuses it, after everything has been checked and compiled and before anything is drawn.
+
+    Guarantee:
+        The tree is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
+        time, failures and the diagnostics are not covered (section 7). An interrupted or failed run releases nothing.
+    """
+    start = time.perf_counter()
+    sampler = TreeSampler(
+        problem, epsilon, prior=prior, adjacency=adjacency, random_state=random_state, simplify=simplify,
+        max_memory=max_memory, max_work=max_work, progress=progress,
+    )  # fmt: skip
+    with charged(budget, sampler.guarantee):
+        try:
+            tree = sampler.draw()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
+    values = {
+        "least_loss": sampler.reference, "units": sampler.work.units, "leaf_values": sampler.work.leaf_values,
+        "memory": sampler.work.memory,
+    }  # fmt: skip
+    diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
+    return Run(Release(problem.model(tree), sampler.guarantee, setting_of(problem.trees, sampler.prior)), diagnostics)
+
+
+def best_tree(
+    problem: TreeProblem,
+    *,
+    price: int = 0,
+    prior: TreePrior | None = None,
+    max_memory: int = MAX_MEMORY,
+    max_work: int = MAX_WORK,
+) -> tuple[DecisionTree, int]:
+    """The certified best tree *without privacy*: the least `L(T) + price·leaves(T)` over all trees, and that number.
+
+    `price` is in the whole units of the loss. Trees that the prior rules out do not count. Not for publication.
+    """
+    if not isinstance(problem, TreeProblem):
+        raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
+    price = check_integer("price", price, 0, 2**40)
+    check_work(problem, max_memory, max_work)
+    sums = TreeSums(problem, prior_or_plain(prior), 1.0, price=price, sums=False).solve()
+    return problem.model(simplified(sums.best())), sums.least_loss
+
+
+def tree_utility_bound(
+    trees: DecisionTrees,
+    epsilon: float,
+    *,
+    tree: Node | None = None,
+    prior: TreePrior | None = None,
+    adjacency: str = "replace",
+    beta: float = 0.05,
+) -> float:
+    """With probability `1 - beta` the release loses at most this much more than `tree` does, before simplification.
+
+    In the whole units of the loss. Nothing here looks at data. Without a `tree` it is the bound for every tree.
+    """
+    beta = calibration.check_beta(beta)
+    stated = prior_or_plain(prior)
+    log_p = stated.least_log(trees) if tree is None else stated.log_probability(trees, tree)
+    if log_p == -math.inf:
+        raise ValueError("tree is not among the trees that the prior allows, so there is no bound for it")
+    return (-log_p - math.log(beta)) / tree_temperature(trees, epsilon, adjacency)
+
+
+def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: str) -> float:
+    """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, trees)."""
+    epsilon = calibration.check_epsilon(epsilon)
+    if epsilon < SMALLEST_EPSILON:
+        raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for exact draws, got {epsilon:g}")
+    return (epsilon - 4 * RELATIVE_ERROR) / (Adjacency.of(adjacency).range_factor * trees.leaves.range)
+
+
+def check_work(problem: TreeProblem, max_memory: int, max_work: int) -> Work:
+    """The work of a sum, or an error that says how to make it smaller."""
+    max_memory, max_work = check_count("max_memory", max_memory), check_count("max_work", max_work)
+    work = work_of(problem.trees, len(problem.answers))
+    if work.memory > max_memory:
+        raise ValueError(
+            f"trees of depth {problem.trees.depth} over {problem.trees.questions.size} features need about "
+            f"{work.memory / 2**20:,.0f} MiB, more than max_memory={max_memory}: use a smaller depth or fewer features"
+        )
+    if work.leaf_values > max_work:
+        raise ValueError(
+            f"trees of depth {problem.trees.depth} over {problem.trees.questions.size} features take about "
+            f"{work.seconds:,.0f} s ({work.leaf_values:.2g} leaf values), more than max_work={max_work}: use a smaller "
+            "depth, fewer features or fewer leaf values"
+        )
+    return work
+
+
+def prior_or_plain(prior: TreePrior | None) -> TreePrior:
+    """The prior, the usual one for None; raise for what is no prior of trees."""
+    if prior is None:
+        return TreePrior()
+    if not isinstance(prior, TreePrior):
+        raise TypeError(f"prior must be a TreePrior, got {prior!r}")
+    return prior
+
+
+def setting_of(trees: DecisionTrees, prior: TreePrior) -> dict[str, Any]:
+    """The public description of how a tree was chosen, for the release."""
+    return {"trees": trees.to_dict(), "prior": prior.to_dict()}

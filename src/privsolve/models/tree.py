@@ -1,0 +1,204 @@
+"""The decision tree: questions with two answers, and at the end of every path what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.arrays import Int64Array
+from privsolve.data import Schema
+from privsolve.data.patterns import checked_names
+from privsolve.models.base import Model, check_fields, texts
+from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, leaves_from_dict
+
+DEEPEST = 64
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The end of a path: the number of what is said."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A question, by its number, and what follows each answer."""
+
+    question: int
+    yes: Node
+    no: Node
+
+
+Node = Leaf | Split
+
+
+def values_said(root: Node, answers: NDArray[Any]) -> Int64Array:
+    """The number of the value that the tree says to every row of 0/1 answers."""
+    said = np.zeros(len(answers), dtype=np.int64)
+    waiting: list[tuple[Node, NDArray[np.intp]]] = [(root, np.arange(len(answers)))]
+    while waiting:
+        node, rows = waiting.pop()
+        if isinstance(node, Leaf):
+            said[rows] = node.value
+        else:
+            yes = answers[rows, node.question] != 0
+            waiting += [(node.yes, rows[yes]), (node.no, rows[~yes])]
+    return said
+
+
+def simplified(node: Node) -> Node:
+    """The same tree without questions whose two sides say the same."""
+    if isinstance(node, Leaf):
+        return node
+    yes, no = simplified(node.yes), simplified(node.no)
+    return yes if yes == no else Split(node.question, yes, no)
+
+
+def nodes_of(root: Node) -> Iterator[Node]:
+    """All nodes, a question before what follows it, yes before no."""
+    yield root
+    if isinstance(root, Split):
+        yield from nodes_of(root.yes)
+        yield from nodes_of(root.no)
+
+
+def depth_of(root: Node) -> int:
+    """The number of questions on the longest path."""
+    return 0 if isinstance(root, Leaf) else 1 + max(depth_of(root.yes), depth_of(root.no))
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionTree(Model):
+    """A record answers the questions from the root down, and the leaf it comes to says the prediction.
+
+    `features` names the questions by their number; with a `schema` they are its features, and a table can be predicted.
+    """
+
+    root: Node
+    features: tuple[str, ...]
+    leaves: Leaves
+    schema: Schema | None = None
+    kind: ClassVar[str] = "decision-tree"
+    setting_fields: ClassVar[frozenset[str]] = frozenset({"trees", "prior"})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "features", checked_names(self.features, len(self.features)))
+        for node in nodes_of(self.root):
+            known = self.leaves.size if isinstance(node, Leaf) else len(self.features)
+            number = node.value if isinstance(node, Leaf) else node.question
+            if type(number) is not int or not 0 <= number < known:
+                raise ValueError("the tree has a question or a leaf that does not exist")
+        if self.schema is not None and (self.schema.intercept or self.schema.features != self.features):
+            raise ValueError("the tree's schema has other features than its questions")
+
+    @property
+    def depth(self) -> int:
+        """The number of questions on the longest path."""
+        return depth_of(self.root)
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return sum(isinstance(node, Leaf) for node in nodes_of(self.root))
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The names of the features that are asked, in order of their number."""
+        used = {node.question for node in nodes_of(self.root) if isinstance(node, Split)}
+        return tuple(self.features[j] for j in sorted(used))
+
+    @cached_property
+    def used(self) -> tuple[Schema, Mapping[int, int]]:
+        """The schema of the columns that are asked, and the place of each question among its features."""
+        if self.schema is None:
+            raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
+        asked = set(self.asked)
+        kept = [column for column in self.schema.columns if asked & set(column.names)] or self.schema.columns[:1]
+        less = Schema(kept, self.schema.label, False)
+        return less, {self.features.index(name): place for place, name in enumerate(less.features)}
+
+    def values(self, table: Any) -> Int64Array:
+        """The number of the value that every row of a table comes to; only the columns that are asked are looked at."""
+        schema, places = self.used
+        return values_said(_moved(self.root, places), schema.encode(table))
+
+    def predict(self, table: Any) -> NDArray[Any]:
+        """What the tree says of every row: a label, or a number."""
+        return np.asarray(self.leaves.answers()[self.values(table)])
+
+    def predict_proba(self, table: Any) -> NDArray[np.float64]:
+        """What the tree says of the probability of each label."""
+        if not isinstance(self.leaves, (LabelLeaves, ProbabilityLeaves)):
+            raise TypeError("a tree that says numbers has no probabilities: use predict")
+        return np.asarray(self.leaves.shares[self.values(table)])
+
+    def describe(self) -> str:
+        """The tree as indented text."""
+        return "\n".join(_lines(self, self.root, ""))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: questions by name, leaves by the number of their value and in words."""
+        values = {
+            "kind": self.kind,
+            "tree": _node_to_dict(self, self.root),
+            "features": list(self.features),
+            "leaves": self.leaves.to_dict(),
+        }
+        return values if self.schema is None else values | {"schema": self.schema.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> DecisionTree:
+        """The inverse of `to_dict`."""
+        check_fields(values, {"tree", "features", "leaves"}, frozenset({"schema"}))
+        names = texts(values["features"], "features")
+        leaves = leaves_from_dict(values["leaves"])
+        root = _node_from_dict(values["tree"], {name: j for j, name in enumerate(names)}, leaves, 0)
+        schema = Schema.from_dict(values["schema"]) if "schema" in values else None
+        return cls(root, tuple(names), leaves, schema)
+
+
+def _moved(node: Node, places: Mapping[int, int]) -> Node:
+    """The tree with its questions at other numbers."""
+    if isinstance(node, Leaf):
+        return node
+    return Split(places[node.question], _moved(node.yes, places), _moved(node.no, places))
+
+
+def _lines(tree: DecisionTree, node: Node, indent: str) -> Iterator[str]:
+    if isinstance(node, Leaf):
+        yield f"{indent}→ {tree.leaves.text(node.value)}"
+        return
+    for answer, child in (("yes", node.yes), ("no", node.no)):
+        if isinstance(child, Leaf):
+            yield f"{indent}{tree.features[node.question]}: {answer} → {tree.leaves.text(child.value)}"
+        else:
+            yield f"{indent}{tree.features[node.question]}: {answer}"
+            yield from _lines(tree, child, indent + "│  ")
+
+
+def _node_to_dict(tree: DecisionTree, node: Node) -> dict[str, Any]:
+    if isinstance(node, Leaf):
+        return {"value": node.value, "says": tree.leaves.text(node.value)}
+    name = tree.features[node.question]
+    return {"question": name, "yes": _node_to_dict(tree, node.yes), "no": _node_to_dict(tree, node.no)}
+
+
+def _node_from_dict(values: object, numbers: Mapping[str, int], leaves: Leaves, level: int) -> Node:
+    if level > DEEPEST or not isinstance(values, dict):
+        raise ValueError("the release file's tree must be made of objects with question, yes and no, or with a value")
+    if set(values) == {"value", "says"}:
+        value = values["value"]
+        if type(value) is not int or not 0 <= value < leaves.size or values["says"] != leaves.text(value):
+            raise ValueError("the release file's tree has a leaf whose value and words do not agree with its leaves")
+        return Leaf(value)
+    name = values.get("question")
+    if set(values) != {"question", "yes", "no"} or not isinstance(name, str) or name not in numbers:
+        raise ValueError("the release file's tree has a node that is neither a question it knows nor a leaf")
+    yes, no = (_node_from_dict(values[answer], numbers, leaves, level + 1) for answer in ("yes", "no"))
+    return Split(numbers[name], yes, no)

@@ -1,0 +1,69 @@
+"""What a decision tree says, inside an engine: the rows of a large table stay there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privsolve.data.columns import Bins, Categories
+from privsolve.data.connection import read_each_value
+from privsolve.data.reading import check_columns
+from privsolve.models.leaves import ProbabilityLeaves
+from privsolve.models.tree import DecisionTree, Leaf, Node
+
+
+def with_tree_predictions(table: Any, tree: DecisionTree, score: str = "score", prediction: str = "prediction") -> Any:
+    """The Ibis table with a column `prediction`, and for trees with probabilities of two labels their `score` as well.
+
+    Only the columns that the tree asks about are looked at.
+    """
+    schema, _ = tree.used
+    check_columns([column.column for column in schema.columns], table.columns)
+    for name in (score, prediction):
+        if name in table.columns:
+            raise ValueError(f"the table has a column {name!r} already: rename it")
+    read_each_value(table)
+    more = {}
+    if isinstance(tree.leaves, ProbabilityLeaves) and len(tree.leaves.labels) == 2:
+        more[score] = _said(table, tree, tree.leaves.shares[:, 1].tolist())
+    return table.mutate(**more, **{prediction: _said(table, tree, tree.leaves.answers().tolist())})
+
+
+def tree_sql(tree: DecisionTree, dialect: str) -> str:
+    """The prediction as an SQL expression in this dialect, on the columns of a table called `data`."""
+    import ibis
+
+    schema, _ = tree.used
+    kinds = {column.column: _type(column) for column in schema.columns}
+    table = ibis.table(kinds, name="data")
+    said = _said(table, tree, tree.leaves.answers().tolist())
+    return str(ibis.to_sql(table.select(prediction=said), dialect=dialect)) + "\n"
+
+
+def _type(column: Any) -> str:
+    if isinstance(column, Bins):
+        return "float64"
+    if isinstance(column, Categories):
+        return {"text": "string", "boolean": "boolean"}.get(column.kind, "float64")
+    return "float64"
+
+
+def _said(table: Any, tree: DecisionTree, says: list[Any]) -> Any:
+    """Nested cases; a question is about the code of its column, as in Python."""
+    import ibis
+
+    schema = tree.schema
+    assert schema is not None
+    columns = {name: column for column in schema.columns for name in column.names}
+
+    def case(node: Node) -> Any:
+        if isinstance(node, Leaf):
+            return ibis.literal(says[node.value])
+        name = tree.features[node.question]
+        column = columns[name]
+        answers = np.asarray(column.expand(np.arange(column.radix)))[:, column.names.index(name)]
+        yes = column.code(table[column.column]).cast("int64").isin(np.flatnonzero(answers).tolist())
+        return ibis.cases((yes, case(node.yes)), else_=case(node.no))
+
+    return case(tree.root)

@@ -1,0 +1,247 @@
+"""Sums, draws and optima over all decision trees, held against lists of all trees."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from all_trees import AllTrees
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
+from privsolve.engines.trees.counts import rows_of
+from privsolve.engines.trees.sampler import TreeSums, relative_error, work_of
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.tree import Leaf, Node, Split, depth_of, nodes_of
+from privsolve.noise.entropy import Randomness
+from privsolve.problems.trees import TreeProblem
+
+LABELS = LabelLeaves(["no", "yes"])
+LEAVES: dict[str, Leaves] = {
+    "labels": LABELS,
+    "costs": LabelLeaves(["no", "yes"], [[0, 2], [5, 0]]),
+    "three labels": LabelLeaves(["a", "b", "c"]),
+    "probabilities": ProbabilityLeaves(["no", "yes"], [0.1, 0.5, 0.8]),
+    "three probabilities": ProbabilityLeaves(["a", "b", "c"], [0.6]),
+    "numbers": NumberLeaves(-1.0, 3.0, choices=3, steps=8),
+}
+THRESHOLDS = TreeQuestions(("a>=1", "a>=2", "a>=3", "b"), (0, 0, 0, 1), (4, 2), (0b1110, 0b1100, 0b1000, 0b10))
+ONE_HOT = TreeQuestions(("c=x", "c=y", "c=z", "b"), (0, 0, 0, 1), (3, 2), (0b001, 0b010, 0b100, 0b10))
+PRIORS = {
+    "plain": TreePrior(),
+    "levels": TreePrior(split=(0.9, 0.3, 0.6)),
+    "weights": TreePrior(0.5, questions={"x0": 3.0, "x2": 0.25}),
+    "never": TreePrior(0.6, questions={"x1": 0.0}),
+    "root": TreePrior(0.6, allowed={0: ("x1",), 1: ("x0", "x2")}),
+    "no second level": TreePrior((0.7, 0.0, 0.5)),
+}
+
+
+def problem(leaves: Leaves, depth: int, features: int, seed: int, records: int = 30) -> TreeProblem:
+    return with_questions(leaves, depth, TreeQuestions.plain(features), seed, records)
+
+
+def with_questions(leaves: Leaves, depth: int, questions: TreeQuestions, seed: int, records: int = 30) -> TreeProblem:
+    """Records whose columns have random codes, so that all answers are possible together."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.integers(0, radix, records) for radix in questions.radices]
+    answers = np.array(
+        [questions.codes[j] >> codes[questions.columns[j]] & 1 for j in range(questions.size)], dtype=np.uint8
+    ).T
+    drift = answers @ np.linspace(-1, 1, questions.size) + rng.normal(0, 0.6, records)
+    if isinstance(leaves, NumberLeaves):
+        targets: Any = drift
+    else:
+        targets = np.searchsorted(np.linspace(-0.5, 0.5, leaves.width - 1), drift)
+    return TreeProblem.from_records(answers, targets, DecisionTrees(questions, depth, leaves))
+
+
+def solved(at: TreeProblem, prior: TreePrior, kappa: float, **options: Any) -> TreeSums:
+    return TreeSums(at, prior, kappa, **options).solve()
+
+
+def law_of_draws(sums: TreeSums, tree: Node, path: tuple[tuple[int, bool], ...] = (), level: int = 0) -> float:
+    """The logarithm of the probability that a draw makes exactly these choices."""
+    found = sums.alternatives(path, level)
+    question = -1 if isinstance(tree, Leaf) else tree.question
+    at = int(np.flatnonzero(found.questions == question)[0])
+    log = _log_share(found.losses, found.logs, at, sums.law.kappa)
+    if isinstance(tree, Leaf):
+        return log + _log_share(*sums.values(path), tree.value, sums.law.kappa)
+    return log + sum(
+        law_of_draws(sums, child, tuple(sorted((*path, (tree.question, yes)))), level + 1)
+        for child, yes in ((tree.yes, True), (tree.no, False))
+    )
+
+
+def _log_share(losses: Any, logs: Any, at: int, kappa: float) -> float:
+    weights = logs - kappa * (losses - losses.min())
+    return float(weights[at] - np.logaddexp.reduce(weights))
+
+
+@pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
+@pytest.mark.parametrize(("depth", "features"), [(1, 1), (1, 4), (2, 4), (3, 3)])
+def test_the_sum_over_all_trees(leaves: Leaves, depth: int, features: int) -> None:
+    at = problem(leaves, depth, features, seed=depth)
+    listed = AllTrees(at, TreePrior(0.6))
+    assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)  # a prior sums to 1
+    for kappa in (0.01, 0.5, 3.0, 200.0):
+        kappa /= leaves.range
+        sums = solved(at, TreePrior(0.6), kappa)
+        assert sums.least_loss == listed.losses.min()
+        assert sums.log_sum == pytest.approx(listed.log_sum(kappa), abs=1e-9)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_the_sum_under_several_priors(prior: TreePrior) -> None:
+    for leaves in (LABELS, LEAVES["probabilities"]):
+        at = problem(leaves, 3, 3, seed=7)
+        listed = AllTrees(at, prior)
+        assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)
+        for kappa in (0.02, 0.7):
+            assert solved(at, prior, kappa).log_sum == pytest.approx(listed.log_sum(kappa), abs=1e-9)
+
+
+@pytest.mark.parametrize("questions", [THRESHOLDS, ONE_HOT], ids=["thresholds", "one-hot"])
+@pytest.mark.parametrize("depth", [2, 3])
+def test_implied_and_contradictory_questions_are_skipped(questions: TreeQuestions, depth: int) -> None:
+    at = with_questions(LABELS, depth, questions, seed=3, records=60)
+    listed = AllTrees(at, TreePrior(0.7))
+    assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)
+    assert len(listed.losses) < len(AllTrees(problem(LABELS, depth, 4, 0), TreePrior()).losses)
+    sums = solved(at, TreePrior(0.7), 0.4)
+    assert sums.log_sum == pytest.approx(listed.log_sum(0.4), abs=1e-9)
+    law = listed.log_law(0.4)
+    for k in np.random.default_rng(0).choice(len(law), 60, replace=False):
+        assert law_of_draws(sums, listed.tree(int(k))) == pytest.approx(law[k], abs=1e-9)
+
+
+@pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
+def test_every_tree_is_drawn_with_its_probability(leaves: Leaves) -> None:
+    """The probabilities of the choices of a draw, multiplied, however unlikely the tree is."""
+    at = problem(leaves, 3, 3, seed=11)
+    listed, kappa = AllTrees(at, TreePrior()), 40.0 / leaves.range
+    sums, law = solved(at, TreePrior(), kappa), listed.log_law(kappa)
+    likely = np.argsort(law)
+    chosen = [*likely[:20], *likely[-20:], *np.random.default_rng(1).choice(len(law), 40, replace=False)]
+    assert law.min() < -600  # beyond the range of the tables
+    for k in chosen:
+        assert law_of_draws(sums, listed.tree(int(k))) == pytest.approx(law[k], abs=1e-8)
+
+
+def chi_square(at: TreeProblem, prior: TreePrior, kappa: float, stated: float, draws: int, seed: int) -> float:
+    """The p-value of draws at `kappa` under the law of `stated`; trees that are rarely expected are taken together."""
+    sums, listed = solved(at, prior, kappa), AllTrees(at, prior)
+    rng = Randomness.seeded(seed)
+    seen = np.bincount([listed.number(sums.draw(rng)) for _ in range(draws)], minlength=len(listed.losses))
+    expected = draws * np.exp(listed.log_law(stated))
+    by_loss = listed.losses - listed.losses.min()  # rare trees: by their loss
+    often = expected >= 10
+    groups = np.where(often, np.arange(len(by_loss)), len(by_loss) + by_loss)
+    _, group = np.unique(groups, return_inverse=True)
+    observed, wanted = np.bincount(group, seen), np.bincount(group, expected)
+    few = wanted < 10
+    if few.any():
+        observed = np.append(observed[~few], observed[few].sum())
+        wanted = np.append(wanted[~few], wanted[few].sum())
+    statistic = ((observed - wanted) ** 2 / wanted).sum()
+    return float(chi2.sf(statistic, len(wanted) - 1))
+
+
+@pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
+@pytest.mark.parametrize(("depth", "features"), [(1, 4), (2, 3), (3, 3)])
+def test_draws_have_the_law(leaves: Leaves, depth: int, features: int) -> None:
+    at, kappa = problem(leaves, depth, features, seed=5), 1.0 / leaves.range
+    assert chi_square(at, TreePrior(0.6), kappa, kappa, 3000, seed=depth) > 1e-4
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_draws_have_the_law_under_several_priors(prior: TreePrior) -> None:
+    assert chi_square(problem(LABELS, 3, 3, seed=6), prior, 0.5, 0.5, 3000, seed=1) > 1e-4
+
+
+def test_a_temperature_off_by_a_tenth_is_noticed() -> None:
+    at = problem(LABELS, 2, 4, seed=5, records=60)
+    assert chi_square(at, TreePrior(0.6), 0.5, 0.5, 20_000, seed=2) > 1e-4
+    assert chi_square(at, TreePrior(0.6), 0.5, 0.55, 20_000, seed=2) < 1e-6
+
+
+def test_the_best_tree_of_a_thousand_problems() -> None:
+    rng = np.random.default_rng(8)
+    for seed in range(1000):
+        leaves = list(LEAVES.values())[seed % len(LEAVES)]
+        depth = int(rng.integers(1, 4 if leaves.size == 2 else 3))
+        questions = (THRESHOLDS, ONE_HOT, TreeQuestions.plain(int(rng.integers(1, 4))))[seed % 3]
+        at = with_questions(leaves, depth, questions, seed, int(rng.integers(1, 40)))
+        price = int(rng.integers(0, 2 + leaves.range // 2))
+        sums = solved(at, TreePrior(), 1.0, price=price, sums=False)
+        best = sums.best()
+        size = sum(isinstance(node, Leaf) for node in nodes_of(best))
+        assert at.total_loss(best) + price * size == sums.least_loss == least(at, {}, depth, price)
+
+
+def least(at: TreeProblem, answered: dict[int, bool], left: int, price: int) -> int:
+    """The least loss and price by trying everything."""
+    kept = np.all([at.answers[:, j] == yes for j, yes in answered.items()] or [np.ones(len(at.answers), bool)], axis=0)
+    found = int((at.trees.leaves.coefficients @ at.statistics[kept].sum(axis=0)).min()) + price
+    for j in range(at.trees.questions.size) if left else ():
+        if j not in answered:
+            found = min(found, sum(least(at, answered | {j: way}, left - 1, price) for way in (True, False)))
+    return found
+
+
+@pytest.mark.parametrize("by_bits", [False, True])
+@pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
+def test_lists_and_bit_sets_count_the_same(by_bits: bool, leaves: Leaves) -> None:
+    at = problem(leaves, 4, 5, seed=4, records=700)
+    one = TreeSums(at, TreePrior(), 0.3 / leaves.range)
+    other = TreeSums(at, TreePrior(), 0.3 / leaves.range)
+    other._rows = other._rows._replace(by_bits=by_bits)
+    one._rows = one._rows._replace(by_bits=not by_bits)
+    assert one.solve().least_loss == other.solve().least_loss
+    assert one.log_sum == other.log_sum
+    one.draw(Randomness.seeded(0))  # compares its units, counted a third way, with the stored ones
+
+
+def test_lists_for_sparse_rows_and_bit_sets_for_dense_ones() -> None:
+    rng = np.random.default_rng(0)
+    for share, bits in ((0.05, False), (0.5, True)):
+        answers = (rng.random((2000, 60)) < share).astype(np.uint8)
+        at = TreeProblem.from_records(answers, answers[:, 0], DecisionTrees(TreeQuestions.plain(60), 3, LABELS))
+        assert rows_of(at, [0, 1]).by_bits == bits
+
+
+def test_draws_are_repeatable_by_seed_and_differ_otherwise() -> None:
+    sums = solved(problem(LABELS, 3, 4, seed=2), TreePrior(), 0.3)
+    first = [sums.draw(Randomness.seeded(4)) for _ in range(3)]
+    assert first[0] == first[1] == first[2]
+    assert len({sums.draw(Randomness.seeded(seed)) for seed in range(20)}) > 5
+
+
+def test_depths_and_what_is_asked() -> None:
+    prior = TreePrior(0.9, allowed={0: ("x2",), 1: ("x0", "x1")})
+    sums = solved(problem(LABELS, 4, 4, seed=2), prior, 0.1)
+    rng = Randomness.seeded(3)
+    for _ in range(50):
+        tree = sums.draw(rng)
+        assert depth_of(tree) <= 4
+        if isinstance(tree, Split):
+            assert tree.question == 2
+            assert all(child.question in (0, 1) for child in (tree.yes, tree.no) if isinstance(child, Split))
+
+
+def test_rounding_is_bounded_and_grows_with_the_records() -> None:
+    small = solved(problem(LABELS, 3, 4, seed=2), TreePrior(), 0.5)
+    assert 0 < relative_error(small.law, 1000) < 1e-9
+    assert relative_error(small.law, 10**10) > 2.5e-7
+
+
+def test_work_is_known_before_the_data() -> None:
+    trees = DecisionTrees(TreeQuestions.plain(33), 5, LABELS)
+    work = work_of(trees, 10_000)
+    assert work.units == 5456 * 8
+    assert work.leaf_values == work.units * 4 * (33 * 34 // 2) * 2
+    assert work.memory < 2**27
+    assert work_of(dataclasses.replace(trees, depth=6), 10_000).units == 40920 * 16
