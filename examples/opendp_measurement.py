@@ -27,7 +27,9 @@ def scorecard(columns: int, seed: int | None) -> dp.Measurement:
         problem = ps.Problem(table, cards)
         return ps.exponential(problem, EPSILONS[columns], random_state=seed, **options)  # type: ignore[arg-type]
 
-    empty = ps.PatternTable([[0] * 22], [1], [1])  # the guarantee does not depend on the records: any table will do
+    empty = ps.PatternTable(
+        [[0] * 21 + [1]], [1], [1]
+    )  # the guarantee does not depend on the records: any table will do
     return as_measurement(mechanism, promised(mechanism, empty))
 
 

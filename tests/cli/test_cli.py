@@ -90,7 +90,17 @@ def test_solvers_are_listed_with_what_is_missing() -> None:
     assert shown.exit_code == 0
     assert "built in" in shown.output
     rows = {row["name"]: row for row in json.loads(runner.invoke(cli.app, ["solvers", "--json"]).output)}
-    assert set(rows) == {"tree", "enumeration", "highs", "cpsat", "scip", "gurobi"}
+    assert set(rows) == {
+        "tree",
+        "enumeration",
+        "assignment",
+        "subset",
+        "spanning-tree",
+        "highs",
+        "cpsat",
+        "scip",
+        "gurobi",
+    }
     assert all(set(row) == {"name", "status", "licence", "arithmetic", "note"} for row in rows.values())
 
 

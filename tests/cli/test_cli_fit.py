@@ -157,7 +157,7 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("data.xls",), "must end in .csv, .parquet or .duckdb"),
     (("data.duckdb::none",), "has no table 'none'"),
     (("no_age.csv",), "no column 'age'"),
-    (("nan.csv",), "label 'ill': 1 records have none"),
+    (("nan.csv",), "label 'ill': 1 record has none"),
     (("other.csv",), "neither in positive nor in negative"),
     (("empty.csv",), "no records"),
     (("broken.parquet",), "broken.parquet: "),

@@ -44,11 +44,11 @@ def weekends() -> type[Column]:
             return (f"{self.column} at rest",)
 
         def codes(self, series: Any) -> Any:
-            days = numbers_of(series, self.column, boolean=False)
+            days = numbers_of(series, self.column)
             return np.where(np.isnan(days), 2, np.isin(days, self.rest_days)).astype(np.int64)
 
         def code(self, value: Any) -> Any:
-            day = number_of(value, self.column, boolean=False)
+            day = number_of(value, self.column)
             return ibis.cases((day.isnull(), 2), (day.isin([float(d) for d in self.rest_days]), 1), else_=0)
 
         def expand(self, codes: Any) -> Any:
@@ -114,7 +114,7 @@ def test_a_kind_from_the_file_to_the_release_and_back(kind: Any, tmp_path: Path)
     assert fitted.exit_code == 0, fitted.output
     release = ps.Release.from_json((out / "release.json").read_text(encoding="utf-8"))
     assert release.schema == schema
-    assert json.loads(release.to_json())["schema"]["columns"]["day"] == {"rest_days": [6, 7]}
+    assert json.loads(release.to_json())["model"]["schema"]["columns"]["day"] == {"rest_days": [6, 7]}
     assert "a day of rest" in CliRunner().invoke(app, ["show", str(out / "release.json")]).stdout
     scored = str(tmp_path / "scored.csv")
     result = CliRunner().invoke(app, ["predict", data, "--release", str(out / "release.json"), "--out", scored])

@@ -140,7 +140,7 @@ class BalancedWeights(ps.KnapsackDomain):
 
     dim: int
     largest: int
-    kind: ClassVar[str] = "balanced-weights"
+    kind: ClassVar[str] = "test-balanced-weights"
 
     def values(self, j):
         return np.arange(-self.largest, self.largest + 1)
@@ -207,7 +207,7 @@ def test_a_release_over_a_users_domain_needs_only_its_class(tmp_path: Path) -> N
     assert _python("import balanced\n" + read, tmp_path).stdout.split() == ["BalancedWeights", "19", "0"]
     without = _python(read, tmp_path)
     assert without.returncode != 0
-    assert "domain kind 'balanced-weights' is unknown" in without.stderr
+    assert "domain kind 'test-balanced-weights' is unknown" in without.stderr
     assert "import the class first" in without.stderr
 
 

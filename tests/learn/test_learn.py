@@ -150,8 +150,8 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
 @pytest.mark.parametrize(
     ("y", "schema", "words"),
     [
-        (["yes", "no", "maybe"], INDICATORS, "the schema does not list"),
-        (["yes", "no", None], INDICATORS, "the schema does not list"),
+        (["yes", "no", "maybe"], INDICATORS, "neither in positive nor in negative"),
+        (["yes", "no", None], INDICATORS, "1 record has none"),
         (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
         (["a", "b", "c"], "guess", "Only binary classification"),
         (["a", "a", "a"], "guess", "1 class"),
@@ -312,7 +312,7 @@ def test_private_scores_stay_between_0_and_1_and_refuse_other_shapes() -> None:
         fitted.private_score(X, Y[:3], 1.0)
     with pytest.raises(ValueError, match="epsilon"):
         fitted.private_score(X, Y, 0.0)
-    with pytest.raises(ValueError, match="the schema does not list"):
+    with pytest.raises(ValueError, match="neither in positive nor in negative"):
         fitted.private_score(X[:2], ["yes", "perhaps"], 1.0)
     plain = scorecard(schema=Schema(INDICATORS.columns)).fit(X, Y == "yes")
     with pytest.raises(ValueError, match="it had False and True"):

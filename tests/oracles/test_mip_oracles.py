@@ -70,8 +70,8 @@ class MipConformance(OracleConformance):
 
     def test_guarantee_says_what_is_trusted(self) -> None:
         problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
-        run = ps.opdisc(problem, epsilon=1.0, oracle=self.oracle_class.backend, random_state=1)
-        assert run.release.guarantee.oracle == f"{self.oracle_class.backend} (trusts the solver's bound)"
+        run = ps.opdisc(problem, epsilon=1.0, oracle=self.oracle_class.about.name, random_state=1)
+        assert run.release.guarantee.oracle == f"{self.oracle_class.about.name} (trusts the solver's bound)"
         assert run.diagnostics.nodes >= 0
 
     def test_works_in_rspm(self) -> None:

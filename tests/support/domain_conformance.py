@@ -216,7 +216,9 @@ def random_classification(rng: np.random.Generator, domain: Domain) -> ps.Proble
     features, scales = random_features(rng, rows, domain.dim)
     positives, negatives = rng.integers(0, 4, size=(2, rows))
     positives[0] += 1
-    return ps.Problem(ps.PatternTable(features, positives, negatives, scales=scales), domain)
+    reach = int(np.abs(features).max(initial=1))
+    wide = [(-reach - 1, reach + 1)] * domain.dim  # more than 0 and 1, also for scorecards
+    return ps.Problem(ps.PatternTable(features, positives, negatives, scales=scales, ranges=wide), domain)
 
 
 def random_linear(rng: np.random.Generator, domain: Domain) -> ps.LinearProblem:

@@ -217,12 +217,12 @@ class Schema:
         other = int(counts[codes == outside[OTHER]].sum())
         if missing and label.missing is None:
             raise ValueError(
-                f"label {label.column!r}: {missing:,} records have none: correct the data, or add "
+                f"label {label.column!r}: {_records(missing)} none: correct the data, or add "
                 'missing = "negative" to [label] in the schema'
             )
         if other and label.negative is not None:
             raise ValueError(
-                f"label {label.column!r}: {other:,} records have a value that is neither in positive nor in negative: "
+                f"label {label.column!r}: {_records(other)} a value that is neither in positive nor in negative: "
                 "list it, or leave out negative to count every other value as negative"
             )
         return np.asarray(codes == 0)
@@ -282,6 +282,10 @@ class Schema:
             return cls.from_toml(read_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def _records(count: int) -> str:
+    return f"{count:,} record{'s have' if count != 1 else ' has'}"
 
 
 def _outside(columns: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> dict[str, dict[str, int]]:

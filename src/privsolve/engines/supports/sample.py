@@ -172,6 +172,7 @@ class SupportSampler(RejectionSampler):
         compile_for(coin, stream, 0.0)
         compile_for(choose_log, stream, np.zeros(1), 1)
         compile_for(propose, stream, tree)
+        compile_for(log_total, tree)
         compile_for(set_weight, tree, 0, 0.0)
         if self._lazy:
             self._lazy.compile()
