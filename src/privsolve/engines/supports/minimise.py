@@ -183,7 +183,11 @@ def minimise_supports(
 @cache
 def compile_minimiser(loss: ScoreLoss) -> None:
     """Solve a toy, which compiles everything that larger problems with this loss need: their types are the same."""
-    rows, positives, negatives = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 0, 9], [9, 9, 9, 0]  # the best has both columns
+    rows, positives, negatives = (
+        [[0, 0], [0, 1], [1, 0], [1, 1]],
+        [0, 0, 0, 9],
+        [9, 9, 9, 0],
+    )  # the best has both columns
     minimise_supports(rows, positives, negatives, loss, 2, [-1, 1], [-1, 0], [[0, 0]] * 2, [0, 0], [0, 0])
 
 
