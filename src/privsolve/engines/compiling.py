@@ -6,9 +6,22 @@ a release needs is compiled before it is paid for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from numba import typeof
+
+_DONE: set[Hashable] = set()
+
+
+def compile_once(key: Hashable, compile_all: Callable[[], None]) -> None:
+    """Run `compile_all` the first time it is asked for under this key, which decides the types of all that it compiles.
+
+    Finding that everything is ready already takes milliseconds, as long as a small draw.
+    """
+    if key not in _DONE:
+        compile_all()
+        _DONE.add(key)
 
 
 def compile_for(function: Any, *arguments: Any) -> None:

@@ -22,7 +22,7 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
-from privsolve.engines.compiling import compile_for
+from privsolve.engines.compiling import compile_for, compile_once
 from privsolve.engines.rejection import (
     GREW,
     KEPT,
@@ -163,7 +163,7 @@ class SupportSampler(RejectionSampler):
             self.reference = self._lazy.reference
         else:
             self._list()
-        self._compile()
+        compile_once((SupportSampler, type(inst.costs), self._lazy is None), self._compile)
 
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
