@@ -245,3 +245,49 @@ def test_work_is_known_before_the_data() -> None:
     assert work.leaf_values == work.units * 4 * (33 * 34 // 2) * 2
     assert work.memory < 2**27
     assert work_of(dataclasses.replace(trees, depth=6), 10_000).units == 40920 * 16
+
+
+def parity(features: int, irrelevant: int, depth: int, each: int) -> TreeProblem:
+    """As many records of every pattern of answers, yes where an odd number of the first features is; others do not matter."""
+    patterns = np.array([[p >> j & 1 for j in range(features)] for p in range(1 << features)], dtype=np.uint8)
+    answers = np.hstack([patterns, np.zeros((len(patterns), irrelevant), dtype=np.uint8)])
+    odd = patterns.sum(axis=1) % 2
+    statistics = each * np.stack([1 - odd, odd], axis=1)
+    trees = DecisionTrees(TreeQuestions.plain(features + irrelevant), depth, LABELS)
+    return TreeProblem(answers, statistics, int(statistics.sum()), trees)
+
+
+def test_a_last_level_that_is_never_split_has_no_say() -> None:
+    """Trees of prior weight 0 are far better here: their loss must not become the one that sums are relative to."""
+    at, prior = parity(2, 0, depth=2, each=10_000), TreePrior((0.5, 0.0))
+    listed = AllTrees(at, prior)
+    sums = solved(at, prior, 0.5)
+    possible = listed.losses[np.isfinite(listed.log_prior)]
+    assert sums.least_loss == possible.min() == 20_000
+    assert sums.log_sum == pytest.approx(listed.log_sum(0.5), abs=1e-9)
+
+
+def test_weights_beyond_the_range_of_floats_are_summed() -> None:
+    """Every tree without a mistake has a prior below e^-1700, far above what mistakes cost: it must still be drawn."""
+    at = parity(6, 1, depth=6, each=10_000)
+    prior = TreePrior(0.8, questions={f"x{j}": 1e-12 for j in range(6)})
+    sums = solved(at, prior, 0.5)
+    assert sums.least_loss == 0
+    assert np.isfinite(sums.log_sum)
+    assert all(at.total_loss(sums.draw(Randomness.seeded(seed))) == 0 for seed in range(5))
+
+
+@pytest.mark.parametrize(
+    ("statistics", "records"), [([[5000, 0]], 1), ([[-1, 2]], 1), ([[1, 0]], 2)], ids=["more", "negative", "fewer"]
+)
+def test_statistics_are_those_of_the_records(statistics: list[list[int]], records: int) -> None:
+    trees = DecisionTrees(TreeQuestions.plain(2), 1, LABELS)
+    with pytest.raises(ValueError, match="statistics must be counts that add up"):
+        TreeProblem([[0, 0]], statistics, records, trees)
+
+
+def test_questions_of_a_column_stand_side_by_side() -> None:
+    with pytest.raises(ValueError, match="side by side"):
+        TreeQuestions(("a", "b", "c"), (0, 1, 0), (3, 2), (1, 2, 2))
+    with pytest.raises(ValueError, match="below the radix"):
+        TreeQuestions(("a",), (0,), (2,), (4,))

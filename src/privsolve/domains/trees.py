@@ -46,6 +46,13 @@ class TreeQuestions:
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= MOST_QUESTIONS:
             raise ValueError(f"trees ask 1 to {MOST_QUESTIONS:,} features, got {len(self.names):,}")
+        m, ascending = len(self.names), list(self.columns) == sorted(self.columns)
+        if not len(self.columns) == len(self.codes) == m or not ascending or self.columns[0] < 0:
+            raise ValueError("columns and codes must have one entry per name, those of a column side by side")
+        if self.columns[-1] >= len(self.radices) or any(
+            not 0 <= code < 1 << self.radices[c] for c, code in zip(self.columns, self.codes, strict=True)
+        ):
+            raise ValueError("codes must be sets of codes below the radix of their column")
 
     @classmethod
     def plain(cls, names: Sequence[str] | int) -> TreeQuestions:

@@ -178,6 +178,8 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
                 raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
             return np.array([label.negative[0], label.positive[0]])
         kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
+        if len(kinds) > 1 and (labels == 1).all():
+            raise ValueError("y holds only 1: name its values in classes, or by a label of the schema")
         for classes in kinds:
             if np.isin(labels, classes).all():
                 return classes

@@ -199,7 +199,7 @@ def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: str) -> fl
 def check_work(problem: TreeProblem, max_memory: int, max_work: int) -> Work:
     """The work of a sum, or an error that says how to make it smaller."""
     max_memory, max_work = check_count("max_memory", max_memory), check_count("max_work", max_work)
-    work = work_of(problem.trees, len(problem.answers))
+    work = work_of(problem.trees, min(problem.records, math.prod(problem.trees.questions.radices)))  # public numbers
     if work.memory > max_memory:
         raise ValueError(
             f"trees of depth {problem.trees.depth} over {problem.trees.questions.size} features need about "

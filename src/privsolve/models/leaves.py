@@ -195,6 +195,8 @@ class ProbabilityLeaves(_Classes):
         object.__setattr__(self, "grid", shares)
         if self.size > LARGEST_VALUES:
             raise ValueError(f"leaves can say at most {LARGEST_VALUES} different values, got {self.size}")
+        if self.range == 0:
+            raise ValueError("grid has values so close that all cost the same: spread them")
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from privsolve.data import Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.errors import IntegerRangeError
-from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Node, values_said
 
 LARGEST_TOTAL = 2**52
@@ -50,7 +50,8 @@ class TreeProblem:
             raise ValueError(f"statistics must have one row per row of answers and {trees.leaves.width} columns")
         if records < 1:
             raise ValueError("the data has no records: give at least one")
-        if schema is not None and TreeQuestions.of(schema) != trees.questions:
+        _check_statistics(counts, int(records), trees.leaves)
+        if schema is not None and (schema.intercept or TreeQuestions.of(schema) != trees.questions):
             raise ValueError("schema has other features than the trees: pass the schema that made the questions")
         largest = max(int(np.abs(trees.leaves.coefficients).sum(axis=1).max()), 1)
         if int(counts.astype(object).sum()) * largest >= LARGEST_TOTAL:
@@ -118,6 +119,16 @@ class TreeProblem:
     def largest_loss(self) -> int:
         """`n` times the range: no two trees differ by more."""
         return self.n * self.trees.leaves.range
+
+
+def _check_statistics(counts: Int64Array, records: int, leaves: Leaves) -> None:
+    """Raise unless the statistics are those of that many records: the sensitivity is that of one of them."""
+    of_numbers = isinstance(leaves, NumberLeaves)
+    held = counts[:, :1] if of_numbers else counts
+    if counts.min(initial=0) < 0 or int(held.astype(object).sum()) != records:
+        raise ValueError(f"statistics must be counts that add up to the {records:,} records")
+    if isinstance(leaves, NumberLeaves) and (counts[:, 1] > leaves.steps * counts[:, 0]).any():
+        raise ValueError("statistics has a sum of targets beyond what its records can add up to: clip them first")
 
 
 def _checked_rows(answers: ArrayLike, size: int) -> NDArray[np.uint8]:

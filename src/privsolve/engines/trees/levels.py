@@ -85,10 +85,13 @@ def solve_level(law, binomials, level, sets, totals, offset, least_below, logs_b
             smallest = losses[:n].min()
             least[number, pattern], logs[number, pattern] = smallest, 0.0
             if law.sums:
+                top = -math.inf  # sums relative to the largest term: below a unit weights may leave the range of floats
+                for k in range(n):
+                    top = max(top, weights[k] - law.kappa * (losses[k] - smallest))
                 total = 0.0
                 for k in range(n):
-                    total += math.exp(weights[k] - law.kappa * (losses[k] - smallest))
-                logs[number, pattern] = math.log(total)
+                    total += math.exp(weights[k] - law.kappa * (losses[k] - smallest) - top)
+                logs[number, pattern] = top + math.log(total)
 
 
 @compiled

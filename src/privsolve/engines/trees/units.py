@@ -172,8 +172,8 @@ def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
             for yes in range(2):
                 for side in range(2):  # i below j, then j below i
                     upper, lower = (i, j) if side else (j, i)
-                    if ask[lower] == 0.0 or not (apart or stays[yes, upper, lower]):
-                        continue
+                    if ask[lower] == 0.0 or scale[yes, upper] == 0.0 or not (apart or stays[yes, upper, lower]):
+                        continue  # a tree of prior weight 0: its loss must not become the least one
                     one, two = (2 * yes + 1, 2 * yes) if side else (2 + yes, yes)
                     term_loss = loss[one, j] + loss[two, j]
                     gap = term_loss - best[yes, upper]
