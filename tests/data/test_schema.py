@@ -84,7 +84,7 @@ def test_values_match_by_kind() -> None:
     assert encode(Categories("x", [1, 0]), ["1", " 1.0 ", "0", "one", True, 1]) == [
         [1, 0], [1, 0], [0, 1], [0, 0], [1, 0], [1, 0],
     ]  # fmt: skip
-    assert encode(Categories("x", [True]), ["TRUE", "false", "1"]) == [[1], [0], [0]]
+    assert encode(Categories("x", [True]), ["TRUE", "false", "1", "2"]) == [[1], [0], [1], [0]]
     assert encode(Categories("x", [True]), [1, 0, 2]) == [[1], [0], [0]]
     assert encode(Categories("x", ["1"]), ["1", "1.0"]) == [[1], [0]]
 

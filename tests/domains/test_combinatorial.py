@@ -74,7 +74,7 @@ def test_sensitivity_is_the_spread_of_a_record() -> None:
     domain = Subsets(4, 2)
     small, large = (ps.sphere_noise(domain, 1.0, loss=ps.LinearProblem([[0, 0, 1, 1]], domain, n).loss) for n in (2, 6))
     assert large.scale / small.scale == pytest.approx(3, rel=1e-5)
-    with pytest.raises(ValueError, match=r"costs\[1\] can make a difference of 6, more than largest=2"):
+    with pytest.raises(ValueError, match=r"a record's costs can make a difference of more than largest=2"):
         ps.LinearProblem([[0, 0, 1, 1], [0, 0, 3, 3]], domain, 2)
     shifted = ps.LinearProblem([[100, 100, 101, 101]], domain, 2)  # a constant offset is free
     assert shifted.total_loss([0, 0, 1, 1]) == 202

@@ -335,8 +335,9 @@ def exponential(
             weights = sampler.draw()[0]
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
-        diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
-        return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)
+    # outside the block: whoever holds signals back after the draw does so from here on
+    diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(weights), sampler.statistics)
+    return Run(Release(problem.model(weights), sampler.guarantee, problem.setting), diagnostics)
 
 
 def exponential_law(
