@@ -5,9 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import shutil
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -141,23 +138,6 @@ def test_predictions_do_not_depend_on_other_records(tmp_path: Path) -> None:
         scores.append(pd.read_csv(tmp_path / "scored.csv")["score"].to_numpy())
     assert np.array_equal(*scores)
     assert not scores[0].any()
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    pyspark = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("Java is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Spark warns of while it starts is not ours
-        session = (
-            pyspark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g")
-            .config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            .getOrCreate()
-        )  # fmt: skip
-    yield session
-    session.stop()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")

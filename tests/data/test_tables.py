@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +50,6 @@ def test_codes_that_need_several_keys_agree() -> None:
     data = pa.table({f"x{i}": rng.integers(-9, 2**16 + 9, 200) for i in range(6)} | {"y": rng.random(200) < 0.5})
     same(schema, data, ibis.memtable(data))
     assert schema.table(data).table.features.shape == (200, 7)
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    pyspark = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("Java is not installed")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what Spark warns of while it starts is not ours
-        session = (
-            pyspark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g")
-            .config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-            .getOrCreate()
-        )  # fmt: skip
-    yield session
-    session.stop()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")

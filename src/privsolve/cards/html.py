@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
-from privsolve.cards.page import asset, bullets, escape, json_data, page, warning
+from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
 
 
 def scorecard_html(card: Card) -> str:
@@ -26,15 +26,7 @@ def scorecard_html(card: Card) -> str:
         _result(card),
         "</div>",
         *([_example(card)] if card.rows else []),
-        "<section>",
-        "<h2>Privacy</h2>",
-        f"<p>{escape(privacy.sentence)}</p>",
-        "<h3>What this promises</h3>",
-        bullets(privacy.promised),
-        "<h3>What it does not promise</h3>",
-        bullets(privacy.not_promised),
-        '<p class="quiet screen">This page works offline. What you answer stays in this window; nothing is sent or kept.</p>',
-        "</section>",
+        privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
         "</main>",
         json_data("card", _data(card)),
     ]

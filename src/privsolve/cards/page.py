@@ -61,3 +61,19 @@ def warning(text: str) -> str:
 def bullets(items: tuple[str, ...]) -> str:
     """A list of plain sentences."""
     return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"
+
+
+def privacy_section(sentence: str, promised: tuple[str, ...], not_promised: tuple[str, ...]) -> str:
+    """What every published page says of its guarantee."""
+    parts = [
+        "<section>",
+        "<h2>Privacy</h2>",
+        f"<p>{escape(sentence)}</p>",
+        "<h3>What this promises</h3>",
+        bullets(promised),
+        "<h3>What it does not promise</h3>",
+        bullets(not_promised),
+        '<p class="quiet screen">This page works offline. What you answer stays in this window; nothing is sent or kept.</p>',
+        "</section>",
+    ]
+    return "\n".join(parts)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from privsolve.cards import words
-from privsolve.cards.page import asset, bullets, escape, json_data, page, warning
+from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
 from privsolve.cards.tree_picture import tree_picture
 from privsolve.models.tree import DecisionTree, Leaf, Node
 from privsolve.privacy.guarantee import Guarantee
@@ -34,15 +34,7 @@ def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str) -> str:
         "<h2>The whole tree</h2>",
         f'<div class="wide picture">{tree_picture(tree, style="").svg}</div>',
         "</section>",
-        "<section>",
-        "<h2>Privacy</h2>",
-        f"<p>{escape(privacy.sentence)}</p>",
-        "<h3>What this promises</h3>",
-        bullets(privacy.promised),
-        "<h3>What it does not promise</h3>",
-        bullets(privacy.not_promised),
-        '<p class="quiet screen">This page works offline. What you answer stays in this window; nothing is sent or kept.</p>',
-        "</section>",
+        privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
         "</main>",
         json_data("tree", _data(tree, tree.root)),
     ]
