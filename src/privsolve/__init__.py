@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         SolveInterrupted,
         WorkLimitReached,
     )
+    from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import ScoreTable, ZeroOneLoss
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
+    from privsolve.mechanisms.unions import UnionSampler, private_union
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
     from privsolve.problems.trees import TreeProblem
+    from privsolve.problems.unions import UnionProblem
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
@@ -100,6 +103,7 @@ __all__ = [
     "Perturbation",
     "PrivacyLeakWarning",
     "PrivacyWarning",
+    "PrivateClassifier",
     "PrivateLinearClassifier",
     "PrivateScorecard",
     "PrivateTreeClassifier",
@@ -129,6 +133,8 @@ __all__ = [
     "TreeQuestions",
     "TreeSampler",
     "UniformPrior",
+    "UnionProblem",
+    "UnionSampler",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
@@ -146,6 +152,7 @@ __all__ = [
     "oracles",
     "plan_opsamp",
     "private_tree",
+    "private_union",
     "promised",
     "rspm",
     "separator_noise",
@@ -182,7 +189,10 @@ _HOMES = {
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
+    "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.unions": "UnionSampler private_union",
+    "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",

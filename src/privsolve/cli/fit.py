@@ -13,11 +13,13 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
-from privsolve.cli.display import sampling_progress, search_progress
+from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
+    CardWeight,
+    Depth,
     Epsilon,
     FalseNegative,
     FalsePositive,
@@ -27,24 +29,31 @@ from privsolve.cli.options import (
     MaxFeatures,
     MaxPoints,
     Mechanism,
+    Model,
     ModelName,
     Noise,
+    TreeLeaves,
+    class_weights,
+    refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
+from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
-from privsolve.learn.publishing import SCORECARD, TREE, as_json, output_folder
+from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
 FASTER = "fewer --max-features are faster"
+PAGES = {ModelName.card: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
 
 
 def fit(
+    context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
     epsilon: Epsilon,
@@ -72,42 +81,45 @@ def fit(
         bool,
         typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
     ] = False,
-    model: Annotated[ModelName, typer.Option(help="A card with points, or a decision tree.")] = ModelName.card,
-    depth: Annotated[int, typer.Option(help="Of a tree: at most so many questions.")] = DEPTH,
-    leaves: Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")] = LeavesName.labels,
+    model: Model = ModelName.card,
+    depth: Depth = DEPTH,
+    leaves: TreeLeaves = LeavesName.labels,
+    card_weight: CardWeight = 0.5,
     json_output: Json = False,
 ) -> None:
-    """Choose a scorecard or a tree privately and write it to a folder: what may be published, and the curator's
-    diagnostics apart.
+    """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
+    the curator's diagnostics apart.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        recipe = Recipe(
-            epsilon, mechanism, adjacency, None, oracle, noise, delta,
-            false_positive, false_negative,
-        )  # fmt: skip
+        refuse_strange_options(context, model)
+        if model is not ModelName.card and mechanism != "exponential":
+            raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
+        costs = (false_positive, false_negative)
+        cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
-        tree = None
+        recipe: TreeRecipe | UnionRecipe | None = None
         if model is ModelName.tree:
-            if mechanism != "exponential":
-                raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
-            costs = (false_positive, false_negative)
-            tree = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
-            the_schema = tree.asked
+            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
+        elif model is ModelName.auto:
+            recipe = UnionRecipe(
+                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
+                weights=class_weights(card_weight),
+            )  # fmt: skip
+        asked = recipe.asked if recipe else the_schema
         budget = Ledger.open(ledger) if ledger else None
-        page = TREE if tree else SCORECARD
-        with output_folder(out, curator=curator, overwrite=overwrite, page=page) as folder:
+        with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
             with engine_at_work("reading", data):
-                encoded = the_schema.table(open_table(data))
+                encoded = asked.table(open_table(data))
 
             def draw(account: Payment) -> Run:
                 options: dict[str, Any] = {"random_state": seed, "budget": account}
-                if tree:
-                    return tree.run(encoded, **options)
-                with _progress(recipe) as progress:
-                    return recipe.run(encoded, domain, progress=progress, **options)
+                with _progress(model, mechanism) as progress:
+                    if recipe:
+                        return recipe.run(encoded, progress=progress, **options)
+                    return cards.run(encoded, domain, progress=progress, **options)
 
             run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
@@ -116,10 +128,14 @@ def fit(
             _show(run, encoded, paths)
 
 
-def _progress(recipe: Recipe) -> AbstractContextManager[Any]:
-    if recipe.mechanism == "exponential":
+def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
+    if model is ModelName.tree:
+        return tree_progress(errors)
+    if model is ModelName.auto:
+        return union_progress(errors, FASTER)
+    if mechanism == "exponential":
         return sampling_progress(errors, "sampling", FASTER)
-    return search_progress(errors, recipe.mechanism)
+    return search_progress(errors, mechanism)
 
 
 def _load_schema(path: Path, publish_guessed: bool) -> Schema:

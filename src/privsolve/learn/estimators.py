@@ -53,7 +53,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         stated = self._stated_schema()
         warn_in_search()
         frame = self._frame(X, reset=True)
-        classes, positive = _binary_labels(y, len(frame), stated)
+        classes, positive = binary_labels(y, len(frame), stated)
         schema = stated if stated is not None else guessed_schema(frame)
         encoded, domain = schema.table(frame, positive), self._domain(schema)
         run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
@@ -288,7 +288,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, self.domain)
 
 
-def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
     labels = one_per_record(y, rows)
     if schema is not None:
