@@ -12,6 +12,7 @@ from privsolve.cli.lazy import Listed, lazy_group
 COMMANDS = {
     "fit": Listed("fit", "fit", "Choose a scorecard or a tree privately and write it to a folder."),
     "predict": Listed("predict", "predict", "Score a table with a release."),
+    "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),
     "plan": Listed("plan", "plan", "What each mechanism may cost at most, with probability 0.95."),
     "schema": Listed("schema", "app", "Say what is public about a table."),

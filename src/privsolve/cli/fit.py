@@ -18,7 +18,7 @@ from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
-    Epsilon,
+    By,
     FalseNegative,
     FalsePositive,
     Intercept,
@@ -29,15 +29,21 @@ from privsolve.cli.options import (
     Mechanism,
     ModelName,
     Noise,
+    group_of,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
+from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
+from privsolve.learn.base import check_paid
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import SCORECARD, TREE, as_json, output_folder
+from privsolve.noise.entropy import as_randomness
+from privsolve.privacy.accounting import Account
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
@@ -47,8 +53,11 @@ FASTER = "fewer --max-features are faster"
 def fit(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
-    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the fit.")] = None,
+    total_epsilon: Annotated[
+        float | None, typer.Option(help="Instead: of a privately drafted schema and the fit together.")
+    ] = None,
     mechanism: Mechanism = "exponential",
     max_features: MaxFeatures = MAX_FEATURES,
     max_points: MaxPoints = 3,
@@ -75,17 +84,27 @@ def fit(
     model: Annotated[ModelName, typer.Option(help="A card with points, or a decision tree.")] = ModelName.card,
     depth: Annotated[int, typer.Option(help="Of a tree: at most so many questions.")] = DEPTH,
     leaves: Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")] = LeavesName.labels,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Hold this share of the records out, by a coin each, and evaluate on it privately."),
+    ] = None,
+    evaluate_epsilon: Annotated[
+        float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
+    ] = None,
+    by: By = None,
     json_output: Json = False,
 ) -> None:
     """Choose a scorecard or a tree privately and write it to a folder: what may be published, and the curator's
     diagnostics apart.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
+        epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         recipe = Recipe(
             epsilon, mechanism, adjacency, None, oracle, noise, delta,
             false_positive, false_negative,
         )  # fmt: skip
         the_schema = _load_schema(schema, publish_guessed)
+        check_paid(the_schema, adjacency)
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
@@ -96,24 +115,68 @@ def fit(
             costs = (false_positive, false_negative)
             tree = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
             the_schema = tree.asked
+        test = HoldOut.of(
+            holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), the_schema
+        )
+        if test is None and (by is not None or evaluate_epsilon is not None):
+            raise ValueError(
+                "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
+            )
         budget = Ledger.open(ledger) if ledger else None
         page = TREE if tree else SCORECARD
         with output_folder(out, curator=curator, overwrite=overwrite, page=page) as folder:
+            rng = as_randomness(seed)
             with engine_at_work("reading", data):
-                encoded = the_schema.table(open_table(data))
+                whole, groups = _read(the_schema, open_table(data), test)
+            encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
-                options: dict[str, Any] = {"random_state": seed, "budget": account}
+                paid: Account = account if test is None else test.account(account, adjacency)
+                options: dict[str, Any] = {"random_state": rng, "budget": paid}
                 if tree:
-                    return tree.run(encoded, **options)
-                with _progress(recipe) as progress:
-                    return recipe.run(encoded, domain, progress=progress, **options)
+                    run = tree.run(encoded, **options)
+                else:
+                    with _progress(recipe) as progress:
+                        run = recipe.run(encoded, domain, progress=progress, **options)
+                return run if test is None else test.evaluated(run, held, rng)
 
+            if budget is not None:
+                _pay_for_the_draft(budget, the_schema)
             run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
+
+
+def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -> float:
+    """The epsilon of the fit: stated, or what a drafted schema leaves of a total."""
+    if epsilon is not None and total is None:
+        return epsilon
+    if epsilon is not None or total is None:
+        raise ValueError(
+            "give either --epsilon, of the fit, or --total-epsilon, of a privately drafted schema and the fit"
+        )
+    paid = Schema.load(schema).paid if schema.is_file() else None
+    left = exact(check_epsilon(total)) - (exact(paid.guarantee.epsilon) if paid is not None else 0)
+    if left <= 0:
+        raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
+    return at_most(left)
+
+
+def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
+    """A draft that another ledger or none has paid for is paid by this one, once: it was made from the same records."""
+    paid = schema.paid
+    if paid is not None and not any(entry.note == paid.note for entry in budget.history()):
+        with budget.spending(paid.guarantee, paid.note):
+            pass
+
+
+def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    if test is not None and test.column is not None:
+        return schema.tables(table, test.column)
+    encoded = schema.table(table)
+    return encoded, (encoded.table,)
 
 
 def _progress(recipe: Recipe) -> AbstractContextManager[Any]:

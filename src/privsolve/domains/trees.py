@@ -226,7 +226,7 @@ class DecisionTrees:
 
 def tree_schema(schema: Schema) -> Schema:
     """The schema with yes/no features only: numbers between bounds are cut at equally distant public points."""
-    return Schema([_asked(column) for column in schema.columns], schema.label, False, schema.guessed)
+    return Schema([_asked(column) for column in schema.columns], schema.label, False, schema.guessed, schema.paid)
 
 
 def _asked(column: Column) -> Column:
