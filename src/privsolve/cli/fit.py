@@ -44,6 +44,8 @@ from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import SCORECARD, TREE, as_json, output_folder
 from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
+from privsolve.data.columns import LARGEST_INTEGER
 from privsolve.data.connection import read_each_value
 from privsolve.data.engines import is_ibis_table, run
 from privsolve.data.expressions import number_of, text_of
@@ -94,32 +95,42 @@ def _are_texts(series: Any) -> NDArray[np.bool_]:
 
 
 def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -> dict[str, Int64Array]:
-    """One pass: every row gives one key per column, and keys are counted."""
+    """One pass: every row gives one triple per column (which, number or null, whether a text), and their codes are counted.
+
+    Columns are laid below each other before codes are made, so that the query says once what a grid is.
+    """
     import ibis
 
     table = read_each_value(data)
-    keys, offset, offsets = [], 0, {}
+    places = {name: i for i, name in enumerate(grids)}
+    triples = ibis.array([_triple(table[name], name, place) for name, place in places.items()])
+    rows = table.select(one=triples.unnest())
+    rows = rows.select(place=rows.one["place"], number=rows.one["number"], text=rows.one["text"])
+    by_grid: dict[Grid, list[int]] = {}
     for name, grid in grids.items():
-        offsets[name] = offset
-        keys.append((_code(table[name], name, grid) + offset).cast("int64"))
-        offset += sizes[name]
-    rows = table.select(key=ibis.array(keys).unnest())
-    found = run(rows.group_by("key").aggregate(records=rows.count()))
-    histogram = np.zeros(offset, dtype=np.int64)
-    histogram[found["key"].to_numpy().astype(np.int64)] = found["records"].to_numpy()
-    return {name: histogram[start : start + sizes[name]] for name, start in offsets.items()}
+        by_grid.setdefault(grid, []).append(places[name])
+    inside = rows.number.coalesce(0.0)
+    cells = [(rows.place.isin(those), grid.cell(inside)) for grid, those in by_grid.items()]
+    cell = cells[0][1] if len(cells) == 1 else ibis.cases(*cells[:-1], else_=cells[-1][1])
+    small = ibis.least(ibis.greatest(inside, -float(LARGEST_INTEGER)), float(LARGEST_INTEGER))
+    whole = (small.floor() == small) & ~inside.isinf()
+    number = NUMBERS + 2 * cell + whole.ifelse(0, 1)
+    code = ibis.cases((rows.number.notnull(), number), (rows.text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
+    coded = rows.select(place=rows.place, code=code)
+    found = run(coded.group_by(["place", "code"]).aggregate(records=coded.count()))
+    histograms = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+    columns = (found[name].to_numpy().astype(np.int64) for name in ("place", "code", "records"))
+    names = list(grids)
+    for place, which, records in zip(*columns, strict=True):
+        histograms[names[place]][which] = records
+    return histograms
 
 
-def _code(value: Any, name: str, grid: Grid) -> Any:
-    """The code of a value as an expression of Ibis."""
+def _triple(value: Any, name: str, place: int) -> Any:
     import ibis
 
-    number = number_of(value, name)
-    inside = number.coalesce(0.0)
-    whole = inside.isinf().ifelse(False, inside.floor() == inside)
-    coded = NUMBERS + 2 * grid.cell(inside) + whole.ifelse(0, 1)
     text = text_of(value, name).notnull() if value.type().is_string() else ibis.literal(False)
-    return ibis.cases((number.notnull(), coded), (text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
+    return ibis.struct({"place": place, "number": number_of(value, name), "text": text})
 
 
 def count_texts(data: Any, names: Sequence[str], least: int) -> dict[str, dict[str, int]]:

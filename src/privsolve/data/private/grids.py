@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,9 @@ from privsolve.data.columns import Real, tidy
 
 LOWEST, HIGHEST = -6, 9
 """Powers of ten between which the default grid lies."""
+
+BEYOND = 10.0 ** (HIGHEST + 1)
+"""Larger sizes count as this one: engines turn rounded numbers into integers."""
 
 COMMON = (-2, 5)
 """Powers of ten that most measurements have: four times as likely beforehand as others."""
@@ -89,7 +93,7 @@ class DecimalGrid(Grid):
         """By the power of ten, then the two digits: the same operations as in an engine, bit by bit."""
         size = np.abs(numbers)
         power = np.searchsorted(_POWERS, size * (1 + TOUCHING), side="right") - 1  # -1: below the least one
-        scaled = np.minimum(size, 1e300) * _SCALES[np.clip(power, 0, None)]
+        scaled = np.minimum(size, BEYOND) * _SCALES[np.clip(power, 0, None)]
         up = np.floor(scaled * (1 + TOUCHING)) - 10
         down = np.ceil(scaled * (1 - TOUCHING)) - 10
         half = len(self._sizes)
@@ -101,33 +105,36 @@ class DecimalGrid(Grid):
         """The same in an engine."""
         import ibis
 
-        size = number.abs()
-        power = _place(size * (1 + TOUCHING), _POWERS)
-        scale = ibis.cases(*((power == i, float(s)) for i, s in enumerate(_SCALES)), else_=1.0)
-        scaled = ibis.least(size, 1e300) * scale
-        up = (scaled * (1 + TOUCHING)).floor() - 10
-        down = (scaled * (1 - TOUCHING)).ceil() - 10
-        half = len(self._sizes)
-        from_zero = ibis.cases((power < 0, -1.0), else_=ibis.least(90.0 * power + up, float(half - 1)))
-        to_zero = ibis.cases((power < 0, 0.0), else_=ibis.least(90.0 * power + down, float(half)))
-        return ibis.cases((number < 0, half - to_zero), else_=half + 2 + from_zero).cast("int64")
+        size, half = number.abs(), len(self._sizes)
+        near = size * (1 + TOUCHING)
+        first = _stepwise(near, _POWERS, [0.0, *(90.0 * power for power in range(len(_POWERS)))])
+        scaled = ibis.least(size, BEYOND) * _stepwise(near, _POWERS, [0.0, *map(float, _SCALES)])
+        up = first + (scaled * (1 + TOUCHING)).floor() - 10
+        down = first + (scaled * (1 - TOUCHING)).ceil() - 10
+        tiny = near < float(_POWERS[0])
+        return ibis.cases(
+            (tiny & (number < 0), float(half)),
+            (tiny, float(half + 1)),
+            (number < 0, half - ibis.least(down, float(half))),
+            else_=half + 2 + ibis.least(up, float(half - 1)),
+        ).cast("int64")
 
 
 _POWERS = np.array([float(f"1e{power}") for power in range(LOWEST, HIGHEST + 1)])
 _SCALES = np.array([float(f"1e{1 - power}") for power in range(LOWEST, HIGHEST + 1)])
 
 
-def _place(size: Any, powers: Floats) -> Any:
-    """How many powers are at most the size, less one, by halving: few comparisons per value in an engine."""
+def _stepwise(size: Any, steps: Floats, values: Sequence[float]) -> Any:
+    """The value that belongs to the number of steps up to `size`, by halving: few comparisons per value in an engine."""
     import ibis
 
     def between(low: int, high: int) -> Any:
         if low == high:
-            return ibis.literal(low - 1, type="int64")
+            return ibis.literal(values[low])
         middle = (low + high + 1) // 2
-        return ibis.ifelse(size >= float(powers[middle - 1]), between(middle, high), between(low, middle - 1))
+        return ibis.ifelse(size >= float(steps[middle - 1]), between(middle, high), between(low, middle - 1))
 
-    return between(0, len(powers))
+    return between(0, len(steps))
 
 
 @dataclass(frozen=True)
