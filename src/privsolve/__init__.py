@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
     from privsolve.data.patterns import PatternTable
+    from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         SolveInterrupted,
         WorkLimitReached,
     )
+    from privsolve.evaluation import Evaluation, MeasuredOn
     from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
@@ -81,6 +83,7 @@ __all__ = [
     "DecisionTrees",
     "Diagnostics",
     "Domain",
+    "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
@@ -93,6 +96,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LinearProblem",
+    "MeasuredOn",
     "Number",
     "NumberLeaves",
     "Option",
@@ -104,6 +108,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyWarning",
     "PrivateClassifier",
+    "PrivateDraft",
     "PrivateLinearClassifier",
     "PrivateScorecard",
     "PrivateTreeClassifier",
@@ -151,6 +156,7 @@ __all__ = [
     "opsamp",
     "oracles",
     "plan_opsamp",
+    "private_draft",
     "private_tree",
     "private_union",
     "promised",
@@ -168,12 +174,14 @@ _HOMES = {
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
     "data.patterns": "PatternTable",
+    "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
     "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
     "SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
+    "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from privsolve.data import Categories
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
 MECHANISMS = mechanism_names()
@@ -33,6 +34,12 @@ Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
@@ -103,3 +110,9 @@ class CardFormat(StrEnum):
     html = "html"
     json = "json"
     sql = "sql"
+
+
+def group_of(by: str | None) -> str | Categories | None:
+    """What `--by` asks for: the name of a column, or a column with the values that are listed."""
+    name, equals, values = (by or "").partition("=")
+    return Categories(name, [value.strip() for value in values.split(",")]) if equals else by

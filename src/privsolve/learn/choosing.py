@@ -26,7 +26,7 @@ from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.unions import EQUAL_WEIGHTS, ModelClass, UnionCallback, checked_weights, private_union
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.linear import LinearRule, answers
-from privsolve.models.scoring import check_scores
+from privsolve.models.score_range import check_scores
 from privsolve.models.tree import DecisionTree
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account

@@ -17,7 +17,7 @@ from privsolve.losses.scores import ScoreLoss
 ROUNDED_TO = 4096
 """Entries are whole numbers of 1/4096 of the largest loss that a record can have."""
 
-FARTHEST_LOG_ODDS = 6.0
+FARTHEST_LOG_ODDS = 3.5
 """Risks end where the log-odds do: at 0.25% and 99.75%."""
 
 LEAST_UNIT, LARGEST_UNIT = 0.01, 6.0
