@@ -1,4 +1,4 @@
-"""Cards in stages: small cards one on top of the other, each an exact draw of the exponential mechanism (theory, section 13)."""
+"""Cards in stages: small cards one on top of the other, each an exact draw (theory, section 13)."""
 
 from __future__ import annotations
 
