@@ -62,6 +62,18 @@ class Exchange:
         low, high = np.array(self.public.bounds).T
         return (part.numeric - low) / (high - low)
 
+    def mixed(self, part: Part) -> np.ndarray:
+        """One column per column of the schema: the number, or the code of its category."""
+        return np.column_stack([
+            part.numeric[:, place] if place is not None else part.codes[:, j] for j, place in enumerate(self.places)
+        ])
+
+    @property
+    def places(self) -> list[int | None]:
+        """Where each column of the schema stands among the numbers; None for categories."""
+        names = self.public.numeric_names
+        return [names.index(column) if column in names else None for column in self.public.columns]
+
     def save(self, path: Path) -> None:
         """Write the file; it is whole or not there."""
         arrays: dict[str, np.ndarray] = {"public": np.array(json.dumps(asdict(self.public)))}

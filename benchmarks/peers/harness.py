@@ -38,8 +38,11 @@ ENVS = Path(os.environ.get("PEERS_ENVS", HERE / "envs"))
 PATIENCE = 2
 """After so many timeouts on a data set the others are not tried: they would take hours to say the same."""
 
+STUCK = 20
+"""A worker that takes so many times its limit by the clock is ended as well."""
+
 START_LIMIT = 600.0
-"""Seconds for a worker's first fit, on a small table: imports and compilation are not what is measured."""
+"""CPU seconds for a worker's first fit, on a small table: imports and compilation are not what is measured."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,9 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
             self.process.stdin.flush()
-            ready, _, _ = select([self.process.stdout], [], [], limit)
-            if not ready:
+            if not self._answered(limit):
                 self.end()
-                return {"status": "timeout", "seconds": limit}
+                return {"status": "timeout", "note": f"more than {limit:g} CPU seconds"}
             line = self.process.stdout.readline()
             if line:
                 return dict(json.loads(line))
@@ -106,6 +108,14 @@ class Worker:
             pass
         self.end()
         return {"status": "error", "note": f"the process ended with code {self.process.returncode}"}
+
+    def _answered(self, limit: float) -> bool:
+        """Wait for an answer until so many CPU seconds are used up: other programs on the machine do not count."""
+        start, first = time.monotonic(), cpu_seconds(self.process.pid)
+        while not select([self.process.stdout], [], [], 0.5)[0]:
+            if cpu_seconds(self.process.pid) - first > limit or time.monotonic() - start > STUCK * limit:
+                return False
+        return True
 
     @property
     def alive(self) -> bool:
@@ -124,6 +134,15 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         if self.alive:
             self.end()
+
+
+def cpu_seconds(pid: int) -> float:
+    """What a process has used so far, all threads together."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def python_of(env: str) -> str:
