@@ -64,9 +64,9 @@ class Exchange:
 
     def mixed(self, part: Part) -> np.ndarray:
         """One column per column of the schema: the number, or the code of its category."""
-        return np.column_stack([
-            part.numeric[:, place] if place is not None else part.codes[:, j] for j, place in enumerate(self.places)
-        ])
+        return np.column_stack(
+            [part.numeric[:, place] if place is not None else part.codes[:, j] for j, place in enumerate(self.places)]
+        )
 
     @property
     def places(self) -> list[int | None]:

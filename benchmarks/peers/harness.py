@@ -20,13 +20,15 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from select import select
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from peers.exchange import Exchange
 from peers.jobs import Job
 from peers.metrics import measure
 from peers.registry import COMPETITORS, EPSILONS, Competitor
@@ -125,15 +127,9 @@ class Worker:
     def end(self) -> None:
         """Stop the process."""
         self.process.kill()
-        self.process.wait()
+        with suppress(BrokenPipeError):
+            self.process.communicate()
         self.log.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.alive:
-            self.end()
 
 
 def cpu_seconds(pid: int) -> float:
@@ -219,8 +215,9 @@ def one(worker: Worker, task: Task) -> dict[str, Any]:
         reply = worker.ask(task.job(str(predictions)), task.competitor.limit)
         if reply["status"] != "ok":
             return reply
-        labels = np.load(exchange_path(task.dataset, task.split))["test.labels"]
-        found = np.load(predictions)
+        labels = Exchange.load(exchange_path(task.dataset, task.split)).test.labels
+        with np.load(predictions) as stored:
+            found = dict(stored)
         risks = found.get("risks")
         return reply | measure(labels, found["labels"], found["scores"], risks)
 
@@ -240,7 +237,7 @@ def append(path: Path, task: Task, reply: dict[str, Any]) -> None:
 
 def read(results: Path) -> list[dict[str, Any]]:
     """All lines."""
-    return [json.loads(line) for path in sorted(results.glob("*.jsonl")) for line in path.open()]
+    return [json.loads(line) for path in sorted(results.glob("*.jsonl")) for line in path.read_text().splitlines()]
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -251,8 +248,9 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
 def forget(results: Path, names: set[str], statuses: set[str]) -> None:
     """Drop the lines of these competitors, or all lines that ended so."""
     for path in results.glob("*.jsonl"):
-        lines = [line for line in path.open() if not _forgotten(json.loads(line), names, statuses)]
-        path.write_text("".join(lines))
+        lines = path.read_text().splitlines()
+        kept = [line for line in lines if not _forgotten(json.loads(line), names, statuses)]
+        path.write_text("".join(f"{line}\n" for line in kept))
 
 
 def _forgotten(row: dict[str, Any], names: set[str], statuses: set[str]) -> bool:
@@ -285,7 +283,12 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--redo", action="append", default=[], help="forget this competitor's lines first")
     parser.add_argument("--retry", action="store_true", help="forget errors and timeouts first")
+    parser.add_argument(
+        "--quick", action="store_true", help="two data sets, two splits, ε = 1, no results kept elsewhere"
+    )
     said = parser.parse_args()
+    if said.quick:
+        said.datasets, said.splits, said.epsilons, said.results = "compas,german", "0,1", "1.0", CACHE / "quick"
     names = set(said.only or []) | set(said.redo) | {c.name for c in COMPETITORS if c.runner in (said.runner or [])}
     if unknown := names - {c.name for c in COMPETITORS}:
         parser.error(f"nobody is called {', '.join(sorted(unknown))}: see registry.py")

@@ -74,7 +74,7 @@ COMPETITORS = (
     *in_both_forms("diffprivlib tree", "diffprivlib", "diffpriv", "tree", adjacencies=(ADD_REMOVE,)),
     *in_both_forms("diffprivlib forest", "diffprivlib", "diffpriv", "forest", adjacencies=(ADD_REMOVE,)),
     *in_both_forms("PrivaTree", "privatree", "privatree", "tree", {"depth": 4}, adjacencies=(ADD_REMOVE,)),
-    Competitor("synthetic data, logistic", "private", "dpmm", "synthetic", "mst", {}, (ADD_REMOVE,), DELTA),
+    Competitor("synthetic data, logistic", "private", "dpmm", "synthetic", "bayes", {}, (ADD_REMOVE,), DELTA),
     Competitor("logistic regression", "plain", "ours", "plain", "logistic"),
     Competitor("decision tree, depth 4", "plain", "ours", "plain", "tree", {"depth": 4}),
     Competitor("EBM", "plain", "interpret", "ebm", "plain", limit=120),

@@ -15,7 +15,9 @@ def fit(data: Exchange, job: Job) -> Fitted:
     """The best of its models, with so many features and points of at most so much."""
     points = job.options.get("points", 5)
     signs = np.where(data.train.labels == 1, 1.0, -1.0)
-    search = RiskScoreOptimizer(data.train.binary.astype(float), signs, k=job.options["features"], lb=-points, ub=points)
+    search = RiskScoreOptimizer(
+        data.train.binary.astype(float), signs, k=job.options["features"], lb=-points, ub=points
+    )
     search.optimize()
     multiplier, intercept, weights = search.get_models(model_index=0)
     risks = sigmoid((data.test.binary @ weights + intercept) / multiplier)

@@ -14,7 +14,7 @@ from peers.exchange import Exchange
 from peers.jobs import Fitted, Job
 
 sys.path.insert(0, os.environ["PRIVATREE"])
-from privatree.privatree import PrivaTreeClassifier  # noqa: E402
+from privatree.privatree import PrivaTreeClassifier
 
 
 def fit(data: Exchange, job: Job) -> Fitted:

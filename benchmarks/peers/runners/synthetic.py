@@ -1,4 +1,4 @@
-"""Synthetic records by dpmm's MST, then logistic regression on them: what "publish synthetic data" gives."""
+"""Synthetic records by dpmm's PrivBayes, then logistic regression on them: what "publish synthetic data" gives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sklearn.linear_model import LogisticRegression
 from peers.exchange import Exchange
 from peers.jobs import Fitted, Job, by_risk
 
-
 ITERATIONS = 200
 """Of 5,000: more of them did not help on COMPAS, and they take minutes."""
 
@@ -24,7 +23,9 @@ def fit(data: Exchange, job: Job) -> Fitted:
     frame = pd.DataFrame(data.train.codes.astype(int), columns=names).assign(label=data.train.labels.astype(int))
     sizes = dict(zip([*names, "label"], [*data.public.sizes, 2], strict=True))
     random = np.random.RandomState(job.seed % 2**31)
-    model = PrivBayesGM(epsilon=job.epsilon, delta=job.delta, domain=sizes, random_state=random, n_jobs=1, n_iters=ITERATIONS)
+    model = PrivBayesGM(
+        epsilon=job.epsilon, delta=job.delta, domain=sizes, random_state=random, n_jobs=1, n_iters=ITERATIONS
+    )
     model.fit(frame)
     made = model.generate(n_records=len(frame))
     features, labels = data.expand(made[names].to_numpy(int)), made["label"].to_numpy(int)
