@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -52,8 +53,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--out", type=Path, default=DOCS)
+    parser.add_argument("--print", help="metrics, separated by commas: print their tables and write nothing")
+    parser.add_argument(
+        "--only", action="append", default=[], help="with --print, a competitor's name; may be repeated"
+    )
+    parser.add_argument("--datasets", default="", help="with --print, separated by commas")
     said = parser.parse_args()
-    write(frame_of(read(said.results)), said.out)
+    runs = frame_of(read(said.results))
+    if said.print:
+        print(comparison(runs, said.print.split(","), said.only, said.datasets.split(",") if said.datasets else []))
+    else:
+        write(runs, said.out)
 
 
 def write(runs: pd.DataFrame, out: Path) -> None:
@@ -199,21 +209,31 @@ def tables(runs: pd.DataFrame) -> str:
 
 def by_epsilon(runs: pd.DataFrame, metric: str) -> str:
     """One line per competitor and adjacency; without privacy the same in every column."""
-    found = means(runs, metric).set_index(["name", "adjacency", "epsilon"])
+    found = {
+        (m.name, m.adjacency, m.epsilon): _mean(m)
+        for m in means(runs, metric).fillna({"epsilon": 0}).itertuples(index=False)
+    }
     rows = []
     for (name, adjacency), own in runs.groupby(["name", "adjacency"], sort=False):
         plain = own["group"].iloc[0] == PLAIN
-        cells = [_mean(found, (name, adjacency, np.nan if plain else e)) for e in EPSILONS]
-        rows.append([name, adjacency, *cells])
+        rows.append([name, adjacency, *(found.get((name, adjacency, 0 if plain else e), "–") for e in EPSILONS)])
     return table(["", "adjacency", *(f"ε = {e:g}" for e in EPSILONS)], rows)
 
 
-def _mean(found: pd.DataFrame, key: tuple[str, str, float]) -> str:
-    name, adjacency, epsilon = key
-    for (n, a, e), row in found.iterrows():
-        if (n, a) == (name, adjacency) and (e == epsilon or (np.isnan(e) and np.isnan(epsilon))):
-            return f"{row['mean']:.3f} ± {row['se']:.3f}" if row["count"] > 1 else f"{row['mean']:.3f}"
-    return "–"
+def _mean(found: Any) -> str:
+    if found.count == 0:
+        return "–"
+    return f"{found.mean:.3f} ± {found.se:.3f}" if found.count > 1 else f"{found.mean:.3f}"
+
+
+def comparison(runs: pd.DataFrame, metrics: list[str], names: list[str], datasets: list[str]) -> str:
+    """A table per data set and metric of some competitors only, for other pages."""
+    kept = runs[runs["name"].isin(names or runs["name"]) & runs["dataset"].isin(datasets or runs["dataset"])]
+    return "\n".join(
+        f"### {dataset}: {metric}\n\n{by_epsilon(kept[kept['dataset'] == dataset], metric)}\n"
+        for dataset in dict.fromkeys(kept["dataset"])
+        for metric in metrics
+    )
 
 
 def everything(runs: pd.DataFrame) -> str:
