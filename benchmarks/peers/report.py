@@ -93,11 +93,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def state(runs: pd.DataFrame) -> str:
-    """What has been run."""
+    """What has been run, and what it took."""
     asked = sum(len(c.epsilons) * len(c.relations) for c in COMPETITORS) * 5 * runs["dataset"].nunique()
+    limits = {c.name: c.limit for c in COMPETITORS}
+    late = runs[runs["status"] == "timeout"]["name"].map(limits).sum()
+    hours = (finished(runs)["cpu_seconds"].sum() + late) / 3600
     return (
-        f"{len(runs):,} of {asked:,} runs have a line in the results, {len(finished(runs)):,} of them with a model. "
-        f"Versions are in the [last table](#who-is-measured) and in `benchmarks/peers/requirements/`."
+        f"{len(runs):,} of {asked:,} runs have a line in the results, {len(finished(runs)):,} of them with a model. Their fits "
+        f"took {hours:.1f} CPU hours. Versions: [last table](#who-is-measured) and `benchmarks/peers/requirements/`."
     )
 
 
@@ -273,7 +276,7 @@ def rank_figure(runs: pd.DataFrame, path: Path) -> None:
         axis.barh(range(len(order)), order.to_numpy(), color=colours)
         axis.set_yticks(range(len(order)), order.index, fontsize=7)
         axis.set_title(f"ε = {epsilon:g}")
-        axis.set_xlabel("mean rank by accuracy (1 is best)")
+    figure.supxlabel("mean rank by accuracy (1 is best); ours in colour")
     _save(figure, path)
 
 
@@ -291,6 +294,7 @@ def curves(runs: pd.DataFrame, path: Path) -> None:
         axis.set_title(dataset)
         axis.set_xscale("log")
         axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
+        axis.minorticks_off()
     figure.supxlabel("ε")
     figure.supylabel("test accuracy")
     _save(figure, path)
