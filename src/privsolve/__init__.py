@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
     from privsolve.data.patterns import PatternTable
+    from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
         SolveInterrupted,
         WorkLimitReached,
     )
+    from privsolve.evaluation import Evaluation, MeasuredOn
+    from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import ScoreTable, ZeroOneLoss
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
+    from privsolve.mechanisms.unions import UnionSampler, private_union
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
     from privsolve.problems.trees import TreeProblem
+    from privsolve.problems.unions import UnionProblem
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
@@ -78,6 +83,7 @@ __all__ = [
     "DecisionTrees",
     "Diagnostics",
     "Domain",
+    "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
@@ -90,6 +96,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LinearProblem",
+    "MeasuredOn",
     "Number",
     "NumberLeaves",
     "Option",
@@ -100,6 +107,8 @@ __all__ = [
     "Perturbation",
     "PrivacyLeakWarning",
     "PrivacyWarning",
+    "PrivateClassifier",
+    "PrivateDraft",
     "PrivateLinearClassifier",
     "PrivateScorecard",
     "PrivateTreeClassifier",
@@ -129,6 +138,8 @@ __all__ = [
     "TreeQuestions",
     "TreeSampler",
     "UniformPrior",
+    "UnionProblem",
+    "UnionSampler",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
@@ -145,7 +156,9 @@ __all__ = [
     "opsamp",
     "oracles",
     "plan_opsamp",
+    "private_draft",
     "private_tree",
+    "private_union",
     "promised",
     "rspm",
     "separator_noise",
@@ -161,12 +174,14 @@ _HOMES = {
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
     "data.patterns": "PatternTable",
+    "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
     "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
     "SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
+    "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
@@ -182,7 +197,10 @@ _HOMES = {
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
+    "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.unions": "UnionSampler private_union",
+    "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privsolve.evaluation import Evaluation
 from privsolve.privacy.guarantee import Guarantee
 
 Answer = str | float
@@ -123,6 +124,7 @@ class Card:
     positive: str
     negative: str
     guarantee: Guarantee
+    evaluation: Evaluation | None = None
 
     @property
     def minimum(self) -> Fraction:

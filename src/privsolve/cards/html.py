@@ -5,6 +5,7 @@ from __future__ import annotations
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
 from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
+from privsolve.cards.quality_html import quality_section
 
 
 def scorecard_html(card: Card) -> str:
@@ -26,11 +27,12 @@ def scorecard_html(card: Card) -> str:
         _result(card),
         "</div>",
         *([_example(card)] if card.rows else []),
+        *quality_section(card.evaluation),
         privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
         "</main>",
         json_data("card", _data(card)),
     ]
-    return page(title, "\n".join(body), asset("scorecard.css"), asset("scorecard.js"))
+    return page(title, "\n".join(body), f"{asset('scorecard.css')}\n{asset('quality.css')}", asset("scorecard.js"))
 
 
 def _question(i: int, row: Row) -> str:

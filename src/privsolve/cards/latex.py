@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.quality import quality_lines
 
 # what LaTeX reads as a command, and signs of ours (and common in bins) that its default fonts lack
 _ESCAPES = {
@@ -58,6 +59,7 @@ def scorecard_latex(card: Card) -> str:
             f"Example, a made-up person: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
         )
         below.append(escape(example))
+    below += [escape(line) for line in quality_lines(card.evaluation) if line]
     below.append(escape(f"Privacy: {privacy.sentence}"))
     lines = [
         r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",

@@ -6,6 +6,7 @@ import re
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.quality import quality_markdown
 
 
 def escape(text: str) -> str:
@@ -33,6 +34,7 @@ def scorecard_markdown(card: Card) -> str:
         lines += ["Example, a made-up person:", "", "| Question | Answer | Points |", "|---|---|--:|"]
         lines += [_table_line(line.column, line.answer, words.signed(line.points)) for line in card.example.lines]
         lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
+    lines += quality_markdown(card.evaluation, escape)
     lines += ["### Privacy", "", escape(privacy.sentence), "", "What it promises:", ""]
     lines += [f"- {escape(item)}" for item in privacy.promised]
     lines += ["", "What it does not promise:", ""]

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.quality import quality_lines
 
 
 def scorecard_text(card: Card, width: int) -> str:
@@ -32,6 +33,8 @@ def scorecard_text(card: Card, width: int) -> str:
             text = Text(f"{line.column}: {line.answer} ({words.signed(line.points)})")
             console.print(Padding(text, (0, 0, 0, 2)))
         console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
+    for sentence in quality_lines(card.evaluation):
+        console.print(Text(sentence))
     console.print(Text(f"\nPrivacy: {privacy.sentence}"))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from privsolve.data import Categories
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
 MECHANISMS = mechanism_names()
@@ -33,6 +34,12 @@ Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
+By = Annotated[
+    str | None,
+    typer.Option(
+        help="Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values."
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
@@ -44,11 +51,12 @@ class ModelName(StrEnum):
 
     card = "card"
     tree = "tree"
+    auto = "auto"
 
     @property
     def page(self) -> str:
         """What its page is called in machine-readable output."""
-        return "scorecard" if self is ModelName.card else "tree"
+        return {"card": "scorecard", "tree": "tree", "auto": "model"}[self]
 
 
 class LeavesName(StrEnum):
@@ -56,6 +64,41 @@ class LeavesName(StrEnum):
 
     labels = "labels"
     probabilities = "probabilities"
+
+
+Model = Annotated[ModelName, typer.Option(help="A card with points, a decision tree, or whichever fits better.")]
+Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
+TreeLeaves = Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")]
+CardWeight = Annotated[
+    float, typer.Option(help="With --model auto: how likely a card is before the data is seen; a tree has the rest.")
+]
+
+_CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
+_NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
+STRANGE = {
+    ModelName.card: _TREES | _LEAVES | _WEIGHT,
+    ModelName.tree: _CARDS | _NOISE | _WEIGHT,
+    ModelName.auto: _NOISE | _LEAVES,
+}
+"""Options that have no meaning for a model."""
+
+
+def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
+    """Raise for an option that was given on the command line and would be ignored."""
+    for name in sorted(STRANGE[model]):
+        source = context.get_parameter_source(name) if name in context.params else None
+        if source is not None and source.name == "COMMANDLINE":
+            takers = " or ".join(other for other in ModelName if name not in STRANGE[other])
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
+            )
+
+
+def class_weights(card_weight: float) -> dict[str, float]:
+    """The weights of the classes of `--model auto`."""
+    if not 0 < card_weight < 1:
+        raise ValueError(f"--card-weight must lie between 0 and 1, got {card_weight:g}: or use --model card or tree")
+    return {"card": card_weight, "tree": 1 - card_weight}
 
 
 class CardFormat(StrEnum):
@@ -67,3 +110,9 @@ class CardFormat(StrEnum):
     html = "html"
     json = "json"
     sql = "sql"
+
+
+def group_of(by: str | None) -> str | Categories | None:
+    """What `--by` asks for: the name of a column, or a column with the values that are listed."""
+    name, equals, values = (by or "").partition("=")
+    return Categories(name, [value.strip() for value in values.split(",")]) if equals else by

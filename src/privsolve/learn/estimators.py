@@ -16,7 +16,9 @@ from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
 from privsolve.domains import Domain
+from privsolve.evaluation import Evaluation
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
 from privsolve.models.linear import LinearRule
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
@@ -53,7 +55,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         stated = self._stated_schema()
         warn_in_search()
         frame = self._frame(X, reset=True)
-        classes, positive = _binary_labels(y, len(frame), stated)
+        classes, positive = binary_labels(y, len(frame), stated)
         schema = stated if stated is not None else guessed_schema(frame)
         encoded, domain = schema.table(frame, positive), self._domain(schema)
         run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
@@ -152,6 +154,11 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
             noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
         total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
+
+    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
+        """How good the model is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
+        frame = self._evaluated(X)
+        return evaluate_frame(self.release_, frame, self._positive(y, len(frame)), epsilon, self.budget, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -288,7 +295,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, self.domain)
 
 
-def _binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
     labels = one_per_record(y, rows)
     if schema is not None:

@@ -15,7 +15,7 @@ from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.models.scoring import check_scores
+from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
@@ -89,8 +89,13 @@ class Recipe:
         }  # fmt: skip
         mechanism = mechanism_of(self.mechanism)
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
-        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
-        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
+        return with_outside(run, encoded)
+
+
+def with_outside(run: Run, encoded: EncodedTable) -> Run:
+    """The run with what fell outside the schema among its diagnostics."""
+    outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
+    return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
 
 
 def scorecard_domain(

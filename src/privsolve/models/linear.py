@@ -17,6 +17,7 @@ from privsolve.data import Label, Schema
 from privsolve.data.columns import Value, value_text
 from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
+from privsolve.models.outcomes import Outcomes, total_outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,11 @@ class LinearRule(Model):
         rule = self.used
         encoded = rule.stated_schema.encode(table)
         return np.asarray(encoded @ np.array(rule.unit_weights, dtype=np.int64), dtype=np.int64)
+
+    def outcomes(self) -> Outcomes:
+        """The totals of the card."""
+        rule = self.used
+        return total_outcomes(rule.stated_schema, rule.unit_weights, rule.unit)
 
     def decide(self, table: Any) -> NDArray[np.bool_]:
         """Whether each row is predicted positive."""

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from privsolve.data import Schema
 from privsolve.data.connection import read_each_value
-from privsolve.data.patterns import SCORE_LIMIT
 from privsolve.data.reading import check_columns
-from privsolve.errors import IntegerRangeError
 from privsolve.models.linear import LinearRule, answers
-
-
-def check_scores(schema: Schema, weights: Sequence[int]) -> None:
-    """Raise unless every record that the schema allows scores below the exact range; `weights` in the common unit."""
-    sizes = [max(-low, high) for low, high in schema.ranges]
-    if sum(size * abs(weight) for size, weight in zip(sizes, weights, strict=True)) >= SCORE_LIMIT:
-        raise IntegerRangeError(
-            "scores could leave the 64-bit integers: use narrower bounds, coarser steps or smaller scales in the schema"
-        )
+from privsolve.models.score_range import check_scores
 
 
 def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
