@@ -64,6 +64,7 @@ COMPETITORS = (
     ours("linear, small integers", "PrivateLinearClassifier"),
     ours("tree, depth 3", "PrivateTreeClassifier", depth=3),
     ours("tree, depth 4", "PrivateTreeClassifier", depth=4),
+    ours("card or tree, depth 3", "PrivateClassifier", depth=3),
     ours("tree of risks, depth 3", "PrivateTreeClassifier", depth=3, leaves="probabilities"),
     ours("tree of risks, depth 4", "PrivateTreeClassifier", depth=4, leaves="probabilities"),
     Competitor("DP-SGD, fixed", "private", "ours", "dpsgd", "fixed", delta=DELTA),
