@@ -83,12 +83,12 @@ $(PEERS)/envs/%/.installed: $(PEERS)/requirements/%.txt
 	touch $@
 
 peers: $(STAMP) $(PEERS_ENVS)  ## us beside everybody else, whatever is missing of it: docs/peers.md
-	$(PEERS_RUN) peers.harness
+	$(PEERS_RUN) peers.harness --jobs 2
 	$(PEERS_RUN) peers.report
 
 peers-quick: $(STAMP) $(PEERS)/envs/diffprivlib/.installed $(PEERS)/envs/streed/.installed  ## a part of it, in ten minutes; changes nothing
 	rm -rf $(PEERS)/cache/quick
-	$(PEERS_RUN) peers.harness --quick
+	$(PEERS_RUN) peers.harness --quick --jobs 2
 	$(PEERS_RUN) peers.report --results $(PEERS)/cache/quick --out $(PEERS)/cache/quick/page
 	cat $(PEERS)/cache/quick/page/peers-tables.md
 

@@ -4,8 +4,8 @@
     python -m peers.harness --only "card, 4 features" --datasets adult,compas --splits 0,1 --epsilons 0.3,1
     python -m peers.harness --redo "card, 4 features"     # forget its lines first
 
-A competitor runs in its own environment (`make peers-envs`), one worker process at a time; a fit that takes too long is
-recorded as a timeout and its worker is ended.
+A competitor runs in its own environment (`make peers` makes them), one worker process at a time, or `--jobs` of them; a fit
+that takes too long is recorded as a timeout and its worker is ended.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -151,23 +152,32 @@ def unavailable(competitor: Competitor) -> str | None:
     if competitor.env == "privatree" and not os.environ.get("PRIVATREE"):
         return "PRIVATREE is not set to the path of a checkout"
     if not Path(python_of(competitor.env)).exists():
-        return f"no environment {ENVS / competitor.env}: run `make peers-envs`"
+        return f"no environment {ENVS / competitor.env}: `make peers` makes it"
     return None
 
 
-def run_all(tasks: list[Task], results: Path) -> None:
-    """Everything that has no line yet."""
+def run_all(tasks: list[Task], results: Path, jobs: int = 1) -> None:
+    """Everything that has no line yet; with several jobs, so many runners at the same time."""
     results.mkdir(parents=True, exist_ok=True)
     CACHE.mkdir(exist_ok=True)
     rows = read(results)
     done = {key_of(row) for row in rows}
     slow = Counter((row["name"], row["dataset"]) for row in rows if row["status"] == "timeout")
     missing = [task for task in tasks if task.key not in done]
-    for runner, own in by_runner(missing):
-        if reason := unavailable(own[0].competitor):
-            print(f"{runner}: skipped {len(own)} runs: {reason}", flush=True)
-            continue
-        run_tasks(own, results / f"{runner}.jsonl", slow)
+    for place in sorted({("wine", 0), *((task.dataset, task.split) for task in missing)}):
+        exchange_path(*place)  # before anybody needs it: two jobs would write it at the same time
+    with ThreadPoolExecutor(jobs) as pool:
+        parts = [pool.submit(run_part, name, own, results, slow) for name, own in by_runner(missing)]
+        for part in parts:
+            part.result()
+
+
+def run_part(runner: str, tasks: list[Task], results: Path, slow: Counter[tuple[str, str]]) -> None:
+    """The tasks of one runner, or a note why there are none."""
+    if reason := unavailable(tasks[0].competitor):
+        print(f"{runner}: skipped {len(tasks)} runs: {reason}", flush=True)
+    else:
+        run_tasks(tasks, results / f"{runner}.jsonl", slow)
 
 
 def by_runner(tasks: list[Task]) -> Iterator[tuple[str, list[Task]]]:
@@ -294,7 +304,7 @@ def main() -> None:
         parser.error(f"nobody is called {', '.join(sorted(unknown))}: see registry.py")
     forget(said.results, set(said.redo), {"error", "timeout", "not tried"} if said.retry else set())
     splits, epsilons = [int(s) for s in said.splits.split(",")], [float(e) for e in said.epsilons.split(",")]
-    run_all(tasks_of(names or None, said.datasets.split(","), splits, epsilons), said.results)
+    run_all(tasks_of(names or None, said.datasets.split(","), splits, epsilons), said.results, said.jobs)
 
 
 if __name__ == "__main__":
