@@ -292,6 +292,7 @@ def main() -> None:
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--redo", action="append", default=[], help="forget this competitor's lines first")
+    parser.add_argument("--jobs", type=int, default=1, help="so many workers at the same time")
     parser.add_argument("--retry", action="store_true", help="forget errors and timeouts first")
     parser.add_argument(
         "--quick", action="store_true", help="two data sets, two splits, ε = 1, no results kept elsewhere"

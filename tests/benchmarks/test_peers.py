@@ -166,7 +166,9 @@ def test_the_page_is_made_from_a_small_file_of_results(tmp_path):
 def test_the_harness_runs_records_and_resumes(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(harness, "CACHE", tmp_path / "cache")
     tasks = harness.tasks_of({"logistic regression"}, ["wine"], [0, 1], [1.0])
-    harness.run_all(tasks, tmp_path, jobs=2)
+    asked = f"x --only logistic_regression --datasets wine --splits 0,1 --jobs 2 --results {tmp_path}".split()
+    monkeypatch.setattr("sys.argv", [word.replace("logistic_", "logistic ") for word in asked])
+    harness.main()
     rows = harness.read(tmp_path)
     assert [(row["status"], row["split"]) for row in rows] == [("ok", 0), ("ok", 1)]
     assert all(0.8 < row["accuracy"] <= 1 and row["numbers"] == 40 and row["memory_mb"] > 1 for row in rows)
