@@ -23,9 +23,11 @@ from peers.summary import (
     PLAIN,
     PRIVATE,
     READABLE,
+    SINGLE,
     UNFAIR,
     Verdict,
     critical_difference,
+    duels,
     finished,
     frame_of,
     means,
@@ -70,7 +72,7 @@ def write(runs: pd.DataFrame, out: Path) -> None:
     """Both pages and the figures."""
     (out / "figures").mkdir(parents=True, exist_ok=True)
     parts = {
-        "state": state(runs), "goal": goal(runs), "ranks": ranks(runs), "datasets": datasets(runs),
+        "state": state(runs), "goal": goal(runs), "ranks": ranks(runs), "against": against(runs), "datasets": datasets(runs),
         "failures": failures(runs), "competitors": competitors(runs),
     }  # fmt: skip
     page = (HERE / "page.md").read_text(encoding="utf-8")
@@ -96,7 +98,7 @@ def state(runs: pd.DataFrame) -> str:
     """What has been run, and what it took."""
     asked = sum(len(c.epsilons) * len(c.relations) for c in COMPETITORS) * 5 * runs["dataset"].nunique()
     limits = {c.name: c.limit for c in COMPETITORS}
-    late = runs[runs["status"] == "timeout"]["name"].map(limits).sum()
+    late = runs[runs["status"] == "timeout"]["name"].map(limits).astype(float).sum()
     hours = (finished(runs)["cpu_seconds"].sum() + late) / 3600
     return (
         f"{len(runs):,} of {asked:,} runs have a line in the results, {len(finished(runs)):,} of them with a model. Their fits "
@@ -137,6 +139,17 @@ def ranks(runs: pd.DataFrame) -> str:
             f"### By {WORDS[metric]}\n\nMean ranks that differ by less than {gap:.1f} are not told apart (Nemenyi, 5%).\n"
         )
         parts.append(table(["", *(f"ε = {e:g}" for e in EPSILONS), "mean"], rows) + "\n")
+    return "\n".join(parts)
+
+
+def against(runs: pd.DataFrame) -> str:
+    """One model of ours per metric against every private peer."""
+    parts = []
+    for metric in GOALS:
+        found = duels(runs, metric)
+        rows = [[rival, *(counts[word] for word in ("ahead", "level", "behind"))] for rival, counts in found.items()]
+        parts.append(f"*{SINGLE[metric]}*, by {WORDS[metric]}:\n")
+        parts.append(table(["against", "ahead", "level", "behind"], rows) + "\n")
     return "\n".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -64,6 +65,11 @@ class Verdict:
         """Whether it is behind nobody by more than one standard error."""
         return self.gap <= self.error
 
+    @property
+    def outcome(self) -> str:
+        """`"ahead"` or `"behind"` by more than one standard error, or `"level"`."""
+        return "behind" if not self.level else "ahead" if -self.gap > self.error else "level"
+
 
 def verdicts(runs: pd.DataFrame, metric: str) -> list[Verdict]:
     """For every data set and ε where both sides have results."""
@@ -84,6 +90,23 @@ def _verdict(runs: pd.DataFrame, metric: str, dataset: str, epsilon: float) -> V
         if known:
             worst.append(max(known, key=lambda v: v.gap - v.error))
     return min(worst, key=lambda v: v.gap - v.error) if worst else None
+
+
+SINGLE = {"accuracy": "card or tree, depth 3", "auc": "tree of risks, depth 3"}
+"""One model of ours per metric, named before looking, for the duels: no choice afterwards helps it."""
+
+
+def duels(runs: pd.DataFrame, metric: str) -> dict[str, Counter[str]]:
+    """How often that one model is ahead of, level with and behind each private peer, over data sets and ε."""
+    done = finished(runs)
+    found: dict[str, Counter[str]] = {}
+    for (dataset, epsilon), cell in done[done["epsilon"].notna()].groupby(["dataset", "epsilon"], sort=False):
+        own = _by_split(cell[cell["name"] == SINGLE[metric]], metric)
+        for rival, theirs in _by_split(cell[cell["group"] == PRIVATE], metric).items():
+            verdict = _compare(dataset, epsilon, metric, own, SINGLE[metric], rival, theirs)
+            if verdict is not None:
+                found.setdefault(f"{rival[0]} ({rival[1]})", Counter())[verdict.outcome] += 1
+    return found
 
 
 def readable(cell: pd.DataFrame, name: str) -> bool:
