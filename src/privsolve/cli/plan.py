@@ -149,7 +149,8 @@ def _plan_stages(
     )
     share = f"{excess / records:.1%} of records" if excess < records else "which says nothing"
     console.print(
-        f"More {what} than the best short card that each stage could add, at most, with probability 0.95: {excess:,.0f}, {share}."
+        f"More {what} than the best short card that each stage could add, at most, with probability 0.95: {excess:,.0f}, "
+        f"{share}."
     )
     console.print(PROVED)
 
