@@ -19,8 +19,8 @@ from privsolve.models.outcomes import Outcomes, total_outcomes
 class RiskScore(LinearRule):
     """A linear rule whose score is a risk: `1 / (1 + exp(-log_odds·score))`, between about 3% and 97%.
 
-    A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at any time
-    (`deciding_at`), which takes nothing from the data.
+    A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at
+    any time (`deciding_at`), which takes nothing from the data.
     """
 
     log_odds: float = 0.5
@@ -31,7 +31,7 @@ class RiskScore(LinearRule):
         super().__post_init__()
         object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
         ends = last_score(self.log_odds)
-        object.__setattr__(self, "cut", check_integer("cut", self.cut, -ends, ends))
+        object.__setattr__(self, "cut", check_integer("cut", self.cut, -ends - 1, ends))
 
     def risks(self, table: Any) -> Floats:
         """The risk of every row of a table."""
