@@ -188,6 +188,9 @@ def test_the_setting_of_other_releases_has_no_strange_fields() -> None:
     release["setting"]["more"] = 1
     with pytest.raises(ValueError, match="unknown fields: more"):
         ps.Release.from_json(json.dumps(release))
+    del release["setting"]["more"], release["setting"]["union"]["trees"]
+    with pytest.raises(ValueError, match="must say of a union what the weights, cards and trees were"):
+        ps.Release.from_json(json.dumps(release))
 
 
 def test_seeds_repeat() -> None:
@@ -242,6 +245,10 @@ def test_wrong_problems() -> None:
         UnionProblem(good.table, good.domain, shares)
     with pytest.raises(ValueError, match="domain must be SparsePoints"):
         UnionProblem(good.table, ps.TernaryCube(4), good.trees)  # type: ignore[arg-type]
+    deep = problem(features=18, depth=1)
+    many = UnionProblem(deep.table, ps.SparsePoints(19, 17, 1, 1), deep.trees)
+    with pytest.raises(ValueError, match="max_features must be at most"):
+        UnionSampler(many, 1.0)
     sampler = UnionSampler(good, 5.0, weights={"card": 1.0, "tree": 1e-8}, max_attempts=1, random_state=0)
     with pytest.raises(ps.WorkLimitReached):
         _ = [sampler.draw() for _ in range(50)]

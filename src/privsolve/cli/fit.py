@@ -31,15 +31,18 @@ from privsolve.cli.options import (
     Mechanism,
     Model,
     ModelName,
+    Monotone,
     Noise,
     TreeLeaves,
     class_weights,
+    directions,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
+from privsolve.domains.trees import TreePrior
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
@@ -84,6 +87,7 @@ def fit(
     model: Model = ModelName.card,
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeavesName.labels,
+    monotone: Monotone = None,
     card_weight: CardWeight = 0.5,
     json_output: Json = False,
 ) -> None:
@@ -100,13 +104,14 @@ def fit(
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
+        prior = TreePrior(monotone=directions(monotone))
         recipe: TreeRecipe | UnionRecipe | None = None
         if model is ModelName.tree:
-            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
+            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs, prior)
         elif model is ModelName.auto:
             recipe = UnionRecipe(
                 epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
-                weights=class_weights(card_weight),
+                weights=class_weights(card_weight), tree_prior=prior,
             )  # fmt: skip
         asked = recipe.asked if recipe else the_schema
         budget = Ledger.open(ledger) if ledger else None
