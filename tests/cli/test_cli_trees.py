@@ -92,9 +92,6 @@ def test_machine_readable(here: Path) -> None:
         (("--noise", "gaussian"), "--noise is for --model card"),
         (("--delta", 0.1), "--delta is for --model card"),
         (("--card-weight", 0.3), "--card-weight is for --model auto"),
-        (("--monotone", "age"), "must be a column, = and up or down"),
-        (("--monotone", "age=up", "--monotone", "age=down"), "each column once"),
-        (("--monotone", "colour=up"), "monotone must name columns whose values have an order"),
         (("--model", "auto", "--card-weight", 1), "--card-weight must lie between 0 and 1"),
         (("--model", "auto", "--leaves", "labels"), "--leaves is for --model tree: leave it out with --model auto"),
         (("--model", "auto", "--mechanism", "rspm"), "trees are drawn by the exponential mechanism"),
@@ -142,19 +139,6 @@ def test_whichever_fits_better(here: Path) -> None:
     assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
         "diagnostics.json", "model.html", "release.json",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize("model", ["tree", "auto"])
-def test_monotone_in_a_column(here: Path, model: str) -> None:
-    """The older are never told less; in the data they are ill, so that the other way round hardly anything can be said."""
-    options = ("--overwrite", "--seed", 2, "--model", model, "--monotone")
-    tree = "--card-weight", 1e-6
-    result = run(*FIT, *options, "age=up", *(tree if model == "auto" else ()))
-    assert result.exit_code == 0, result.output
-    release = load_release("out/release.json")
-    assert release.setting["prior"]["monotone"] == {"age": 1}
-    frame = pd.read_csv("data.csv").assign(colour="blue", dose=1.0, age=[20.0, 40.0, 60.0] * 100)
-    assert list(release.predict(frame)[:3]) == ["no", "no", "yes"]
 
 
 def test_machine_readable_of_either(here: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -197,6 +199,21 @@ def test_seeds_repeat() -> None:
     same = {ps.private_union(problem(), 0.5, random_state=3).release.to_json() for _ in range(3)}
     assert len(same) == 1
     assert len({ps.private_union(problem(), 0.5).release.to_json() for _ in range(8)}) > 1
+
+
+def test_copies_do_not_repeat_draws() -> None:
+    original = UnionSampler(problem(), 0.01)
+    original.draw()  # leaves uniforms that were drawn ahead
+    copies = [copy.deepcopy(original), pickle.loads(pickle.dumps(original))]
+    drawn = [[str(sampler.draw()) for _ in range(12)] for sampler in (original, *copies)]
+    assert all(a != b for i, a in enumerate(drawn) for b in drawn[:i])
+
+
+def test_two_threads_cannot_draw_at_once() -> None:
+    sampler = UnionSampler(problem(), 0.5, random_state=0)
+    sampler._uniforms.claim()
+    with pytest.raises(ps.PrivsolveError, match="another thread"):
+        sampler.draw()
 
 
 def test_progress_tells_of_both() -> None:

@@ -31,18 +31,15 @@ from privsolve.cli.options import (
     Mechanism,
     Model,
     ModelName,
-    Monotone,
     Noise,
     TreeLeaves,
     class_weights,
-    directions,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.tables import open_table
-from privsolve.domains.trees import TreePrior
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
@@ -87,7 +84,6 @@ def fit(
     model: Model = ModelName.card,
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeavesName.labels,
-    monotone: Monotone = None,
     card_weight: CardWeight = 0.5,
     json_output: Json = False,
 ) -> None:
@@ -104,14 +100,13 @@ def fit(
         domain = scorecard_domain(
             the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
-        prior = TreePrior(monotone=directions(monotone))
         recipe: TreeRecipe | UnionRecipe | None = None
         if model is ModelName.tree:
-            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs, prior)
+            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
         elif model is ModelName.auto:
             recipe = UnionRecipe(
                 epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
-                weights=class_weights(card_weight), tree_prior=prior,
+                weights=class_weights(card_weight),
             )  # fmt: skip
         asked = recipe.asked if recipe else the_schema
         budget = Ledger.open(ledger) if ledger else None

@@ -66,16 +66,7 @@ CardWeight = Annotated[
     float, typer.Option(help="With --model auto: how likely a card is before the data is seen; a tree has the rest.")
 ]
 
-Monotone = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="COLUMN=up|down",
-        help="Of a tree: whoever has more of COLUMN, all else equal, is never told the other way; may be repeated.",
-        show_default=False,
-    ),
-]
-
-_CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth", "monotone"})
+_CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
 STRANGE = {
     ModelName.card: _TREES | _LEAVES | _WEIGHT,
@@ -94,20 +85,6 @@ def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
             )
-
-
-WAYS = {"up": 1, "down": -1}
-
-
-def directions(stated: list[str] | None) -> dict[str, int]:
-    """What `--monotone` says, as a `TreePrior` has it; the last `=` parts name and direction."""
-    found: dict[str, int] = {}
-    for text in stated or ():
-        column, _, way = text.rpartition("=")
-        if not column or way not in WAYS or column in found:
-            raise ValueError(f"--monotone {text}: must be a column, = and up or down, each column once")
-        found[column] = WAYS[way]
-    return found
 
 
 def class_weights(card_weight: float) -> dict[str, float]:
