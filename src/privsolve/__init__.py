@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
     from privsolve.data.patterns import PatternTable
+    from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
@@ -42,16 +43,19 @@ if TYPE_CHECKING:
         SolveInterrupted,
         WorkLimitReached,
     )
+    from privsolve.evaluation import Evaluation, MeasuredOn
     from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
-    from privsolve.losses import ScoreTable, ZeroOneLoss
+    from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+    from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
@@ -71,6 +75,7 @@ __all__ = [
     "Adjacency",
     "Bins",
     "BoxProblem",
+    "BrierLoss",
     "Budget",
     "BudgetExceeded",
     "Categories",
@@ -81,6 +86,7 @@ __all__ = [
     "DecisionTrees",
     "Diagnostics",
     "Domain",
+    "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
@@ -93,6 +99,8 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LinearProblem",
+    "LogLoss",
+    "MeasuredOn",
     "Number",
     "NumberLeaves",
     "Option",
@@ -104,6 +112,7 @@ __all__ = [
     "PrivacyLeakWarning",
     "PrivacyWarning",
     "PrivateClassifier",
+    "PrivateDraft",
     "PrivateLinearClassifier",
     "PrivateScorecard",
     "PrivateTreeClassifier",
@@ -114,6 +123,7 @@ __all__ = [
     "Proof",
     "Quantity",
     "Release",
+    "RiskScore",
     "Run",
     "SamplingNoise",
     "Schema",
@@ -126,6 +136,7 @@ __all__ = [
     "SparsePoints",
     "SparsePrior",
     "SparseSigns",
+    "Stages",
     "Subsets",
     "TernaryCube",
     "TreePrior",
@@ -146,17 +157,21 @@ __all__ = [
     "draws_needed",
     "exponential",
     "exponential_utility_bound",
+    "number_of_stages",
     "opdisc",
     "open_table",
     "opsamp",
     "oracles",
     "plan_opsamp",
+    "private_draft",
     "private_tree",
     "private_union",
     "promised",
     "rspm",
     "separator_noise",
     "sphere_noise",
+    "staged",
+    "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
 ]
@@ -168,14 +183,16 @@ _HOMES = {
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
     "data.patterns": "PatternTable",
+    "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
     "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
     "SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
+    "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
-    "losses": "ScoreTable ZeroOneLoss",
+    "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",
@@ -191,11 +208,13 @@ _HOMES = {
     "problems.problem": "LinearProblem Problem",
     "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
     "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",
+    "models.risk": "RiskScore",
     "models.tree": "DecisionTree",
     "problems.trees": "TreeProblem",
 }

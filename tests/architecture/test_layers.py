@@ -17,6 +17,7 @@ FLOORS = (
     ("noise",),
     ("data",),
     ("models",),
+    ("evaluation",),
     ("cards",),
     ("losses", "domains"),
     ("releases",),

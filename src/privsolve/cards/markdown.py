@@ -6,6 +6,7 @@ import re
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.quality import quality_markdown
 
 
 def escape(text: str) -> str:
@@ -16,7 +17,7 @@ def escape(text: str) -> str:
 def scorecard_markdown(card: Card) -> str:
     """The card as tables and sentences."""
     privacy = words.privacy_words(card.guarantee)
-    lines = [f"## Scorecard: {escape(card.positive)} or {escape(card.negative)}?", ""]
+    lines = [f"## {escape(words.title(card))}", ""]
     for warning in privacy.warnings:
         lines += [f"> **Warning:** {escape(warning)}", ""]
     if card.rows:
@@ -28,11 +29,15 @@ def scorecard_markdown(card: Card) -> str:
             else:
                 lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
         lines.append("")
+    if card.risks:
+        lines += [f"| Total | Risk of {escape(card.positive)} |", "|--:|---|"]
+        lines += [_table_line(line.totals, line.risk) for line in card.risks] + [""]
     lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
     if card.rows:
         lines += ["Example, a made-up person:", "", "| Question | Answer | Points |", "|---|---|--:|"]
         lines += [_table_line(line.column, line.answer, words.signed(line.points)) for line in card.example.lines]
         lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
+    lines += quality_markdown(card.evaluation, escape)
     lines += ["### Privacy", "", escape(privacy.sentence), "", "What it promises:", ""]
     lines += [f"- {escape(item)}" for item in privacy.promised]
     lines += ["", "What it does not promise:", ""]

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.quality import quality_lines
 
 
 def scorecard_text(card: Card, width: int) -> str:
@@ -21,9 +22,11 @@ def scorecard_text(card: Card, width: int) -> str:
     privacy = words.privacy_words(card.guarantee)
     for warning in privacy.warnings:
         console.print(Text(f"WARNING: {warning}"))
-    console.print(Text(f"Scorecard: {card.positive} or {card.negative}?"))
+    console.print(Text(words.title(card)))
     if card.rows:
         console.print(_points_table(card))
+    if card.risks:
+        console.print(_risk_table(card))
     for sentence in (words.rule(card), *words.notes(card)):
         console.print(Text(sentence))
     if card.rows:
@@ -32,8 +35,19 @@ def scorecard_text(card: Card, width: int) -> str:
             text = Text(f"{line.column}: {line.answer} ({words.signed(line.points)})")
             console.print(Padding(text, (0, 0, 0, 2)))
         console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
+    for sentence in quality_lines(card.evaluation):
+        console.print(Text(sentence))
     console.print(Text(f"\nPrivacy: {privacy.sentence}"))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
+
+
+def _risk_table(card: Card) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Total", justify="right", overflow="fold")
+    table.add_column(f"Risk of {card.positive}".replace("[", "\\["), overflow="fold")
+    for line in card.risks:
+        table.add_row(Text(line.totals), Text(line.risk))
+    return table
 
 
 def _points_table(card: Card) -> Table:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from privsolve.cards.latex import escape as latex
 from privsolve.cards.markdown import escape as markdown
+from privsolve.cards.quality import quality_lines, quality_markdown
 from privsolve.cards.tree_html import tree_html, tree_privacy
 from privsolve.cards.tree_picture import Picture, tree_picture
-from privsolve.models.tree import DecisionTree, Leaf, Node, Split
+from privsolve.evaluation import Evaluation
+from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
 from privsolve.models.tree_sql import tree_sql
 from privsolve.privacy.guarantee import Guarantee
 
@@ -21,6 +23,7 @@ class TreeCard:
 
     tree: DecisionTree
     guarantee: Guarantee
+    evaluation: Evaluation | None = None
 
     @property
     def title(self) -> str:
@@ -34,7 +37,8 @@ class TreeCard:
         parts = [f"WARNING: {warning}" for warning in privacy.warnings]
         wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
         sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
-        return "\n".join([*wrapped, self.title, "", self.tree.describe(), "", *sentence]) + "\n"
+        quality = [line for part in quality_lines(self.evaluation) for line in textwrap.wrap(part, width) or [""]]
+        return "\n".join([*wrapped, self.title, "", self.tree.describe(), *quality, "", *sentence]) + "\n"
 
     def to_markdown(self) -> str:
         """The tree as a nested list."""
@@ -42,7 +46,8 @@ class TreeCard:
         lines = [f"## {markdown(self.title)}", ""]
         for warning in privacy.warnings:
             lines += [f"> **Warning:** {markdown(warning)}", ""]
-        lines += [*_items(self.tree, self.tree.root, 0), "", "### Privacy", "", markdown(privacy.sentence), ""]
+        lines += [*_items(self.tree, self.tree.root, 0), "", *quality_markdown(self.evaluation, markdown)]
+        lines += ["### Privacy", "", markdown(privacy.sentence), ""]
         lines += ["What it promises:", "", *(f"- {markdown(item)}" for item in privacy.promised), ""]
         lines += ["What it does not promise:", "", *(f"- {markdown(item)}" for item in privacy.not_promised)]
         return "\n".join(lines) + "\n"
@@ -51,6 +56,7 @@ class TreeCard:
         """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
         privacy = tree_privacy(self.guarantee)
         below = [*(f"\\textbf{{{latex(warning)}}}" for warning in privacy.warnings)]
+        below += [latex(line) + r"\par" for line in quality_lines(self.evaluation) if line]
         below.append(latex(f"Privacy: {privacy.sentence}"))
         lines = [
             r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
@@ -78,7 +84,7 @@ class TreeCard:
 
     def to_html(self) -> str:
         """One self-contained page that asks one question at a time, with the whole tree as a picture."""
-        return tree_html(self.tree, self.guarantee, self.title)
+        return tree_html(self.tree, self.guarantee, self.title, self.evaluation)
 
     def plot(self) -> Picture:
         """The tree as a picture, which notebooks show by themselves."""
@@ -90,15 +96,7 @@ class TreeCard:
 
 def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:
     """One line per leaf: the answers that lead to it, and what it says."""
-
-    def walk(node: Node, answers: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        if isinstance(node, Leaf):
-            yield "; ".join(answers) or "always", tree.leaves.text(node.value)
-            return
-        for child, word in ((node.yes, "yes"), (node.no, "no")):
-            yield from walk(child, (*answers, f"{tree.features[node.question]}: {word}"))
-
-    yield from walk(tree.root, ())
+    return ((path, tree.leaves.text(value)) for path, value in leaf_paths(tree))
 
 
 def _items(tree: DecisionTree, node: Node, level: int) -> Iterator[str]:

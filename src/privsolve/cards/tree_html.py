@@ -7,12 +7,14 @@ from typing import Any
 
 from privsolve.cards import words
 from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
+from privsolve.cards.quality_html import quality_section
 from privsolve.cards.tree_picture import tree_picture
+from privsolve.evaluation import Evaluation
 from privsolve.models.tree import DecisionTree, Leaf, Node
 from privsolve.privacy.guarantee import Guarantee
 
 
-def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str) -> str:
+def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str, evaluation: Evaluation | None = None) -> str:
     """The page; equal trees give equal bytes."""
     privacy = tree_privacy(guarantee)
     body = [
@@ -34,11 +36,12 @@ def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str) -> str:
         "<h2>The whole tree</h2>",
         f'<div class="wide picture">{tree_picture(tree, style="").svg}</div>',
         "</section>",
+        *quality_section(evaluation),
         privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
         "</main>",
         json_data("tree", _data(tree, tree.root)),
     ]
-    return page(title, "\n".join(body), asset("tree.css"), asset("tree.js"))
+    return page(title, "\n".join(body), f"{asset('tree.css')}\n{asset('quality.css')}", asset("tree.js"))
 
 
 def tree_privacy(guarantee: Guarantee) -> words.PrivacyWords:

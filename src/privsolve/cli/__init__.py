@@ -14,6 +14,7 @@ COMMANDS = {
         "fit", "fit", "Choose a scorecard, a tree or whichever fits better privately and write it to a folder."
     ),
     "predict": Listed("predict", "predict", "Score a table with a release."),
+    "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),
     "plan": Listed("plan", "plan", "What a release may cost at most, with probability 0.95."),
     "schema": Listed("schema", "app", "Say what is public about a table."),

@@ -18,33 +18,45 @@ from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
+    By,
     CardWeight,
     Depth,
-    Epsilon,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
+    LogOdds,
     MaxFeatures,
     MaxPoints,
     Mechanism,
     Model,
     ModelName,
     Noise,
+    ObjectiveOption,
+    StagesOption,
     TreeLeaves,
     class_weights,
+    group_of,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data import EncodedTable, Schema
+from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
+from privsolve.learn.base import check_paid
 from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
+from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.noise.entropy import as_randomness
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
@@ -56,10 +68,16 @@ def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
-    epsilon: Epsilon,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the fit.")] = None,
+    total_epsilon: Annotated[
+        float | None, typer.Option(help="Instead: of a privately drafted schema and the fit together.")
+    ] = None,
     mechanism: Mechanism = "exponential",
-    max_features: MaxFeatures = MAX_FEATURES,
+    objective: ObjectiveOption = Objective.MISTAKES,
+    stages: StagesOption = None,
+    log_odds: LogOdds = 0.5,
+    max_features: MaxFeatures = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -85,47 +103,108 @@ def fit(
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeavesName.labels,
     card_weight: CardWeight = 0.5,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Hold this share of the records out, by a coin each, and evaluate on it privately."),
+    ] = None,
+    evaluate_epsilon: Annotated[
+        float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
+    ] = None,
+    by: By = None,
     json_output: Json = False,
 ) -> None:
     """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
     the curator's diagnostics apart.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
+        epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         refuse_strange_options(context, model)
         if model is not ModelName.card and mechanism != "exponential":
             raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
         costs = (false_positive, false_negative)
         cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
+        check_paid(the_schema, adjacency)
+        most = MAX_FEATURES if max_features is None else max_features
         domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
+            the_schema.dim, most, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
-        recipe: TreeRecipe | UnionRecipe | None = None
+        recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
             recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
         elif model is ModelName.auto:
             recipe = UnionRecipe(
-                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
+                epsilon, the_schema, depth, most, max_points, (-intercept, intercept), adjacency, *costs,
                 weights=class_weights(card_weight),
             )  # fmt: skip
+        elif objective is Objective.RISK or stages not in (None, 1):
+            if mechanism != "exponential":
+                raise ValueError(
+                    f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
+                )
+            recipe = StagedRecipe(
+                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
+            )
         asked = recipe.asked if recipe else the_schema
+        test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
+        if test is None and (by is not None or evaluate_epsilon is not None):
+            raise ValueError(
+                "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
+            )
         budget = Ledger.open(ledger) if ledger else None
         with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
+            rng = as_randomness(seed)
             with engine_at_work("reading", data):
-                encoded = asked.table(open_table(data))
+                whole, groups = _read(asked, open_table(data), test)
+            encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
-                options: dict[str, Any] = {"random_state": seed, "budget": account}
+                paid: Account = account if test is None else test.account(account, adjacency)
+                options: dict[str, Any] = {"random_state": rng, "budget": paid}
                 with _progress(model, mechanism) as progress:
                     if recipe:
-                        return recipe.run(encoded, progress=progress, **options)
-                    return cards.run(encoded, domain, progress=progress, **options)
+                        run = recipe.run(encoded, progress=progress, **options)
+                    else:
+                        run = cards.run(encoded, domain, progress=progress, **options)
+                return run if test is None else test.evaluated(run, held, rng)
 
+            if budget is not None:
+                _pay_for_the_draft(budget, the_schema)
             run, paths = Payment(budget, stop).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
             _show(run, encoded, paths)
+
+
+def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -> float:
+    """The epsilon of the fit: stated, or what a drafted schema leaves of a total."""
+    if epsilon is not None and total is None:
+        return epsilon
+    if epsilon is not None or total is None:
+        raise ValueError(
+            "give either --epsilon, of the fit, or --total-epsilon, of a privately drafted schema and the fit"
+        )
+    paid = Schema.load(schema).paid if schema.is_file() else None
+    left = exact(check_epsilon(total)) - (exact(paid.guarantee.epsilon) if paid is not None else 0)
+    if left <= 0:
+        raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
+    return at_most(left)
+
+
+def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
+    """A draft that another ledger or none has paid for is paid by this one, once: it was made from the same records."""
+    paid = schema.paid
+    if paid is not None and not any(entry.note == paid.note for entry in budget.history()):
+        with budget.spending(paid.guarantee, paid.note):
+            pass
+
+
+def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    if test is not None and test.column is not None:
+        return schema.tables(table, test.column)
+    encoded = schema.table(table)
+    return encoded, (encoded.table,)
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from privsolve.cli.common import warn, write_out
 from privsolve.cli.signals import NOTHING, Stop
@@ -12,6 +13,8 @@ from privsolve.learn.publishing import Folder
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Run
+
+Made = TypeVar("Made")
 
 
 class Payment:
@@ -36,12 +39,12 @@ class Payment:
         yield
         self._stop.hold()
 
-    def release(self, folder: Folder, draw: Callable[[Payment], Run]) -> tuple[Run, list[Path]]:
-        """Draw the release, which pays, then write it, then note that it is there: the run, and the paths of its files."""
+    def make(self, draw: Callable[[Payment], Made], finish: Callable[[Made], str]) -> Made:
+        """Draw something, which pays, then finish it, then note that it is there; `finish` says where."""
         try:
             self._stop.hold(may_die=True)  # the compiler does not survive exceptions, and nothing is paid yet
-            run = draw(self)
-            paths = self._write(folder, run)
+            made = draw(self)
+            words = finish(made)
         except BaseException:
             self._stop.hold()
             if self._unsettled is not None:
@@ -50,9 +53,22 @@ class Payment:
                 )
                 self._settle("failed", NOTHING)
             raise
-        self._settle("released", f"the release is complete, see {paths[0]}")
+        self._settle("released", words)
         self._stop.let_go()
-        return run, paths
+        return made
+
+    def release(self, folder: Folder | None, draw: Callable[[Payment], Run]) -> tuple[Run, list[Path]]:
+        """Draw the release, write it, and note that it is there: the run, and the paths of its files.
+
+        Without a folder, to show it is the caller's.
+        """
+        paths: list[Path] = []
+
+        def write(run: Run) -> str:
+            paths.extend(self._write(folder, run) if folder is not None else [])
+            return f"the release is complete, see {paths[0]}" if paths else "the release is complete"
+
+        return self.make(draw, write), paths
 
     def _write(self, folder: Folder, run: Run) -> list[Path]:
         try:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.common import console, errors, one_line_errors, write_out
+from privsolve.cli.drafting import DRAFT_SHARE, PrivateOptions
 from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.options import Adjacency
+from privsolve.cli.paying import Payment
+from privsolve.cli.signals import Stop, stoppable
 from privsolve.data import Schema, draft
+from privsolve.data.private import PrivateDraft
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyLeakWarning
 from privsolve.releases import NOT_PRIVATE
@@ -30,30 +36,102 @@ def draft_command(
     label: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
     positive: Annotated[str | None, typer.Option(help="The positive value of the label.")] = None,
+    negative: Annotated[str | None, typer.Option(help="The negative value; every other one if left out.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Draft privately, with this budget. Left out, the draft leaks.")
+    ] = None,
+    total_epsilon: Annotated[
+        float | None, typer.Option(help=f"Draft privately with {DRAFT_SHARE} of this, and fit with the rest.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="For columns of texts; without it they are left out.")] = 0.0,
+    stated: Annotated[
+        Path | None, typer.Option(help="Schema file with columns that are public; they cost nothing.")
+    ] = None,
+    bounds: Annotated[
+        list[str] | None, typer.Option(help="Public bounds of a number, as COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:STEP.")
+    ] = None,
+    leave_out: Annotated[list[str] | None, typer.Option(help="A column not to use.")] = None,
+    adjacency: Adjacency = "replace",
+    ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for a private draft.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a schema. It looks at the data, so every guess is marked in the file: check them."""
-    with one_line_errors():
+    """Propose a schema: privately with an epsilon; without one it leaks, and every guess is marked in the file."""
+    with one_line_errors(), stoppable() as stop:
         if out.exists():
             raise ValueError(f"{out} exists: choose another name or delete it")
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            with engine_at_work("reading", data):
-                found = draft(open_table(data), label, positive)
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(found.to_toml())  # it holds values of private records
-        leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
-        for leak in leaks:
-            errors.print(f"[bold yellow]warning:[/bold yellow] {escape(leak)}", soft_wrap=True)
-        if as_json:
-            notes = {name: list(note) for name, note in found.notes.items()}
-            written = {"schema": found.schema.to_dict(), "guessed": notes, "left_out": dict(found.left_out)}
-            typer.echo(json.dumps(written | {"file": str(out), "warnings": leaks}, indent=2))
+        private = PrivateOptions.of(
+            epsilon,
+            total_epsilon,
+            delta,
+            positive,
+            negative,
+            stated,
+            bounds or [],
+            leave_out or [],
+            adjacency,
+            ledger,
+            seed,
+        )
+        if private is None:
+            _leaking(data, label, positive, out, as_json)
             return
-        schema = found.schema
-        console.print(f"{escape(str(out))}: {len(schema.columns)} columns, {schema.dim} features", soft_wrap=True)
-        for name, reason in found.left_out.items():
-            console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
+        with engine_at_work("reading", data):
+            found = _drafted_privately(open_table(data), label, private, out, stop)
+        if as_json:
+            written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
+            typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
+            return
+        _say_what_is_in_it(out, found.schema, found.left_out)
+        console.print(escape(found.guarantee.sentence()))
+
+
+def _drafted_privately(table: Any, label: str, private: PrivateOptions, out: Path, stop: Stop) -> PrivateDraft:
+    """Pay, draft, write, and note that it is written; the file has its place before anything is paid."""
+    target = private.label(table, label)
+    handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+
+    def write(found: PrivateDraft) -> str:
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8", closefd=False) as file:
+                file.write(found.to_toml())
+        except OSError as error:
+            write_out(found.to_toml())  # it is paid for: do not lose it
+            raise ValueError(f"--out {out} was not written: {error.strerror}; the schema is printed above") from None
+        return f"the schema is complete, see {out}"
+
+    try:
+        return Payment(private.ledger, stop).make(lambda account: private.draft(table, target, account), write)
+    except BaseException:
+        out.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _leaking(data: str, label: str, positive: str | None, out: Path, as_json: bool) -> None:
+    """The draft without a guarantee: it says so."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with engine_at_work("reading", data):
+            found = draft(open_table(data), label, positive)
+    with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(found.to_toml())  # it holds values of private records
+    leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
+    for leak in leaks:
+        errors.print(f"[bold yellow]warning:[/bold yellow] {escape(leak)}", soft_wrap=True)
+    if as_json:
+        notes = {name: list(note) for name, note in found.notes.items()}
+        written = {"schema": found.schema.to_dict(), "guessed": notes, "left_out": dict(found.left_out)}
+        typer.echo(json.dumps(written | {"file": str(out), "warnings": leaks}, indent=2))
+        return
+    _say_what_is_in_it(out, found.schema, found.left_out)
+
+
+def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -> None:
+    console.print(f"{escape(str(out))}: {len(schema.columns)} columns, {schema.dim} features", soft_wrap=True)
+    for name, reason in left_out.items():
+        console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
 
 
 @app.command("check")

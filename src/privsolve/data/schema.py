@@ -21,6 +21,7 @@ from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
 from privsolve.data.frames import codes_of_frame
 from privsolve.data.packing import distinct_codes
+from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
 
@@ -60,12 +61,14 @@ class Schema:
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
+    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total.
     """
 
     columns: tuple[Column, ...]
     label: Label | None = None
     intercept: bool = True
     guessed: tuple[str, ...] = ()
+    paid: Paid | None = None
 
     def __init__(
         self,
@@ -73,6 +76,7 @@ class Schema:
         label: Label | None = None,
         intercept: bool = True,
         guessed: Sequence[str] = (),
+        paid: Paid | None = None,
     ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
@@ -85,6 +89,9 @@ class Schema:
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "intercept", intercept)
         object.__setattr__(self, "guessed", self._checked_guesses(guessed))
+        if paid is not None and not isinstance(paid, Paid):
+            raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
+        object.__setattr__(self, "paid", paid)
         self._check_names()
 
     def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
@@ -170,14 +177,31 @@ class Schema:
         Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent. Where the
         labels of a frame lie beside it, `positive` says which rows are positive.
         """
+        return self._encoded(*self._counted(data, positive))
+
+    def tables(
+        self, data: Any, beside: Column, positive: NDArray[np.bool_] | None = None
+    ) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+        """The table, and one for every code of a column that lies beside the features, None where there is no record."""
+        coded, codes, counts = self._counted(data, positive, beside)
+        kept, values = (*self.columns, coded[-1]), [*codes[: len(self.columns)], codes[-1]]
+        whole = self._encoded(kept, values, counts)
+        groups = (codes[len(self.columns)] == code for code in range(beside.radix))
+        found = (self._encoded(kept, [v[g] for v in values], counts[g]).table if g.any() else None for g in groups)
+        return whole, tuple(found)
+
+    def _counted(
+        self, data: Any, positive: NDArray[np.bool_] | None, *beside: Column
+    ) -> tuple[tuple[Column, ...], list[Int64Array], Int64Array]:
+        """The columns, their distinct codes and the number of records of each; the label, or what is decided, comes last."""
         if positive is not None:
-            coded = (*self.columns, DECIDED)
+            coded = (*self.columns, *beside, DECIDED)
             decided = np.where(positive, 0, 1)
-            return self._encoded(coded, *distinct_codes([*codes_of_frame(data, self.columns), decided], coded))
-        coded = (*self.columns, self._stated_label.coded)
+            return coded, *distinct_codes([*codes_of_frame(data, coded[:-1]), decided], coded)
+        coded = (*self.columns, *beside, self._stated_label.coded)
         if is_ibis_table(data):
-            return self._encoded(coded, *count_codes(data, coded))
-        return self._encoded(coded, *distinct_codes(codes_of_frame(data, coded), coded))
+            return coded, *count_codes(data, coded)
+        return coded, *distinct_codes(codes_of_frame(data, coded), coded)
 
     def positive(self, labels: ArrayLike) -> NDArray[np.bool_]:
         """Which labels are positive; raises if one is missing or in no list."""
@@ -238,6 +262,8 @@ class Schema:
         result: dict[str, Any] = {"intercept": self.intercept}
         if self.guessed:
             result["guessed"] = list(self.guessed)
+        if self.paid is not None:
+            result["paid"] = self.paid.to_dict()
         if self.label is not None:
             result["label"] = self.label.to_dict()
         return result | {"columns": {column.column: column.to_dict() for column in self.columns}}
@@ -245,19 +271,20 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "label", "columns"), "the schema")
+        check_keys(description, ("intercept", "guessed", "paid", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
         found = [column_from_dict(name, settings) for name, settings in columns.items()]
         target = None if label is None else Label.from_dict(label)
-        return cls(found, target, description.get("intercept", True), description.get("guessed", ()))
+        paid = Paid.from_dict(description["paid"]) if "paid" in description else None
+        return cls(found, target, description.get("intercept", True), description.get("guessed", ()), paid)
 
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return Schema(self.columns, self.label, self.intercept, names)
+        return Schema(self.columns, self.label, self.intercept, names, self.paid)
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

@@ -259,7 +259,7 @@ def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
     Trees have no intercept; with `intercept` the schema keeps its own, for cards that ask the same questions.
     """
     kept = intercept and schema.intercept
-    return Schema([_asked(column) for column in schema.columns], schema.label, kept, schema.guessed)
+    return Schema([_asked(column) for column in schema.columns], schema.label, kept, schema.guessed, schema.paid)
 
 
 def _asked(column: Column) -> Column:

@@ -55,6 +55,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _stated_schema(self) -> Schema | None:
         """The schema that was passed, or None if it is to be guessed, which has to be asked for."""
         if isinstance(self.schema, Schema):
+            check_paid(self.schema, self.adjacency)
             return self.schema
         if isinstance(self.schema, str) and self.schema == GUESS:
             return None
@@ -84,6 +85,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
+    def _evaluated(self, X: Any) -> Any:
+        """The table to evaluate on, of the fitted model."""
+        self._check_fitted()
+        return self._frame(X, reset=False)
+
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
         stated = isinstance(self.schema, Schema)
@@ -97,6 +103,14 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 raise
         raise ValueError(
             "X holds texts, from which no schema is guessed without column names: pass a frame or a schema"
+        )
+
+
+def check_paid(schema: Schema, adjacency: str) -> None:
+    """Raise if the schema was drafted under another adjacency than the fit: the two guarantees would not add up."""
+    if schema.paid is not None and schema.paid.guarantee.adjacency != adjacency:
+        raise ValueError(
+            f"adjacency is {adjacency}, but the schema was drafted under {schema.paid.guarantee.adjacency}: use the same"
         )
 
 

@@ -26,7 +26,7 @@ from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.unions import EQUAL_WEIGHTS, ModelClass, UnionCallback, checked_weights, private_union
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.linear import LinearRule, answers
-from privsolve.models.scoring import check_scores
+from privsolve.models.score_range import check_scores
 from privsolve.models.tree import DecisionTree
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
@@ -235,7 +235,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """The class of every row."""
         self._check_fitted()
         frame, model = self._frame(X, reset=False), self.model_
-        positive = model.scores(frame) > 0 if isinstance(model, LinearRule) else model.values(frame) == 1
+        positive = model.decide(frame) if isinstance(model, LinearRule) else model.values(frame) == 1
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def __sklearn_tags__(self) -> Any:

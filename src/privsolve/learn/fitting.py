@@ -15,7 +15,7 @@ from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
-from privsolve.models.scoring import check_scores
+from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration

@@ -16,7 +16,9 @@ from privsolve.checks import check_finite
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.evaluation import Evaluation
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.learn.evaluating import evaluate_frame
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
@@ -193,6 +195,12 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
         return tags
+
+    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
+        """How good the tree is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
+        frame = self._evaluated(X)
+        numbers = _numbers_of(one_per_record(y, len(frame)), self.classes_, self.schema_)
+        return evaluate_frame(self.release_, frame, numbers == 1, epsilon, self.budget, **options)
 
     @available_if(lambda self: self.leaves == "probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

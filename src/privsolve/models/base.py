@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import registry
+from privsolve.models.outcomes import Outcomes
 
 
 class Model(ABC):
@@ -41,6 +42,10 @@ class Model(ABC):
     @abstractmethod
     def from_dict(cls, values: dict[str, Any]) -> Model:
         """The inverse of `to_dict`; errors say what is wrong."""
+
+    def outcomes(self) -> Outcomes:
+        """What the model can say of a record, in order: enough to evaluate it (`privsolve.evaluation`)."""
+        raise TypeError(f"a {self.kind} has no list of outcomes, so it cannot be evaluated: it is {self.describe()}")
 
     def predict(self, table: Any) -> NDArray[Any]:
         """What the model says of every row of a pandas, Polars or Arrow table; only the columns it uses are looked at."""

@@ -14,7 +14,8 @@ from privsolve.arrays import Int64Array
 from privsolve.data import Schema
 from privsolve.data.patterns import checked_names
 from privsolve.models.base import Model, check_fields, texts
-from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, leaves_from_dict
+from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, label_array, leaves_from_dict
+from privsolve.models.outcomes import Outcome, Outcomes
 
 DEEPEST = 64
 
@@ -128,6 +129,25 @@ class DecisionTree(Model):
         schema, places = self.used
         return values_said(_moved(self.root, places), schema.encode(table))
 
+    def outcomes(self) -> Outcomes:
+        """The leaves, ordered by how much they speak for the second label; the tree must be for two labels."""
+        if not isinstance(self.leaves, (LabelLeaves, ProbabilityLeaves)) or len(self.leaves.labels) != 2:
+            raise TypeError("only trees for two labels can be evaluated: this one says numbers or has more labels")
+        schema, places = self.used
+        leaves = list(leaf_paths(self))
+        risks = self.leaves.shares[:, 1]
+        ranks = {risk: rank for rank, risk in enumerate(sorted(set(risks.tolist())))}
+        order = sorted(range(len(leaves)), key=lambda i: risks[leaves[i][1]])
+        states = isinstance(self.leaves, ProbabilityLeaves)
+        yes = self.leaves.answers() == label_array(self.leaves.labels)[1]
+        listed = []
+        for i in order:
+            path, value = leaves[i]
+            risk = float(risks[value])
+            listed.append(Outcome(path, ranks[risk], bool(yes[value]), risk if states else None))
+        numbered = _numbered(_moved(self.root, places), iter(np.argsort(order).tolist()))
+        return Outcomes(tuple(listed), schema, lambda rows: values_said(numbered, np.asarray(rows)), "leaf")
+
     def predict(self, table: Any) -> NDArray[Any]:
         """What the tree says of every row: a label, or a number."""
         return np.asarray(self.leaves.answers()[self.values(table)])
@@ -161,6 +181,27 @@ class DecisionTree(Model):
         root = _node_from_dict(values["tree"], {name: j for j, name in enumerate(names)}, leaves, 0)
         schema = Schema.from_dict(values["schema"]) if "schema" in values else None
         return cls(root, tuple(names), leaves, schema)
+
+
+def leaf_paths(tree: DecisionTree) -> Iterator[tuple[str, int]]:
+    """The answers that lead to every leaf, in the order of `nodes_of`, and the number of what it says."""
+
+    def walk(node: Node, answers: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+        if isinstance(node, Leaf):
+            yield "; ".join(answers) or "always", node.value
+            return
+        for child, word in ((node.yes, "yes"), (node.no, "no")):
+            yield from walk(child, (*answers, f"{tree.features[node.question]}: {word}"))
+
+    yield from walk(tree.root, ())
+
+
+def _numbered(node: Node, numbers: Iterator[int]) -> Node:
+    """The tree whose leaves say numbers of their own, in the order of `nodes_of`."""
+    if isinstance(node, Leaf):
+        return Leaf(next(numbers))
+    yes = _numbered(node.yes, numbers)
+    return Split(node.question, yes, _numbered(node.no, numbers))
 
 
 def _moved(node: Node, places: Mapping[int, int]) -> Node:

@@ -281,13 +281,13 @@ def _check_planned(plan: tuple[Guarantee, ...], done: int, guarantee: Guarantee)
         )
 
 
-def charged(budget: Account | None, guarantee: Guarantee) -> AbstractContextManager[object]:
+def charged(budget: Account | None, guarantee: Guarantee, note: str = "") -> AbstractContextManager[object]:
     """For mechanisms: pay from `budget`, if there is one, on entering the block that draws the noise."""
     if budget is None:
         return nullcontext()
     if not callable(getattr(budget, "spending", None)):
         raise TypeError(f"budget must be an Accountant or a Ledger, got {type(budget).__name__}")
-    return budget.spending(guarantee)
+    return budget.spending(guarantee, note) if note else budget.spending(guarantee)
 
 
 class _Promise(BaseException):

@@ -128,7 +128,7 @@ class Guarantee:
         )
         parts = [
             f"{neighbours[0].upper()}{neighbours[1:]} of the data changes {changed} "
-            f"({self.mechanism}, {self.noise}, theory section {self.theory})."
+            f"({self.mechanism}, {self.noise}, theory section{'s' * (' and ' in self.theory)} {self.theory})."
         ]
         if self.negligible:
             parts.append(f"An event of probability below {power_of_two(self.negligible)} is outside the proof.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
+from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.together import one_after_another, side_by_side
 from privsolve.releases import box_format_1, format_1
 
 FORMAT = "privsolve-release-2"
@@ -35,13 +37,15 @@ class Release:
     """The published result: a model and its guarantee, with the public setting in which it was chosen. Nothing else.
 
     `setting` holds plain values that were fixed before the data was looked at: the domain and the loss, or the numbers
-    that the noise was computed from.
+    that the noise was computed from. `guarantee` is that of the model; an `evaluation` has one of its own, a drafted schema
+    too, and `total` is what holds for all of them together.
     """
 
     model: Model
     guarantee: Guarantee
     setting: Mapping[str, Any] = field(default_factory=dict)
     version: str = __version__
+    evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
         if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION}):
@@ -53,12 +57,13 @@ class Release:
         _ = self.loss  # read, so that a damaged one is refused
         if self.schema is not None and self.schema.guessed and not self.guarantee.schema_guessed:
             raise ValueError("the release's schema was guessed from the data, but its guarantee does not say so")
+        _ = self.total  # adjacencies that do not go together are found here
 
     @classmethod
     def from_json(cls, text: str) -> Release:
         """The inverse of `to_json`; reads files of version 0.1.0 too, and refuses others with what is wrong."""
         content = _content(text)
-        if wrong := FIELDS ^ set(content):
+        if wrong := FIELDS ^ (set(content) - {"evaluation"}):
             raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
         if not isinstance(content["version"], str):
             raise ValueError(f"the release file's version must be a text, got {content['version']!r}")
@@ -69,6 +74,7 @@ class Release:
             Guarantee.from_dict(content["guarantee"]),
             content["setting"],
             content["version"],
+            Evaluation.from_dict(content["evaluation"]) if "evaluation" in content else None,
         )
 
     def to_json(self) -> str:
@@ -80,7 +86,24 @@ class Release:
             "guarantee": self.guarantee.to_dict(),
             "setting": dict(self.setting),
         }
+        if self.evaluation is not None:
+            content["evaluation"] = self.evaluation.to_dict()
         return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+    def with_evaluation(self, evaluation: Evaluation) -> Release:
+        """The release with how good its model is, in place of an earlier evaluation."""
+        return replace(self, evaluation=evaluation)
+
+    @property
+    def total(self) -> Guarantee:
+        """What holds for everything in the release: the drafting of its schema, the model, and its evaluation."""
+        found = self.guarantee
+        if self.evaluation is not None and self.evaluation.tested is not MeasuredOn.SAME:
+            found = side_by_side(found, self.evaluation.guarantee)
+        elif self.evaluation is not None:
+            found = one_after_another([found, self.evaluation.guarantee])
+        drafted = [] if self.schema is None or self.schema.paid is None else [self.schema.paid.guarantee]
+        return one_after_another([*drafted, found])
 
     @property
     def domain(self) -> Domain | None:
@@ -112,7 +135,7 @@ class Release:
     def card(self) -> Scorecard | TreeCard:
         """The release in the form that people use: a tree card for a decision tree, otherwise a scorecard."""
         if isinstance(self.model, DecisionTree):
-            return TreeCard(self.model, self.guarantee)
+            return TreeCard(self.model, self.total, self.evaluation)
         return self.scorecard()
 
     def scorecard(self) -> Scorecard:

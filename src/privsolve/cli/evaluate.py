@@ -1,0 +1,100 @@
+"""`privsolve evaluate`: how good a release is on a table, by one noisy histogram."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.panel import Panel
+
+from privsolve.cards.quality import quality_lines
+from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.options import By, Epsilon, Json, group_of
+from privsolve.cli.paying import Payment
+from privsolve.cli.signals import stoppable
+from privsolve.data.tables import open_table
+from privsolve.evaluation import Evaluation, MeasuredOn
+from privsolve.evaluation.measure import promise, summary
+from privsolve.learn.evaluating import counted, curators_figures, evaluate_tables
+from privsolve.learn.publishing import SCORECARD, TREE, as_json, load_release, output_folder
+from privsolve.models.tree import DecisionTree
+from privsolve.privacy.ledger import Ledger
+from privsolve.releases import NOT_PRIVATE, Diagnostics, Release, Run
+
+
+def evaluate(
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
+    epsilon: Epsilon,
+    by: By = None,
+    other_records: Annotated[
+        bool, typer.Option("--other-records", help="These records are of people none of whom was in the fit.")
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Budget file that pays for the evaluation (`privsolve budget`).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the release with its evaluation, to publish as a whole.")
+    ] = None,
+    curator: Annotated[
+        Path | None,
+        typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
+    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
+    json_output: Json = False,
+) -> None:
+    """How good a release is on a table: accuracy, mistakes of both kinds, ROC and calibration, with noise to publish them."""
+    with one_line_errors(), stoppable() as stop:
+        found = load_release(release)
+        adjacency = found.guarantee.adjacency
+        promise(epsilon, adjacency)
+        budget = Ledger.open(ledger) if ledger else None
+        page = TREE if isinstance(found.model, DecisionTree) else SCORECARD
+        place: Any = (
+            nullcontext() if out is None else output_folder(out, curator=curator, overwrite=overwrite, page=page)
+        )
+        with place as folder:
+            start = perf_counter()
+            with engine_at_work("reading", data):
+                tables, column = counted(found.model, open_table(data), group_of(by))
+            exact = curators_figures(found.model, tables)
+            tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
+
+            def draw(account: Payment) -> Run:
+                evaluation = evaluate_tables(found.model, tables, epsilon, column, tested, adjacency, seed, account)
+                return Run(found.with_evaluation(evaluation), Diagnostics(perf_counter() - start, exact, {}))
+
+            run, paths = Payment(budget, stop).release(folder, draw)
+        assert run.release.evaluation is not None
+        if json_output:
+            typer.echo(as_json(_content(run.release, run.release.evaluation)))
+        else:
+            _show(run.release, run.release.evaluation, exact, paths)
+
+
+def _content(release: Release, evaluation: Evaluation) -> dict[str, Any]:
+    groups = {name: summary(evaluation.of_group(name)) for name in evaluation.groups} if evaluation.by else {}
+    return {
+        "figures": summary(evaluation.cells), "groups": groups, "risks": list(evaluation.cells.risks()),
+        "evaluation": evaluation.to_dict(), "total": release.total.to_dict(),
+    }  # fmt: skip
+
+
+def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths: list[Path]) -> None:
+    console.print(escape("\n".join(quality_lines(evaluation)).strip()))
+    console.print(escape(f"\nPrivacy of the evaluation: {evaluation.guarantee.sentence()}"))
+    console.print(escape(f"Of the release with it: {release.total.sentence()}"))
+    auc = exact["auc"]["value"]
+    words = f"accuracy {exact['accuracy']['value']:.4f}" + (
+        "" if auc is None else f", area under the ROC curve {auc:.4f}"
+    )
+    lines = [NOT_PRIVATE, "", f"{words} on {exact['records']:,} records"]
+    errors.print(Panel(escape("\n".join(lines)), title="Curator's diagnostics", border_style="red"))
+    for path, said in zip(paths, ("to publish", "to publish", "curator only"), strict=False):
+        console.print(f"{escape(str(path))}  [dim]({said})[/dim]", soft_wrap=True)

@@ -1,0 +1,153 @@
+"""What a private draft counts: for every column how many values are missing, texts, or numbers in which cell of its grid.
+
+One query for all columns in an engine, whatever the size of the table; texts are counted in a second one, for columns of texts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.arrays import Int64Array
+from privsolve.data.columns import LARGEST_INTEGER
+from privsolve.data.connection import read_each_value
+from privsolve.data.engines import is_ibis_table, run
+from privsolve.data.expressions import number_of, text_of
+from privsolve.data.frames import as_frame
+from privsolve.data.private.grids import Grid
+from privsolve.data.profile import check_texts
+from privsolve.data.series import numbers_of
+
+MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
+"""Codes: missing, text, and from 2 on twice the cell of a number, one more if it is not whole."""
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Exact counts of one column: not private."""
+
+    missing: int
+    texts: int
+    cells: Int64Array
+    fractions: Int64Array
+    """Numbers by cell of the grid: all of them, and those that are not whole."""
+
+
+def readable(data: Any) -> dict[str, bool]:
+    """The columns that can be drafted, and whether each may hold texts: a fact of the format, which is public."""
+    if is_ibis_table(data):
+        kinds = {name: data[name].type() for name in data.columns}
+        numeric = ("is_boolean", "is_floating", "is_integer", "is_decimal")
+        found = {n: k.is_string() for n, k in kinds.items() if k.is_string() or any(getattr(k, w)() for w in numeric)}
+        return found
+    frame = as_frame(data)
+    check_texts(frame.columns)
+    types = {name: frame[name].dtype for name in frame.columns}
+    texts = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown)
+    return {
+        name: isinstance(kind, texts) or kind in texts
+        for name, kind in types.items()
+        if kind.is_numeric() or kind == nw.Boolean or isinstance(kind, texts) or kind in texts
+    }
+
+
+def count_kinds(data: Any, grids: Mapping[str, Grid]) -> dict[str, Kinds]:
+    """The counts of these columns."""
+    sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
+    if is_ibis_table(data):
+        histograms = _in_engine(data, grids, sizes)
+    else:
+        frame = as_frame(data)
+        histograms = {
+            name: np.bincount(_codes(frame[name], name, grid), minlength=sizes[name]) for name, grid in grids.items()
+        }
+    return {name: _kinds(histogram) for name, histogram in histograms.items()}
+
+
+def _kinds(histogram: Int64Array) -> Kinds:
+    whole, fractions = histogram[NUMBERS::2], histogram[NUMBERS + 1 :: 2]
+    return Kinds(int(histogram[MISSING_CODE]), int(histogram[TEXT_CODE]), whole + fractions, fractions)
+
+
+def _codes(series: Any, name: str, grid: Grid) -> Int64Array:
+    numbers = numbers_of(series, name)
+    known = ~np.isnan(numbers)
+    inside = np.where(known, numbers, 0.0)
+    with np.errstate(invalid="ignore"):
+        fraction = ~(inside % 1 == 0)
+    codes = NUMBERS + 2 * grid.cells(inside) + fraction
+    texts = _are_texts(series)
+    return np.where(known, codes, np.where(texts, TEXT_CODE, MISSING_CODE)).astype(np.int64)
+
+
+def _are_texts(series: Any) -> NDArray[np.bool_]:
+    """Which values are texts with something in them."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.zeros(len(series), dtype=np.bool_)
+    nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+    return np.array([isinstance(v, str) and bool(v.strip()) for v in series.to_list()], dtype=np.bool_) & ~nulls
+
+
+def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -> dict[str, Int64Array]:
+    """One pass: every row gives one triple per column (which, number or null, whether a text), and their codes are counted.
+
+    Columns are laid below each other before codes are made, so that the query says once what a grid is.
+    """
+    import ibis
+
+    table = read_each_value(data)
+    places = {name: i for i, name in enumerate(grids)}
+    triples = ibis.array([_triple(table[name], name, place) for name, place in places.items()])
+    rows = table.select(one=triples.unnest())
+    rows = rows.select(place=rows.one["place"], number=rows.one["number"], text=rows.one["text"])
+    by_grid: dict[Grid, list[int]] = {}
+    for name, grid in grids.items():
+        by_grid.setdefault(grid, []).append(places[name])
+    inside = rows.number.coalesce(0.0)
+    cells = [(rows.place.isin(those), grid.cell(inside)) for grid, those in by_grid.items()]
+    cell = cells[0][1] if len(cells) == 1 else ibis.cases(*cells[:-1], else_=cells[-1][1])
+    small = ibis.least(ibis.greatest(inside, -float(LARGEST_INTEGER)), float(LARGEST_INTEGER))
+    whole = (small.floor() == small) & ~inside.isinf()
+    number = NUMBERS + 2 * cell + whole.ifelse(0, 1)
+    code = ibis.cases((rows.number.notnull(), number), (rows.text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
+    coded = rows.select(place=rows.place, code=code)
+    found = run(coded.group_by(["place", "code"]).aggregate(records=coded.count()))
+    histograms = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+    columns = (found[name].to_numpy().astype(np.int64) for name in ("place", "code", "records"))
+    names = list(grids)
+    for place, which, records in zip(*columns, strict=True):
+        histograms[names[place]][which] = records
+    return histograms
+
+
+def _triple(value: Any, name: str, place: int) -> Any:
+    import ibis
+
+    text = text_of(value, name).notnull() if value.type().is_string() else ibis.literal(False)
+    return ibis.struct({"place": place, "number": number_of(value, name), "text": text})
+
+
+def count_texts(data: Any, names: Sequence[str], least: int) -> dict[str, dict[str, int]]:
+    """For every column, how many records have each text, of those that `least` records or more have."""
+    if not is_ibis_table(data):
+        frame = as_frame(data)
+        counted = {name: Counter(v.strip() for v in frame[name].to_list() if isinstance(v, str)) for name in names}
+        return {n: {text: c for text, c in found.items() if text and c >= least} for n, found in counted.items()}
+    import ibis
+
+    table = read_each_value(data)
+    pairs = [ibis.struct({"place": i, "text": text_of(table[name], name)}) for i, name in enumerate(names)]
+    rows = table.select(pair=ibis.array(pairs).unnest())
+    rows = rows.select(place=rows.pair["place"], text=rows.pair["text"]).filter(lambda t: t["text"].notnull())
+    grouped = rows.group_by(["place", "text"]).aggregate(records=rows.count())
+    found = run(grouped.filter(lambda t: t["records"] >= least)).to_pylist()
+    result: dict[str, dict[str, int]] = {name: {} for name in names}
+    for row in found:
+        result[names[int(row["place"])]][row["text"]] = int(row["records"])
+    return result

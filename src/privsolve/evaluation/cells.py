@@ -1,0 +1,194 @@
+"""Counts of records by group, outcome and label, and every figure that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.evaluation.intervals import Figure, Floats, Moments, ratio, smooth
+from privsolve.models.outcomes import Outcome
+
+NEGATIVE, POSITIVE = 0, 1
+ENOUGH = 4.0
+"""Neighbouring outcomes are taken together until their count is so many deviations of the noise: then it says something."""
+
+
+NO_NOISE = Moments()
+
+
+@dataclass(frozen=True)
+class Point:
+    """What happens if outcomes of at least this rank are decided positive; `text` is the first of them."""
+
+    text: str
+    rank: int
+    accuracy: Figure
+    false_positives: Figure
+    false_negatives: Figure
+
+
+@dataclass(frozen=True)
+class Cells:
+    """`counts[g, o, y]` records of group g and outcome o have label y (0 negative, 1 positive), up to noise of these moments.
+
+    Noisy counts may be negative: they are used as they are, because their errors then cancel in sums.
+    """
+
+    outcomes: tuple[Outcome, ...]
+    counts: NDArray[Any]
+    noise: Moments = NO_NOISE
+
+    def group(self, number: int) -> Cells:
+        """The cells of one group."""
+        return Cells(self.outcomes, self.counts[number : number + 1], self.noise)
+
+    @property
+    def decided(self) -> NDArray[np.bool_]:
+        """Whether each outcome is decided positive."""
+        return np.array([outcome.positive for outcome in self.outcomes])
+
+    @property
+    def ranks(self) -> list[int]:
+        """The ranks there are, ascending."""
+        return sorted({outcome.rank for outcome in self.outcomes})
+
+    def records(self) -> int:
+        """How many records there are, up to noise."""
+        return int(self.counts.sum())
+
+    def accuracy(self) -> Figure:
+        """The share of records whose decision is right."""
+        return self._accuracy(self.decided)
+
+    def false_positives(self) -> Figure:
+        """The share of negative records that are decided positive."""
+        return self._wrong(self.decided, NEGATIVE)
+
+    def false_negatives(self) -> Figure:
+        """The share of positive records that are decided negative."""
+        return self._wrong(self.decided, POSITIVE)
+
+    def positives(self) -> Figure:
+        """The share of positive records."""
+        return self._figure(self._table(lambda o, y: y == POSITIVE), self._table(lambda o, y: True))
+
+    def chosen(self) -> Figure:
+        """The share of records that are decided positive."""
+        return self._figure(self._table(lambda o, y: self.decided[o]), self._table(lambda o, y: True))
+
+    def threshold_points(self) -> tuple[Point, ...]:
+        """Every threshold, from "all are positive" on; the last one decides nobody positive."""
+        found = []
+        ranks = np.array([outcome.rank for outcome in self.outcomes])
+        for rank in [*self.ranks, self.ranks[-1] + 1]:
+            decided = ranks >= rank
+            text = self.outcomes[int(np.argmax(decided))].text if decided.any() else "none"
+            wrong = self._wrong(decided, NEGATIVE), self._wrong(decided, POSITIVE)
+            found.append(Point(text, rank, self._accuracy(decided), *wrong))
+        return tuple(found)
+
+    def costs(self, false_positive: float, false_negative: float) -> tuple[Figure, ...]:
+        """The cost per record at every threshold, in the order of `threshold_points`."""
+        ranks = np.array([outcome.rank for outcome in self.outcomes])
+        everybody = self._table(lambda o, y: True)
+        found = []
+        for rank in [*self.ranks, self.ranks[-1] + 1]:
+            wrong = self._table(
+                lambda o, y, r=rank: (
+                    false_negative * (ranks[o] < r) if y == POSITIVE else false_positive * (ranks[o] >= r)
+                )
+            )
+            found.append(self._figure(wrong, everybody, share=False))
+        return tuple(found)
+
+    def auc(self) -> Figure:
+        """How often a positive record ranks above a negative one, equal ranks counting half (theory, 11.3)."""
+        ranks = np.array([outcome.rank for outcome in self.outcomes])
+        above = 0.5 * (np.sign(ranks[:, None] - ranks[None, :]) + 1.0)  # [o, o']: o ranks above o'
+        summed = np.asarray(self.counts, dtype=np.float64).sum(axis=0)
+        negatives, positives = summed[:, NEGATIVE], summed[:, POSITIVE]
+        if min(negatives.sum(), positives.sum()) <= 0:
+            return Figure(None, 0.0, 1.0, 0.0, 1.0)
+        of_positive = above @ negatives / negatives.sum()
+        of_negative = positives @ above / positives.sum()
+        value = float(positives @ of_positive / positives.sum())
+        slopes = [(of_negative - value) / negatives.sum(), (of_positive - value) / positives.sum()]
+        gradient = np.broadcast_to(np.stack(slopes, axis=1), self.counts.shape)
+        return smooth(value, gradient.ravel(), self._flat, self.noise)
+
+    def calibration(self) -> tuple[Figure, ...]:
+        """The share of positive records at every outcome."""
+        return tuple(
+            self._figure(self._table(lambda o, y, k=k: o == k and y == POSITIVE), self._table(lambda o, y, k=k: o == k))
+            for k in range(len(self.outcomes))
+        )
+
+    @property
+    def states_risks(self) -> bool:
+        """Whether the model states a probability at every outcome."""
+        return all(outcome.risk is not None for outcome in self.outcomes)
+
+    def brier(self) -> Figure:
+        """The mean squared distance of the stated risk from what is true."""
+        risks = self._stated
+        return self._figure(self._table(lambda o, y: (y - risks[o]) ** 2), self._table(lambda o, y: True), share=False)
+
+    def surplus(self) -> Figure:
+        """The share of positive records less the mean of the stated risks: 0 if these are right on average."""
+        risks = self._stated
+        return self._figure(self._table(lambda o, y: y - risks[o]), self._table(lambda o, y: True), share=False)
+
+    @property
+    def _stated(self) -> list[float]:
+        if not self.states_risks:
+            raise ValueError("the model states no risks: fit a risk score or a tree with probabilities, or see risks()")
+        return [float(outcome.risk or 0.0) for outcome in self.outcomes]
+
+    def risks(self) -> tuple[float, ...]:
+        """A risk for every outcome that never falls as the rank rises (theory, 11.4).
+
+        Neighbouring ranks are taken together until their noisy count says something, then made monotone by isotonic
+        regression. It is a function of the noisy counts, so it costs nothing.
+        """
+        from sklearn.isotonic import isotonic_regression
+
+        summed = np.asarray(self.counts, dtype=np.float64).sum(axis=0)
+        by_rank = {r: summed[[o.rank == r for o in self.outcomes]].sum(axis=0) for r in self.ranks}
+        cells = len(self.counts) * len(self.outcomes) / len(self.ranks)
+        enough = max(1.0, ENOUGH * float(np.sqrt(2 * cells * self.noise.variance)))
+        groups: list[tuple[list[int], Floats]] = []
+        for rank, pair in by_rank.items():
+            if groups and groups[-1][1].sum() < enough:
+                groups[-1] = ([*groups[-1][0], rank], groups[-1][1] + pair)
+            else:
+                groups.append(([rank], pair))
+        if len(groups) > 1 and groups[-1][1].sum() < enough:
+            last = groups.pop()
+            groups[-1] = (groups[-1][0] + last[0], groups[-1][1] + last[1])
+        weights = np.array([max(1.0, float(pair.sum())) for _, pair in groups])
+        shares = np.clip(np.array([float(pair[POSITIVE]) for _, pair in groups]) / weights, 0.0, 1.0)
+        monotone = isotonic_regression(shares, sample_weight=weights)
+        found = {rank: float(risk) for (ranks, _), risk in zip(groups, monotone, strict=True) for rank in ranks}
+        return tuple(found[outcome.rank] for outcome in self.outcomes)
+
+    @property
+    def _flat(self) -> Floats:
+        return np.asarray(self.counts, dtype=np.float64).ravel()
+
+    def _table(self, entry: Any) -> Floats:
+        """One number per cell, the same in every group."""
+        rows = [[float(entry(o, y)) for y in (NEGATIVE, POSITIVE)] for o in range(len(self.outcomes))]
+        return np.broadcast_to(np.array(rows), self.counts.shape).ravel()
+
+    def _figure(self, top: Floats, bottom: Floats, *, share: bool = True) -> Figure:
+        return ratio(self._flat, top, bottom, self.noise, share=share)
+
+    def _accuracy(self, decided: NDArray[np.bool_]) -> Figure:
+        return self._figure(self._table(lambda o, y: decided[o] == y), self._table(lambda o, y: True))
+
+    def _wrong(self, decided: NDArray[np.bool_], label: int) -> Figure:
+        wrong = self._table(lambda o, y: y == label and decided[o] != y)
+        return self._figure(wrong, self._table(lambda o, y: y == label))

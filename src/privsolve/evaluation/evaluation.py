@@ -1,0 +1,136 @@
+"""A noisy histogram that was published, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.evaluation.cells import Cells
+from privsolve.evaluation.intervals import Moments
+from privsolve.models.outcomes import Outcome
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee
+
+FIELDS = frozenset({"kind", "outcomes", "labels", "by", "groups", "tested", "counts", "guarantee"})
+LARGEST = 2**53
+
+
+class MeasuredOn(StrEnum):
+    """Which records a model was evaluated on; it decides how the guarantees add up (theory, 11.5)."""
+
+    HELD_OUT = "held out"
+    """Split off at random before the fit: every record was in one of the two parts."""
+
+    OTHERS = "other records"
+    """Records of other people, none of whom was in the fit."""
+
+    SAME = "the same people"
+    """Records of people who may have been in the fit: the two guarantees add up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Noisy counts by group, outcome and label, with what is promised for them.
+
+    `kind` is what outcomes are called (total, or leaf), `labels` are the negative and the positive one in words, `groups`
+    the public groups of the column `by`, or one group of all.
+    """
+
+    kind: str
+    outcomes: tuple[Outcome, ...]
+    labels: tuple[str, str]
+    counts: Int64Array
+    tested: MeasuredOn
+    guarantee: Guarantee
+    by: str | None = None
+    groups: tuple[str, ...] = ("all",)
+
+    def __post_init__(self) -> None:
+        counts = np.array(self.counts, dtype=np.int64)
+        counts.setflags(write=False)
+        object.__setattr__(self, "counts", counts)
+        if counts.shape != (len(self.groups), len(self.outcomes), 2) or not self.outcomes:
+            raise ValueError("the evaluation's counts must have a number for every group, outcome and label")
+        ranks = [outcome.rank for outcome in self.outcomes]
+        if ranks != sorted(ranks):
+            raise ValueError("the evaluation's outcomes must be in the order of their ranks")
+
+    @property
+    def scale(self) -> float:
+        """Of the noise on every count (theory, 11.1)."""
+        return noise_scale(self.guarantee)
+
+    @property
+    def cells(self) -> Cells:
+        """The counts, with the moments of their noise: every figure is read off them."""
+        return Cells(self.outcomes, self.counts, Moments.of_scale(self.scale))
+
+    def of_group(self, name: str) -> Cells:
+        """The counts of one group."""
+        if name not in self.groups:
+            raise ValueError(f"group must be one of {', '.join(self.groups)}, got {name!r}")
+        return self.cells.group(self.groups.index(name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "kind": self.kind,
+            "tested": str(self.tested),
+            "labels": list(self.labels),
+            "by": self.by,
+            "groups": list(self.groups),
+            "outcomes": [outcome.to_dict() for outcome in self.outcomes],
+            "counts": self.counts.tolist(),
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: object) -> Evaluation:
+        """The inverse of `to_dict`; errors say what is wrong."""
+        if not isinstance(values, dict) or FIELDS ^ set(values):
+            raise ValueError("the release file's evaluation has missing or unknown fields")
+        if values["tested"] not in tuple(MeasuredOn):
+            raise ValueError(f"the release file's evaluation must be on one of {', '.join(MeasuredOn)}")
+        outcomes = tuple(map(Outcome.from_dict, _listed(values["outcomes"])))
+        labels, groups = (tuple(_texts(values[name])) for name in ("labels", "groups"))
+        if len(labels) != 2 or not isinstance(values["kind"], str) or not isinstance(values["by"], str | None):
+            raise ValueError(
+                "the release file's evaluation must name two labels, its kind, and the column of its groups"
+            )
+        counts = _whole(values["counts"], (len(groups), len(outcomes), 2))
+        guarantee = Guarantee.from_dict(values["guarantee"])
+        return cls(
+            values["kind"], outcomes, (labels[0], labels[1]), counts, MeasuredOn(values["tested"]), guarantee,
+            values["by"], groups,
+        )  # fmt: skip
+
+
+def noise_scale(guarantee: Guarantee) -> float:
+    """`1/ε`, or `2/ε` where a record may change its cell (theory, 11.1)."""
+    return (2 if guarantee.adjacency is Adjacency.REPLACE else 1) / guarantee.epsilon
+
+
+def _listed(values: object) -> list[Any]:
+    if not isinstance(values, list):
+        raise ValueError("the release file's evaluation must hold lists of outcomes, groups and counts")
+    return values
+
+
+def _texts(values: object) -> list[str]:
+    if not all(isinstance(value, str) for value in _listed(values)):
+        raise ValueError("the release file's evaluation must name its labels and groups")
+    return _listed(values)
+
+
+def _whole(values: object, shape: tuple[int, ...]) -> Int64Array:
+    """Nested lists of whole numbers of this shape."""
+    if len(rows := _listed(values)) == shape[0]:
+        if len(shape) > 1:
+            return np.array([_whole(row, shape[1:]) for row in rows], dtype=np.int64).reshape(shape)
+        if all(type(count) is int and abs(count) < LARGEST for count in rows):
+            return np.array(rows, dtype=np.int64)
+    raise ValueError("the release file's evaluation must have a whole count for every group, outcome and label")

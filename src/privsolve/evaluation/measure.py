@@ -1,0 +1,95 @@
+"""The one thing that looks at records: counts by outcome and label, to which noise is added once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privsolve.data.patterns import PatternTable
+from privsolve.evaluation.cells import Cells
+from privsolve.evaluation.evaluation import Evaluation, MeasuredOn
+from privsolve.models.base import Model
+from privsolve.models.outcomes import Outcomes
+from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import Pure
+
+
+def exact_cells(outcomes: Outcomes, groups: Sequence[PatternTable | None]) -> Cells:
+    """The counts without noise: the curator's, not private. A table needs the features of the outcomes' schema, by name."""
+    counts = np.zeros((len(groups), len(outcomes.listed), 2), dtype=np.int64)
+    for g, group in enumerate(groups):
+        if group is not None:
+            places = [group.names.index(name) for name in outcomes.schema.features]
+            numbers = outcomes.number(group.features[:, places])
+            np.add.at(counts[g, :, 0], numbers, group.negatives)
+            np.add.at(counts[g, :, 1], numbers, group.positives)
+    return Cells(outcomes.listed, counts)
+
+
+def promise(epsilon: float, adjacency: Adjacency | str, *, seeded: bool = False) -> Guarantee:
+    """What one noisy histogram promises (theory, 11.1)."""
+    checked = check_epsilon(epsilon)
+    if checked < 2 / LARGEST_STEPS:
+        raise ValueError(f"epsilon must be at least {2 / LARGEST_STEPS:.3g} for exact noise, got {checked:g}")
+    return Guarantee(
+        Pure(checked), Adjacency.of(adjacency), "noisy histogram", "discrete Laplace noise", theory="11", oracle="none",
+        seeded=seeded,
+    )  # fmt: skip
+
+
+def evaluate(
+    model: Model,
+    groups: Sequence[PatternTable | None],
+    epsilon: float,
+    *,
+    labels: tuple[str, str],
+    names: Sequence[str] = ("all",),
+    by: str | None = None,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    tested: MeasuredOn = MeasuredOn.SAME,
+    random_state: int | np.random.SeedSequence | Randomness | None = None,
+    budget: Account | None = None,
+) -> Evaluation:
+    """Publish how many records of each group have each outcome and label, with noise.
+
+    Guarantee:
+        `epsilon`-DP for the records counted, under the adjacency: a record is in one cell, so adding or removing one
+        changes one count by 1, replacing one changes two, and every count has exact discrete Laplace noise of scale
+        `1 / epsilon` or `2 / epsilon` (theory, 11.1). The model, the outcomes and the groups are public.
+    """
+    outcomes = model.outcomes()
+    rng = as_randomness(random_state)
+    guarantee = promise(epsilon, adjacency, seeded=rng.is_seeded)
+    exact = exact_cells(outcomes, groups)
+    with charged(budget, guarantee):
+        noise = discrete_laplace(rng, steps(guarantee), exact.counts.size)
+    noisy = exact.counts + noise.reshape(exact.counts.shape)
+    return Evaluation(outcomes.kind, outcomes.listed, labels, noisy, tested, guarantee, by, tuple(names))
+
+
+def steps(guarantee: Guarantee) -> Fraction:
+    """The scale of the noise as a fraction, so that its law has no rounding: twice as much where a record may move."""
+    return (2 if guarantee.adjacency is Adjacency.REPLACE else 1) / Fraction(guarantee.epsilon)
+
+
+def summary(cells: Cells) -> dict[str, Any]:
+    """The main figures, for JSON and for the curator."""
+    found = {
+        "records": cells.records(),
+        "accuracy": cells.accuracy().to_dict(),
+        "false_positives": cells.false_positives().to_dict(),
+        "false_negatives": cells.false_negatives().to_dict(),
+        "positives": cells.positives().to_dict(),
+        "auc": cells.auc().to_dict(),
+    }
+    if cells.states_risks:
+        found |= {"brier": cells.brier().to_dict(), "surplus": cells.surplus().to_dict()}
+    return found

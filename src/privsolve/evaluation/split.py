@@ -1,0 +1,76 @@
+"""Records held out of a fit: every record by a coin of its own, exactly (theory, 11.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.checks import check_share
+from privsolve.data.patterns import PatternTable
+from privsolve.noise.entropy import Randomness
+
+PARTS = 2**16
+"""Shares are whole multiples of 1/65,536: one 16-bit word decides for one record."""
+
+BLOCK = 2**22
+"""Records that are decided at a time."""
+
+
+def parts_of(share: float) -> int:
+    """The share in parts of 1/65,536, at least one on each side."""
+    stated = check_share("holdout", share, "; for example 0.2")
+    return min(max(round(stated * PARTS), 1), PARTS - 1)
+
+
+def split(
+    tables: Sequence[PatternTable | None], share: float, rng: Randomness
+) -> tuple[PatternTable, tuple[PatternTable | None, ...]]:
+    """The table to fit on, of all groups together, and for every group the records held out, each with probability `share`.
+
+    Equal records are decided one by one as well: how many of c equal ones are held out is drawn from the binomial law by c
+    exact coins. That is the law of coins thrown for the records themselves, whatever their order.
+    """
+    parts = parts_of(share)
+    kept: list[PatternTable | None] = []
+    held: list[PatternTable | None] = []
+    for table in tables:
+        if table is None:
+            held.append(None)
+            continue
+        drawn = [_held_out(counts, parts, rng) for counts in (table.positives, table.negatives)]
+        held.append(_with_counts(table, *drawn))
+        kept.append(_with_counts(table, table.positives - drawn[0], table.negatives - drawn[1]))
+    training = [table for table in kept if table is not None]
+    if not training or not any(held):
+        raise ValueError("holdout leaves no record on one side: use more records, or another share")
+    return reduce(_together, training), tuple(held)
+
+
+def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
+    """For every count, how many of so many coins fall on the side of `parts / PARTS`."""
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    sums = np.zeros(len(counts) + 1, dtype=np.int64)
+    for start in range(0, total, BLOCK):
+        stop = min(start + BLOCK, total)
+        coins = rng.words(-(-(stop - start) // 4)).view(np.uint16)[: stop - start] < parts
+        before = np.concatenate([[0], np.cumsum(coins)])
+        places = np.clip(ends, start, stop) - start
+        sums[1:] += before[places]
+    return np.diff(sums)
+
+
+def _with_counts(table: PatternTable, positives: Int64Array, negatives: Int64Array) -> PatternTable | None:
+    if not positives.sum() + negatives.sum():
+        return None
+    return PatternTable(table.features, positives, negatives, table.names, table.scales, table.ranges, table.guessed)
+
+
+def _together(one: PatternTable, other: PatternTable) -> PatternTable:
+    """All records of two tables with the same features."""
+    counts = [np.concatenate(pair) for pair in ((one.positives, other.positives), (one.negatives, other.negatives))]
+    rows = np.concatenate([one.features, other.features])
+    return PatternTable(rows, counts[0], counts[1], one.names, one.scales, one.ranges, one.guessed)

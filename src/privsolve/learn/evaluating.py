@@ -1,0 +1,120 @@
+"""From a release and a table to a private evaluation, for the estimators and the command line alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.data import Schema
+from privsolve.data.columns import Column
+from privsolve.data.patterns import PatternTable
+from privsolve.evaluation import Evaluation, MeasuredOn, evaluate
+from privsolve.evaluation.groups import group_names
+from privsolve.evaluation.measure import exact_cells, promise, summary
+from privsolve.models.base import Model
+from privsolve.models.linear import decision_words
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.together import side_by_side
+from privsolve.releases import Release
+
+RandomState = int | np.random.SeedSequence | Randomness | None
+
+
+def evaluate_frame(
+    release: Release,
+    frame: Any,
+    positive: NDArray[np.bool_],
+    epsilon: float,
+    own_budget: Account | None = None,
+    *,
+    by: str | Column | None = None,
+    tested: MeasuredOn | str = MeasuredOn.SAME,
+    random_state: RandomState = None,
+    budget: Account | None = None,
+) -> Evaluation:
+    """How good a released model is on the rows of a frame, of which `positive` says which have the positive label.
+
+    Args:
+        release: the model, whose columns the frame must have.
+        frame: a pandas, Polars or Arrow table.
+        positive: one truth value per row.
+        epsilon: privacy budget of the evaluation.
+        own_budget: pays if no `budget` is given, unless the records are of other people.
+        by: a column with public options, by which figures are given as well: the name of one in the schema, or a column
+            stated here, such as `Categories("sex", ["female", "male"])`.
+        tested: `"held out"` if these records were split off at random before the fit, `"other records"` if they are of
+            other people, else `"the same people"`: it decides how `release.with_evaluation(...).total` adds up.
+        random_state: None for releases; a seed makes the noise repeatable, for testing only.
+        budget: an `Accountant` or a `Ledger` that pays, or refuses.
+
+    Guarantee:
+        `epsilon`-DP for the records of the frame under the release's adjacency (theory, section 11).
+    """
+    if tested not in tuple(MeasuredOn):
+        raise ValueError(f"tested must be one of {', '.join(map(repr, map(str, MeasuredOn)))}, got {tested!r}")
+    where = MeasuredOn(tested)
+    tables, column = counted(release.model, frame, by, positive)
+    account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
+    return evaluate_tables(
+        release.model, tables, epsilon, column, where, release.guarantee.adjacency, random_state, account
+    )
+
+
+def counted(
+    model: Model, data: Any, by: str | Column | None, positive: NDArray[np.bool_] | None = None
+) -> tuple[tuple[PatternTable | None, ...], Column | None]:
+    """The records of each group, by the features that the outcomes of the model need, and the column of the groups."""
+    schema = model.outcomes().schema
+    column = group_column(getattr(model, "schema", None) or schema, by)
+    if column is None:
+        return (schema.table(data, positive).table,), None
+    return schema.tables(data, column, positive)[1], column
+
+
+def group_column(schema: Schema, by: str | Column | None) -> Column | None:
+    """The column of that name in the schema, or the one given; it must have options."""
+    column = schema.column(by) if isinstance(by, str) else by
+    if column is not None:
+        group_names(column)
+    return column
+
+
+def evaluate_tables(
+    model: Model,
+    tables: Sequence[PatternTable | None],
+    epsilon: float,
+    column: Column | None,
+    tested: MeasuredOn,
+    adjacency: str,
+    random_state: RandomState,
+    budget: Account | None,
+) -> Evaluation:
+    """The noisy histogram of tables that were counted, with its words."""
+    yes, no = decision_words(getattr(model, "schema", None))
+    names = group_names(column) if column is not None else ("all",)
+    return evaluate(
+        model, tables, epsilon, labels=(no, yes), names=names, by=None if column is None else column.column,
+        adjacency=adjacency, tested=tested, random_state=random_state, budget=budget,
+    )  # fmt: skip
+
+
+def curators_figures(model: Model, tables: Sequence[PatternTable | None]) -> dict[str, Any]:
+    """The figures without noise: for the curator's diagnostics only."""
+    return summary(exact_cells(model.outcomes(), tables))
+
+
+class Jointly:
+    """An account that pays once for a fit and for an evaluation on records held out of it (theory, 11.5)."""
+
+    def __init__(self, account: Account, epsilon: float, adjacency: str) -> None:
+        self._account, self._evaluation = account, promise(epsilon, adjacency)
+
+    def spending(self, guarantee: Guarantee, note: str = "") -> AbstractContextManager[object]:
+        """Pay for both: every record is in one of the two parts."""
+        return self._account.spending(side_by_side(guarantee, self._evaluation), note)

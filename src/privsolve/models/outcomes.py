@@ -1,0 +1,130 @@
+"""What a model can say of a record, as a short public list: the totals of a card, the leaves of a tree.
+
+Everything that is measured of a model (`privsolve.evaluation`) is counted by these, so that a model that lists its outcomes
+can be evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.checks import check_finite
+from privsolve.data import Schema
+from privsolve.models.score_range import check_scores
+
+MOST_OUTCOMES = 40
+"""Totals beyond this are taken together, neighbours first: each one that is counted has noise of its own."""
+
+MOST_TOTALS = 4096
+"""Up to so many different totals are listed; beyond, only the lowest and the highest are known."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One thing that a model can say. Of two outcomes the one of higher `rank` speaks more for the positive label; those of
+    equal rank are not told apart. `positive` is the model's decision, `risk` the probability it states, if it does.
+    """
+
+    text: str
+    rank: int
+    positive: bool
+    risk: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values: dict[str, Any] = {"text": self.text, "rank": self.rank, "positive": self.positive}
+        return values if self.risk is None else values | {"risk": self.risk}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Outcome:
+        """The inverse of `to_dict`."""
+        if not isinstance(values, dict) or {"text", "rank", "positive"} ^ (set(values) - {"risk"}):
+            raise ValueError("an outcome in the release file has missing or unknown fields")
+        text, rank, positive = values["text"], values["rank"], values["positive"]
+        if not isinstance(text, str) or type(rank) is not int or not isinstance(positive, bool):
+            raise ValueError("an outcome in the release file must have a text, a whole rank, and true or false")
+        risk = values.get("risk")
+        return cls(text, rank, positive, None if risk is None else check_finite("an outcome's risk", risk))
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """The outcomes of a model in ascending order of rank, and which one a record has.
+
+    `number` maps rows of features of `schema` (`Schema.encode`, or the rows of its pattern table) to places in `listed`. It
+    looks at one row at a time, so that a record is in one cell (theory, section 11).
+    """
+
+    listed: tuple[Outcome, ...]
+    schema: Schema
+    number: Callable[[Any], Int64Array]
+    kind: str
+    """What they are called: total, or leaf."""
+
+
+def total_outcomes(
+    schema: Schema,
+    weights: Sequence[int],
+    unit: int,
+    risk: Callable[[Fraction], float] | None = None,
+    cut: int = 0,
+) -> Outcomes:
+    """The totals of a rule with these whole weights, in units of `1 / unit`, on the features of its schema.
+
+    With an intercept, its weight is the last one and no part of the total. The decision is positive where total and
+    intercept are above `cut`. `risk`, if given, is the probability that the model states at a total.
+    """
+    check_scores(schema, weights)
+    threshold = cut - (weights[-1] if schema.intercept else 0)
+    groups = _grouped(_reachable(schema, weights), threshold)
+    listed = []
+    for rank, (low, high) in enumerate(groups):
+        text = _number(low, unit) if low == high else f"{_number(low, unit)} to {_number(high, unit)}"
+        stated = None if risk is None else risk(Fraction(low + high, 2 * unit))
+        listed.append(Outcome(text, rank, low > threshold, stated))
+    points = np.array(weights[:-1] if schema.intercept else weights, dtype=np.int64)
+    starts = np.array([low for low, _ in groups[1:]], dtype=np.int64)
+
+    def number(rows: Any) -> Int64Array:
+        totals = np.asarray(rows, dtype=np.int64)[:, : len(points)] @ points
+        return np.searchsorted(starts, totals, side="right").astype(np.int64)
+
+    return Outcomes(tuple(listed), schema, number, "total")
+
+
+def _reachable(schema: Schema, weights: Sequence[int]) -> list[int]:
+    """All totals there can be; of very many, equally distant ones from the lowest to the highest."""
+    found, first = {0}, 0
+    for column in schema.columns:
+        mine = weights[first : first + len(column.names)]
+        first += len(mine)
+        wide = column.radix > MOST_TOTALS
+        ends = [bound * mine[0] for bound in column.range] if wide else column.points_by_code(mine)
+        found = {total + points for total in found for points in set(ends)}
+        if wide or len(found) > MOST_TOTALS:
+            low, high = min(found), max(found)
+            found = {low + (high - low) * i // (4 * MOST_OUTCOMES) for i in range(4 * MOST_OUTCOMES + 1)}
+    return sorted(found)
+
+
+def _grouped(totals: Sequence[int], threshold: int) -> list[tuple[int, int]]:
+    """Runs of totals, at most `MOST_OUTCOMES`, none of which has the threshold inside."""
+    sides = [[t for t in totals if t <= threshold], [t for t in totals if t > threshold]]
+    runs: list[tuple[int, int]] = []
+    for side in filter(None, sides):
+        room = max(1, MOST_OUTCOMES * len(side) // len(totals)) if len(totals) > MOST_OUTCOMES else len(side)
+        edges = [len(side) * i // room for i in range(room + 1)]
+        runs += [(side[a], side[b - 1]) for a, b in pairwise(edges)]
+    return runs
+
+
+def _number(total: int, unit: int) -> str:
+    exact = Fraction(total, unit)
+    return str(exact.numerator) if exact.denominator == 1 else f"{float(exact):.4g}"

@@ -1,0 +1,129 @@
+"""`privsolve evaluate` and `privsolve fit --holdout`: what is shown, written and paid."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from privsolve.cli import app
+from privsolve.evaluation import MeasuredOn, measure
+from privsolve.learn.publishing import load_release
+from privsolve.privacy.ledger import Ledger
+from privsolve.releases import NOT_PRIVATE
+from small_tables import INDICATORS, patients
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+FIT = ("fit", "data.csv", "--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    patients(500).to_csv("data.csv", index=False)
+    patients(400, seed=3).to_csv("other.csv", index=False)
+    INDICATORS.save("s.toml")
+    Ledger.create("ledger", 10.0)
+    return tmp_path
+
+
+def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> None:
+    result = run(*FIT, "--holdout", 0.3, "--evaluate-epsilon", 1.5, "--by", "colour=red,blue", "--ledger", "ledger")
+    assert result.exit_code == 0, result.output
+    assert "Decisions that are right" in result.stdout
+    release = load_release("out/release.json")
+    evaluation = release.evaluation
+    assert evaluation is not None
+    assert evaluation.tested is MeasuredOn.HELD_OUT
+    assert evaluation.groups == ("red", "blue", "other", "missing")
+    assert (release.guarantee.epsilon, evaluation.guarantee.epsilon, release.total.epsilon) == (2.0, 1.5, 2.0)
+    (entry,) = Ledger.open("ledger").history()
+    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "released")
+    assert entry.guarantee.profile == release.total.profile
+    page = Path("out/scorecard.html").read_text()
+    assert "How good it is" in page
+    assert page.count("<svg") == 2
+    curator = json.loads(Path("out-curator/diagnostics.json").read_text())
+    assert curator["warning"] == NOT_PRIVATE
+    held = curator["held_out"]["records"]
+    assert 100 < held < 200
+    assert f"{held:,} records" not in page
+    assert not result.stderr.count("warning")
+
+
+def test_trees_with_holdout(here: Path) -> None:
+    result = run(*FIT[:-2], "--model", "tree", "--depth", 2, "--holdout", 0.3, "--json")
+    assert result.exit_code == 0, result.output
+    assert "By leaf" in Path("out/tree.html").read_text()
+    assert run("show", "out/release.json").stdout.count("How good it is") == 1
+
+
+def test_evaluate_a_release(here: Path) -> None:
+    assert run(*FIT).exit_code == 0
+    before = Path("out/release.json").read_text()
+    evaluate = ("evaluate", "other.csv", "--release", "out/release.json", "--epsilon", 1)
+    result = run(*evaluate, "--ledger", "ledger")
+    assert result.exit_code == 0, result.output
+    assert "Decisions that are right" in result.stdout
+    assert "e^3 = " in " ".join(result.stdout.split())
+    assert "accuracy" in result.stderr
+    (entry,) = Ledger.open("ledger").history()
+    assert (entry.guarantee.mechanism, entry.outcome) == ("noisy histogram", "released")
+    written = run(*evaluate, "--other-records", "--out", "tested", "--by", "colour", "--json")
+    content = json.loads(written.stdout)
+    assert content["total"]["profile"]["epsilon"] == 2.0
+    assert set(content["groups"]) == {"red", "blue", "another", "missing"}
+    again = load_release("tested/release.json")
+    assert again.evaluation is not None
+    assert again.evaluation.to_dict() == content["evaluation"]
+    assert Path("out/release.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--epsilon", 0), "epsilon must be"),
+        (("--epsilon", 1, "--release", "s.toml"), "not a release file"),
+        (("--epsilon", 1, "--by", "height"), "no column 'height'"),
+        (("--epsilon", 1, "--by", "height=1,2"), "no column 'height'"),
+        (("--epsilon", 11, "--ledger", "ledger"), "refused before any noise was drawn"),
+    ],
+)
+def test_wrong_evaluations_draw_no_noise(
+    here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], words: str
+) -> None:
+    assert run(*FIT).exit_code == 0
+    monkeypatch.setattr(measure, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    given = arguments if "--release" in arguments else (*arguments, "--release", "out/release.json")
+    result = run("evaluate", "other.csv", *given)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert words in line
+    assert Ledger.open("ledger").history() == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--holdout", 0), "holdout must lie"),
+        (("--holdout", 1.5), "holdout must lie"),
+        (("--holdout", 0.2, "--evaluate-epsilon", -1), "epsilon must be"),
+        (("--holdout", 0.2, "--by", "height"), "no column 'height'"),
+        (("--by", "colour"), "add --holdout"),
+        (("--evaluate-epsilon", 1), "add --holdout"),
+    ],
+)
+def test_wrong_holdouts_spend_nothing(here: Path, arguments: tuple[object, ...], words: str) -> None:
+    result = run(*FIT, "--ledger", "ledger", *arguments)
+    assert result.exit_code == 2, result.output
+    (line,) = result.stderr.splitlines()
+    assert words in line
+    assert Ledger.open("ledger").history() == ()
+    assert not Path("out").exists()

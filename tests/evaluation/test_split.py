@@ -1,0 +1,104 @@
+"""Records held out: every record by a coin of its own, whatever it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, chisquare
+
+from privsolve.data.patterns import PatternTable
+from privsolve.evaluation import split as module
+from privsolve.evaluation.split import PARTS, parts_of, split
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.profiles import Approximate, BoundedRange, Pure
+from privsolve.privacy.together import one_after_another, side_by_side
+from promises import promise
+
+
+def tables(*counts: tuple[int, int]) -> PatternTable:
+    rows = np.arange(len(counts))[:, None]
+    return PatternTable(rows, [p for p, _ in counts], [n for _, n in counts])
+
+
+def held_counts(table: PatternTable, held: PatternTable | None) -> list[tuple[int, int]]:
+    if held is None:
+        return [(0, 0)] * len(table.features)
+    found = {
+        int(row[0]): (int(p), int(n)) for row, p, n in zip(held.features, held.positives, held.negatives, strict=True)
+    }
+    return [found.get(int(row[0]), (0, 0)) for row in table.features]
+
+
+def test_the_parts_add_up() -> None:
+    table = tables((5, 0), (1, 900), (0, 3), (70_000, 12))
+    training, (held,) = split([table], 0.2, Randomness.seeded(1))
+    assert held is not None
+    assert training.n + held.n == table.n
+    assert held.n / table.n == pytest.approx(0.2, abs=0.01)
+    for (p, n), row in zip(held_counts(table, held), table.features, strict=True):
+        place = int(row[0])
+        assert p <= table.positives[place]
+        assert n <= table.negatives[place]
+
+
+def test_equal_records_are_decided_one_by_one_by_the_binomial_law() -> None:
+    table, rng, runs = tables((4, 3)), Randomness.seeded(2), 4000
+    share = parts_of(0.3) / PARTS
+    found = np.zeros((5, 4))
+    for _ in range(runs):
+        drawn = [module._held_out(counts, parts_of(0.3), rng)[0] for counts in (table.positives, table.negatives)]
+        found[drawn[0], drawn[1]] += 1
+    wanted = np.outer(binom.pmf(np.arange(5), 4, share), binom.pmf(np.arange(4), 3, share)) * runs
+    kept = wanted > 4
+    observed = np.append(found[kept], found[~kept].sum())
+    expected = np.append(wanted[kept], wanted[~kept].sum())
+    assert chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-3
+
+
+def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Coins in blocks of a few records are as many as asked for, and each belongs to one record."""
+    monkeypatch.setattr(module, "BLOCK", 8)
+    counts = np.array([3, 0, 25, 1, 7])
+    ones = module._held_out(counts, PARTS, Randomness.seeded(1))
+    assert ones.tolist() == counts.tolist()
+    some = sum(module._held_out(counts, PARTS // 2, Randomness.seeded(k)) for k in range(400)) / 400
+    assert np.abs(some - counts / 2).max() < 0.6
+
+
+def test_groups_are_split_apart_and_fitted_together() -> None:
+    one, other = tables((50, 10), (20, 20)), tables((5, 5))
+    training, held = split([one, None, other], 0.5, Randomness.seeded(3))
+    assert held[1] is None
+    sizes = [0 if part is None else part.n for part in held]
+    assert training.n + sum(sizes) == one.n + other.n
+    assert len(training.features) <= 2
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan"), "a"])
+def test_shares_are_checked(share: Any) -> None:
+    with pytest.raises(ValueError, match="holdout"):
+        parts_of(share)
+
+
+def test_a_side_without_records_is_refused() -> None:
+    with pytest.raises(ValueError, match="no record on one side"):
+        split([tables((1, 0))], 0.5, Randomness.seeded(1))
+
+
+def test_guarantees_side_by_side_and_one_after_another() -> None:
+    fit, test = promise(1.0), promise(0.5)
+    beside, after = side_by_side(fit, test), one_after_another([fit, test])
+    assert (beside.epsilon, after.epsilon) == (1.0, 1.5)
+    assert beside.rho == max(fit.rho, test.rho)
+    assert after.rho == fit.rho + test.rho
+    assert one_after_another([fit]) is fit
+    assert "ε = 1 and, on other records, " in beside.mechanism
+    assert not isinstance(beside.profile, BoundedRange)
+    assert isinstance(after.profile, Pure)
+    with_delta = promise(0.3, delta=1e-6)
+    assert side_by_side(fit, with_delta).profile == Approximate(1.0, 1e-6)
+    assert one_after_another([with_delta, with_delta]).profile == Approximate(0.6, 2e-6)
+    with pytest.raises(ValueError, match="do not add up"):
+        side_by_side(fit, promise(1.0, adjacency="add-remove"))
