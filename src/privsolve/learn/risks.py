@@ -45,8 +45,8 @@ class Objective(StrEnum):
 class StagedRecipe:
     """How a card is drawn in stages: everything but the data. All of it is public and fixed before the data is looked at.
 
-    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. Chosen by risk, the costs only move the
-    decision: positive where the risk is above `false_positive / (false_positive + false_negative)`.
+    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. Chosen by risk, the costs only
+    move the decision: positive where the risk is above `false_positive / (false_positive + false_negative)`.
     """
 
     epsilon: float

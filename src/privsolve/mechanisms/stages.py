@@ -1,4 +1,4 @@
-"""Cards in stages: small cards one on top of the other, each an exact draw of the exponential mechanism (theory, section 13)."""
+"""Cards in stages: small cards one on top of the other, each an exact draw (theory, section 13)."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def columns_of_a_stage(columns: int) -> int:
 def number_of_stages(epsilon: float, records: int | None) -> int:
     """The public rule for how many stages are worth their noise.
 
-    Where the number of `records` is public (`"replace"`), by what each has to say: `records·epsilon / 2`, because a replaced record
-    counts twice. Where it is not, pass None, and epsilon alone decides.
+    Where the number of `records` is public (`"replace"`) by `records·epsilon / 2`, because a replaced record counts twice.
+    Where it is not, pass None, and epsilon alone decides.
     """
     epsilon = calibration.check_epsilon(epsilon)
     if records is None:
