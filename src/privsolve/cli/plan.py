@@ -36,7 +36,7 @@ from privsolve.cli.options import (
 from privsolve.data import Schema
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
-from privsolve.engines.trees.sampler import Work, cores
+from privsolve.engines.trees.sampler import Work
 from privsolve.learn.fitting import MAX_FEATURES, scorecard_domain
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
 from privsolve.learn.publishing import as_json
@@ -170,7 +170,7 @@ def _show_trees(
     title = f"More {what} than the best, at most, with probability 0.95"
     console.print(_table(title, ("drawn", what, "of records", "best of all"), bounds, shares, unit))
     console.print(
-        f"The sums over trees take about {_seconds(sums.seconds)} on {cores()} core{'s' * (cores() > 1)}, beside the "
+        f"The sums over trees take about {_seconds(sums.processor_seconds)} of computing, shared by all cores, beside the "
         f"counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
     )
     console.print(PROVED)
