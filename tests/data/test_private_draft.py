@@ -154,7 +154,7 @@ def test_rounding_is_paid_for_and_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ValueError, match=r"less than 0\.0001"):
         inverse_temperature(1e-5, 5, Adjacency.REPLACE)
     with pytest.raises(ps.PrivsolveError, match="more records than"):
-        draw_cuts(np.array([10**9, 10**9, 10**9]), np.ones(2), 2, 10.0, Adjacency.REPLACE, Randomness.seeded(1))
+        draw_cuts(np.array([10**9, 10**9, 10**9]), np.ones(2), 2, 50.0, Adjacency.REPLACE, Randomness.seeded(1))
 
 
 def test_many_records_give_the_quantiles() -> None:
