@@ -11,7 +11,7 @@ PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium
 
 QUICK := tests/privacy tests/problems tests/models tests/domains/test_domains.py tests/cards/test_scorecard.py tests/data/test_schema.py
 
-.PHONY: demo test quick oldest newest matrix lint audit docs bench clean
+.PHONY: demo test quick oldest newest matrix lint audit docs bench peers peers-quick peers-report peers-clean clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -71,6 +71,32 @@ bench: $(STAMP)  ## timings, printed and never asserted
 	$(BIN)/python benchmarks/scorecards.py
 	$(BIN)/python benchmarks/tables.py --millions 10
 	$(BIN)/python benchmarks/adult_scorecards.py
+
+PEERS := benchmarks/peers
+PEERS_PYTHON ?= python3.11
+PEERS_ENVS := $(patsubst $(PEERS)/requirements/%.txt,$(PEERS)/envs/%/.installed,$(wildcard $(PEERS)/requirements/*.txt))
+PEERS_RUN := PYTHONPATH=benchmarks $(BIN)/python -m
+
+$(PEERS)/envs/%/.installed: $(PEERS)/requirements/%.txt
+	$(PEERS_PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
+	touch $@
+
+peers: $(STAMP) $(PEERS_ENVS)  ## us beside everybody else, whatever is missing of it: docs/peers.md
+	$(PEERS_RUN) peers.harness --jobs 2
+	$(PEERS_RUN) peers.report
+
+peers-quick: $(STAMP) $(PEERS)/envs/diffprivlib/.installed $(PEERS)/envs/streed/.installed  ## a part of it, in ten minutes; changes nothing
+	rm -rf $(PEERS)/cache/quick
+	$(PEERS_RUN) peers.harness --quick --jobs 2
+	$(PEERS_RUN) peers.report --results $(PEERS)/cache/quick --out $(PEERS)/cache/quick/page
+	cat $(PEERS)/cache/quick/page/peers-tables.md
+
+peers-report: $(STAMP)  ## the page again, from the results that are there
+	$(PEERS_RUN) peers.report
+
+peers-clean:  ## forget all results
+	rm -f $(PEERS)/results/*.jsonl
 
 clean:
 	rm -rf $(VENV) .venv-* build dist site demo src/*.egg-info .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -44,14 +44,18 @@ if TYPE_CHECKING:
         WorkLimitReached,
     )
     from privsolve.evaluation import Evaluation, MeasuredOn
+    from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
-    from privsolve.losses import ScoreTable, ZeroOneLoss
+    from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
+    from privsolve.mechanisms.unions import UnionSampler, private_union
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+    from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
@@ -63,6 +67,7 @@ if TYPE_CHECKING:
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
     from privsolve.problems.trees import TreeProblem
+    from privsolve.problems.unions import UnionProblem
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
@@ -70,6 +75,7 @@ __all__ = [
     "Adjacency",
     "Bins",
     "BoxProblem",
+    "BrierLoss",
     "Budget",
     "BudgetExceeded",
     "Categories",
@@ -93,6 +99,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LinearProblem",
+    "LogLoss",
     "MeasuredOn",
     "Number",
     "NumberLeaves",
@@ -104,6 +111,7 @@ __all__ = [
     "Perturbation",
     "PrivacyLeakWarning",
     "PrivacyWarning",
+    "PrivateClassifier",
     "PrivateDraft",
     "PrivateLinearClassifier",
     "PrivateScorecard",
@@ -115,6 +123,7 @@ __all__ = [
     "Proof",
     "Quantity",
     "Release",
+    "RiskScore",
     "Run",
     "SamplingNoise",
     "Schema",
@@ -127,6 +136,7 @@ __all__ = [
     "SparsePoints",
     "SparsePrior",
     "SparseSigns",
+    "Stages",
     "Subsets",
     "TernaryCube",
     "TreePrior",
@@ -134,6 +144,8 @@ __all__ = [
     "TreeQuestions",
     "TreeSampler",
     "UniformPrior",
+    "UnionProblem",
+    "UnionSampler",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
@@ -145,6 +157,7 @@ __all__ = [
     "draws_needed",
     "exponential",
     "exponential_utility_bound",
+    "number_of_stages",
     "opdisc",
     "open_table",
     "opsamp",
@@ -152,10 +165,13 @@ __all__ = [
     "plan_opsamp",
     "private_draft",
     "private_tree",
+    "private_union",
     "promised",
     "rspm",
     "separator_noise",
     "sphere_noise",
+    "staged",
+    "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
 ]
@@ -176,7 +192,7 @@ _HOMES = {
     "PrivsolveError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
-    "losses": "ScoreTable ZeroOneLoss",
+    "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",
@@ -190,10 +206,15 @@ _HOMES = {
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
+    "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
+    "mechanisms.unions": "UnionSampler private_union",
+    "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",
+    "models.risk": "RiskScore",
     "models.tree": "DecisionTree",
     "problems.trees": "TreeProblem",
 }

@@ -55,6 +55,15 @@ def check_share(name: str, value: object, advice: str) -> float:
     return number
 
 
+def check_between(name: str, value: object, low: float, high: float) -> float:
+    """`value` as a float; raise unless it is a number from `low` to `high`."""
+    wanted = f"be a number from {low:g} to {high:g}"
+    number = check_finite(name, value, wanted)
+    if not low <= number <= high:
+        raise _wrong(name, value, wanted)
+    return number
+
+
 def check_count(name: str, value: object) -> int:
     """`value` as an int; raise unless it is a whole number from 1 to `LARGEST_COUNT`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 1 <= int(value) <= LARGEST_COUNT:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+from all_trees import AllTrees
 from privsolve.cli import app
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
 from privsolve.learn.publishing import load_release
-from privsolve.models.tree import DecisionTree
+from privsolve.models.leaves import LabelLeaves
+from privsolve.models.tree import DecisionTree, depth_of, values_said
 from privsolve.privacy.ledger import Ledger
+from privsolve.problems.trees import TreeProblem
 from small_tables import SCHEMA, patients
 
 
@@ -79,6 +85,17 @@ def test_machine_readable(here: Path) -> None:
         (("--depth", 9), "depth"),
         (("--mechanism", "opdisc"), "trees are drawn by the exponential mechanism"),
         (("--leaves", "probabilities", "--false-negative", 3), "costs of mistakes are for leaves of labels"),
+        (("--max-features", 4), "--max-features is for --model card or auto: leave it out with --model tree"),
+        (("--max-points", 3), "--max-points is for --model card or auto"),
+        (("--intercept", 8), "--intercept is for --model card or auto"),
+        (("--oracle", "highs"), "--oracle is for --model card: leave it out"),
+        (("--noise", "gaussian"), "--noise is for --model card"),
+        (("--delta", 0.1), "--delta is for --model card"),
+        (("--card-weight", 0.3), "--card-weight is for --model auto"),
+        (("--model", "auto", "--card-weight", 1), "--card-weight must lie between 0 and 1"),
+        (("--model", "auto", "--leaves", "labels"), "--leaves is for --model tree: leave it out with --model auto"),
+        (("--model", "auto", "--mechanism", "rspm"), "trees are drawn by the exponential mechanism"),
+        (("--model", "card"), "--depth is for --model tree or auto: leave it out with --model card"),
     ],
 )
 def test_wrong_options_spend_nothing(here: Path, options: tuple[object, ...], message: str) -> None:
@@ -94,3 +111,104 @@ def test_sql_is_for_trees(here: Path) -> None:
     result = run("show", "out/release.json", "--format", "sql")
     assert result.exit_code != 0
     assert "is for decision trees" in " ".join(result.stderr.split())
+
+
+AUTO = (*FIT[:-4], "--model", "auto", "--depth", 2)
+
+
+def test_whichever_fits_better(here: Path) -> None:
+    kinds = set()
+    for seed in range(8):
+        result = run(
+            *AUTO[:5], 0.05, *AUTO[6:], "--max-features", 2, "--seed", seed, "--overwrite", "--ledger", "ledger"
+        )
+        assert result.exit_code == 0, result.output
+        release = load_release("out/release.json")
+        kinds.add(type(release.model).__name__)
+        assert ("Decision tree" if isinstance(release.model, DecisionTree) else "Scorecard") in result.stdout
+        assert release.setting["union"]["weights"] == {"card": 0.5, "tree": 0.5}
+        assert "<!DOCTYPE html>" in (here / "out" / "model.html").read_text()
+        for form in ("text", "markdown", "latex", "html", "json"):
+            assert run("show", "out/release.json", "--format", form).exit_code == 0
+        done = run("predict", "data.csv", "--release", "out/release.json", "--out", "said.csv")
+        assert done.exit_code == 0, done.output
+        frame = pd.read_csv("data.csv")
+        assert pd.read_csv("said.csv")["prediction"].tolist() == release.predict(frame).tolist()
+    assert kinds == {"LinearRule", "DecisionTree"}
+    assert len(Ledger.open("ledger").history()) == 8
+    assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
+        "diagnostics.json", "model.html", "release.json",
+    ]  # fmt: skip
+
+
+def test_machine_readable_of_either(here: Path) -> None:
+    result = run(*AUTO, "--json", "--seed", 1, "--card-weight", 0.2)
+    assert json.loads(result.stdout)["model"] == "out/model.html"
+    assert load_release("out/release.json").setting["union"]["weights"]["card"] == 0.2
+
+
+PLAN = ("plan", "--records", 5000, "--epsilon", 1)
+
+
+@pytest.mark.parametrize("model", ["tree", "auto"])
+def test_plan(here: Path, model: str) -> None:
+    shown = run(*PLAN, "--schema", "s.toml", "--model", model, "--depth", 2)
+    assert shown.exit_code == 0, shown.output
+    words = " ".join(shown.stdout.split())
+    assert "trees of depth 2" in words
+    assert "MiB: public numbers" in words
+    assert ("scorecards" in words) == (model == "auto")
+    found = json.loads(run(*PLAN, "--schema", "s.toml", "--model", model, "--depth", 2, "--json").stdout)
+    assert [bound["mechanism"] for bound in found["bounds"]] == ["card"] * (model == "auto") + ["tree", "tree"]
+    assert found["work"]["units"] == 1
+    assert found["features"] == 11
+    excess = [bound["excess"] for bound in found["bounds"]]
+    assert all(bound["share"] == pytest.approx(bound["excess"] / 5000) for bound in found["bounds"])
+    assert excess[-1] > excess[-2] > 0
+
+
+def test_what_a_choice_between_them_costs(here: Path) -> None:
+    """`(Δ/ε)·ln 2` for either, and less for a class that is likelier beforehand."""
+
+    def bounds(*options: object) -> dict[str, float]:
+        found = json.loads(run(*PLAN, "--features", 10, "--json", *options).stdout)["bounds"]
+        return {bound["compared_with"]: bound["excess"] for bound in found}
+
+    tree, both = bounds("--model", "tree"), bounds("--model", "auto")
+    for words, excess in tree.items():
+        assert both[words] - excess == pytest.approx(2 * math.log(2), rel=1e-5)
+    card = bounds()["3 features, 1 point each"]
+    assert both["cards with 3 features, 1 point each"] - card == pytest.approx(2 * math.log(2), rel=1e-5)
+    likelier = bounds("--model", "auto", "--card-weight", 0.1)
+    assert likelier["trees of depth 3"] < both["trees of depth 3"]
+
+
+def test_plans_of_other_leaves_and_costs(here: Path) -> None:
+    shares = run(*PLAN, "--features", 10, "--model", "tree", "--leaves", "probabilities")
+    assert "Brier loss" in shares.stdout
+    cost = run(*PLAN, "--features", 10, "--model", "tree", "--false-negative", 3)
+    assert "More cost than the best" in cost.stdout
+    for options in (("--model", "tree", "--max-points", 2), ("--depth", 2), ("--model", "auto", "--leaves", "labels")):
+        refused = run(*PLAN, "--features", 10, *options)
+        assert refused.exit_code != 0
+        assert "leave it out with --model" in " ".join(refused.stderr.split())
+
+
+def test_the_bound_of_a_depth_holds_for_every_tree_of_it() -> None:
+    """For each tree some tree that says the same has at least that prior."""
+    questions = TreeQuestions(("a>=1", "a>=2", "b"), (0, 0, 1), (3, 2), (0b110, 0b100, 0b10))
+    trees = DecisionTrees(questions, 3, LabelLeaves(["no", "yes"]))
+    rows = np.array([[a >= 1, a >= 2, b] for a in range(3) for b in range(2)], dtype=np.uint8)
+    for prior in (TreePrior(), TreePrior((0.9, 0.3, 0.5), questions={"b": 3.0}), TreePrior(allowed={1: ("b",)})):
+        listed = AllTrees(TreeProblem.from_records(rows, [0, 1] * 3, trees), prior)
+        best: dict[tuple[int, ...], float] = {}
+        found = [(listed.tree(k), float(log)) for k, log in enumerate(listed.log_prior)]
+        for tree, log in found:
+            said = tuple(values_said(tree, rows).tolist())
+            best[said] = max(best.get(said, -math.inf), log)
+        for depth in (1, 2, 3):
+            least = prior.least_log_of_depth(trees, depth)
+            assert all(
+                best[tuple(values_said(tree, rows).tolist())] >= least for tree, _ in found if depth_of(tree) <= depth
+            )
+    assert TreePrior((0.5, 0.0, 0.5)).least_log_of_depth(trees, 2) == -math.inf

@@ -1,8 +1,8 @@
 """Attacks on guarantees: how much privacy a mechanism loses at least, measured on neighbouring data.
 
 An audit can refute a claim, never prove one. `lower_bound` attacks any mechanism by its outputs, `exact_epsilon` compares
-two laws that are known exactly, `cases` holds data on which mechanisms tend to fail, and `suite` attacks every mechanism
-of this package on them.
+two laws that are known exactly, `cases` and `tree_cases` hold data on which mechanisms tend to fail, and `suite` attacks
+every mechanism of this package on them.
 """
 
 from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
@@ -11,11 +11,15 @@ from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, pari
 from privsolve.audit.draws import parity_draws
 from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential
 from privsolve.audit.suite import Check, Row, checks, run_checks
+from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
+from privsolve.audit.tree_laws import exact_tree, exact_union, tree_law, union_law
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.mechanisms.perturbed import perturbed_draws
 
 __all__ = [
     "CASES",
+    "TREE_CASES",
+    "UNION_CASES",
     "Case",
     "Check",
     "ExactFinding",
@@ -23,15 +27,21 @@ __all__ = [
     "ParityOracle",
     "ParityProblem",
     "Row",
+    "TreeCase",
+    "UnionCase",
     "attack_dp_sgd",
     "attack_objective_perturbation",
     "checks",
     "exact_epsilon",
     "exact_exponential",
+    "exact_tree",
+    "exact_union",
     "exponential_law",
     "lower_bound",
     "parity",
     "parity_draws",
     "perturbed_draws",
     "run_checks",
+    "tree_law",
+    "union_law",
 ]

@@ -19,6 +19,8 @@ from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
 from privsolve.audit.draws import parity_draws
 from privsolve.audit.exact import ExactFinding, exact_epsilon
+from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
+from privsolve.audit.tree_laws import exact_tree, exact_union
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem
@@ -31,12 +33,16 @@ from privsolve.mechanisms.opdisc import OPDisc, sphere_noise
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.mechanisms.registry import all_mechanisms
 from privsolve.mechanisms.rspm import RSPM, separator_noise
+from privsolve.mechanisms.trees import TreeSampler
+from privsolve.mechanisms.unions import UnionSampler
 from privsolve.models.point import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
+from privsolve.problems.trees import TreeProblem
+from privsolve.problems.unions import UnionProblem
 
 EPSILON = 1.0
 COMMON_DELTA = 1e-3
@@ -137,6 +143,10 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
     return [
         *(check for mechanism in by_law for check in _registered(mechanism, cases, many, few, rng)),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
+        *(_exact_tree(case) for case in TREE_CASES),
+        *(_exact_union(case) for case in UNION_CASES),
+        _sampled_tree(TREE_CASES[1], 20 * few, rng),
+        _sampled_union(UNION_CASES[1], 20 * few, rng),
         *_parity_checks("gaussian", many // 10, rng),
         _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
@@ -280,6 +290,67 @@ def _fresh_samplers(
     for i, sampler in enumerate(samplers):
         rows[i::SAMPLERS] = sampler.draw(len(rows[i::SAMPLERS]))
     return rows
+
+
+# --- trees, and a card or a tree ------------------------------------------------------------------
+
+TREE, UNION = "tree", "card or tree"
+
+
+def _exact_tree(case: TreeCase) -> Check:
+    def measure(confidence: float) -> ExactFinding:
+        return exact_tree(case.data, case.neighbour, EPSILON, adjacency=case.adjacency, prior=case.prior)
+
+    words = f"{case.data.trees.leaves.kind}, depth {case.data.trees.depth}"
+    return Check(TREE, words, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+
+
+def _exact_union(case: UnionCase) -> Check:
+    def measure(confidence: float) -> ExactFinding:
+        return exact_union(case.data, case.neighbour, EPSILON, adjacency=case.adjacency)
+
+    return Check(UNION, "equal weights", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+
+
+def _sampled_tree(case: TreeCase, runs: int, rng: Randomness) -> Check:
+    """The sums and the draws of the engine, after simplification: what is published."""
+
+    def measure(confidence: float) -> Finding:
+        return lower_bound(
+            lambda problem, n: _tree_draws(problem, n, case.adjacency, rng),
+            case.data,
+            case.neighbour,
+            runs,
+            0.0,
+            confidence,
+        )
+
+    return Check(TREE, "sums and draws", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+
+
+def _tree_draws(problem: TreeProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
+    sampler = TreeSampler(problem, EPSILON, adjacency=adjacency, random_state=rng)
+    return [str(sampler.draw()) for _ in range(runs)]
+
+
+def _sampled_union(case: UnionCase, runs: int, rng: Randomness) -> Check:
+    def measure(confidence: float) -> Finding:
+        return lower_bound(
+            lambda problem, n: _union_draws(problem, n, case.adjacency, rng),
+            case.data,
+            case.neighbour,
+            runs,
+            0.0,
+            confidence,
+        )
+
+    return Check(UNION, "frontier and sums", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+
+
+def _union_draws(problem: UnionProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
+    """Of several samplers by turns: young ones have other frontiers than old ones."""
+    samplers = [UnionSampler(problem, EPSILON, adjacency=adjacency, random_state=rng) for _ in range(SAMPLERS)]
+    return [str(samplers[k % SAMPLERS].draw()) for k in range(runs)]
 
 
 # --- OPSamp ---------------------------------------------------------------------------------------

@@ -10,11 +10,13 @@ from privsolve._version import __version__
 from privsolve.cli.lazy import Listed, lazy_group
 
 COMMANDS = {
-    "fit": Listed("fit", "fit", "Choose a scorecard or a tree privately and write it to a folder."),
+    "fit": Listed(
+        "fit", "fit", "Choose a scorecard, a tree or whichever fits better privately and write it to a folder."
+    ),
     "predict": Listed("predict", "predict", "Score a table with a release."),
     "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),
-    "plan": Listed("plan", "plan", "What each mechanism may cost at most, with probability 0.95."),
+    "plan": Listed("plan", "plan", "What a release may cost at most, with probability 0.95."),
     "schema": Listed("schema", "app", "Say what is public about a table."),
     "budget": Listed("budget", "app", "Privacy budgets on disk: one ledger per data set."),
     "audit": Listed(

@@ -13,23 +13,32 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
-from privsolve.cli.display import sampling_progress, search_progress
+from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
 from privsolve.cli.engine import DATA_HELP, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
     By,
+    CardWeight,
+    Depth,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
+    LogOdds,
     MaxFeatures,
     MaxPoints,
     Mechanism,
+    Model,
     ModelName,
     Noise,
+    ObjectiveOption,
+    StagesOption,
+    TreeLeaves,
+    class_weights,
     group_of,
+    refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
@@ -38,10 +47,12 @@ from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
+from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
-from privsolve.learn.publishing import SCORECARD, TREE, as_json, output_folder
+from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
+from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
@@ -50,9 +61,11 @@ from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
 FASTER = "fewer --max-features are faster"
+PAGES = {ModelName.card: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
 
 
 def fit(
+    context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
@@ -61,7 +74,10 @@ def fit(
         float | None, typer.Option(help="Instead: of a privately drafted schema and the fit together.")
     ] = None,
     mechanism: Mechanism = "exponential",
-    max_features: MaxFeatures = MAX_FEATURES,
+    objective: ObjectiveOption = Objective.MISTAKES,
+    stages: StagesOption = None,
+    log_odds: LogOdds = 0.5,
+    max_features: MaxFeatures = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -83,9 +99,10 @@ def fit(
         bool,
         typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
     ] = False,
-    model: Annotated[ModelName, typer.Option(help="A card with points, or a decision tree.")] = ModelName.card,
-    depth: Annotated[int, typer.Option(help="Of a tree: at most so many questions.")] = DEPTH,
-    leaves: Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")] = LeavesName.labels,
+    model: Model = ModelName.card,
+    depth: Depth = DEPTH,
+    leaves: TreeLeaves = LeavesName.labels,
+    card_weight: CardWeight = 0.5,
     holdout: Annotated[
         float | None,
         typer.Option(help="Hold this share of the records out, by a coin each, and evaluate on it privately."),
@@ -96,50 +113,59 @@ def fit(
     by: By = None,
     json_output: Json = False,
 ) -> None:
-    """Choose a scorecard or a tree privately and write it to a folder: what may be published, and the curator's
-    diagnostics apart.
+    """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
+    the curator's diagnostics apart.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
-        recipe = Recipe(
-            epsilon, mechanism, adjacency, None, oracle, noise, delta,
-            false_positive, false_negative,
-        )  # fmt: skip
+        refuse_strange_options(context, model)
+        if model is not ModelName.card and mechanism != "exponential":
+            raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
+        costs = (false_positive, false_negative)
+        cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
+        most = MAX_FEATURES if max_features is None else max_features
         domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
+            the_schema.dim, most, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
-        tree = None
+        recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
+            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
+        elif model is ModelName.auto:
+            recipe = UnionRecipe(
+                epsilon, the_schema, depth, most, max_points, (-intercept, intercept), adjacency, *costs,
+                weights=class_weights(card_weight),
+            )  # fmt: skip
+        elif objective is Objective.RISK or stages not in (None, 1):
             if mechanism != "exponential":
-                raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
-            costs = (false_positive, false_negative)
-            tree = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
-            the_schema = tree.asked
-        test = HoldOut.of(
-            holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), the_schema
-        )
+                raise ValueError(
+                    f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
+                )
+            recipe = StagedRecipe(
+                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
+            )
+        asked = recipe.asked if recipe else the_schema
+        test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         budget = Ledger.open(ledger) if ledger else None
-        page = TREE if tree else SCORECARD
-        with output_folder(out, curator=curator, overwrite=overwrite, page=page) as folder:
+        with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
             rng = as_randomness(seed)
             with engine_at_work("reading", data):
-                whole, groups = _read(the_schema, open_table(data), test)
+                whole, groups = _read(asked, open_table(data), test)
             encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
                 paid: Account = account if test is None else test.account(account, adjacency)
                 options: dict[str, Any] = {"random_state": rng, "budget": paid}
-                if tree:
-                    run = tree.run(encoded, **options)
-                else:
-                    with _progress(recipe) as progress:
-                        run = recipe.run(encoded, domain, progress=progress, **options)
+                with _progress(model, mechanism) as progress:
+                    if recipe:
+                        run = recipe.run(encoded, progress=progress, **options)
+                    else:
+                        run = cards.run(encoded, domain, progress=progress, **options)
                 return run if test is None else test.evaluated(run, held, rng)
 
             if budget is not None:
@@ -181,10 +207,14 @@ def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTabl
     return encoded, (encoded.table,)
 
 
-def _progress(recipe: Recipe) -> AbstractContextManager[Any]:
-    if recipe.mechanism == "exponential":
+def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
+    if model is ModelName.tree:
+        return tree_progress(errors)
+    if model is ModelName.auto:
+        return union_progress(errors, FASTER)
+    if mechanism == "exponential":
         return sampling_progress(errors, "sampling", FASTER)
-    return search_progress(errors, recipe.mechanism)
+    return search_progress(errors, mechanism)
 
 
 def _load_schema(path: Path, publish_guessed: bool) -> Schema:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privsolve.data import Categories
+from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
 MECHANISMS = mechanism_names()
@@ -28,7 +29,22 @@ Noise = Annotated[
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
-MaxFeatures = Annotated[int, typer.Option(help="At most so many features have points.")]
+MaxFeatures = Annotated[
+    int | None,
+    typer.Option(
+        help="At most so many features have points, in each stage.", show_default="4; in stages by their number"
+    ),
+]
+ObjectiveOption = Annotated[
+    Objective, typer.Option(help="mistakes: the card says yes or no; risk: it says how likely.")
+]
+StagesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stages", help="Draw so many small cards, one on top of the other.", show_default="1; by risk a rule"
+    ),
+]
+LogOdds = Annotated[float, typer.Option(help="Of a risk score: what one point adds to the log-odds.")]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
@@ -51,11 +67,12 @@ class ModelName(StrEnum):
 
     card = "card"
     tree = "tree"
+    auto = "auto"
 
     @property
     def page(self) -> str:
         """What its page is called in machine-readable output."""
-        return "scorecard" if self is ModelName.card else "tree"
+        return {"card": "scorecard", "tree": "tree", "auto": "model"}[self]
 
 
 class LeavesName(StrEnum):
@@ -63,6 +80,42 @@ class LeavesName(StrEnum):
 
     labels = "labels"
     probabilities = "probabilities"
+
+
+Model = Annotated[ModelName, typer.Option(help="A card with points, a decision tree, or whichever fits better.")]
+Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
+TreeLeaves = Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")]
+CardWeight = Annotated[
+    float, typer.Option(help="With --model auto: how likely a card is before the data is seen; a tree has the rest.")
+]
+
+_CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
+_RISKS = frozenset({"objective", "stages", "log_odds"})
+_NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
+STRANGE = {
+    ModelName.card: _TREES | _LEAVES | _WEIGHT,
+    ModelName.tree: _CARDS | _NOISE | _WEIGHT | _RISKS,
+    ModelName.auto: _NOISE | _LEAVES | _RISKS,
+}
+"""Options that have no meaning for a model."""
+
+
+def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
+    """Raise for an option that was given on the command line and would be ignored."""
+    for name in sorted(STRANGE[model]):
+        source = context.get_parameter_source(name) if name in context.params else None
+        if source is not None and source.name == "COMMANDLINE":
+            takers = " or ".join(other for other in ModelName if name not in STRANGE[other])
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
+            )
+
+
+def class_weights(card_weight: float) -> dict[str, float]:
+    """The weights of the classes of `--model auto`."""
+    if not 0 < card_weight < 1:
+        raise ValueError(f"--card-weight must lie between 0 and 1, got {card_weight:g}: or use --model card or tree")
+    return {"card": card_weight, "tree": 1 - card_weight}
 
 
 class CardFormat(StrEnum):

@@ -35,13 +35,16 @@ class TreeQuestions:
 
     Feature j belongs to the column `columns[j]`, whose values have codes `0, ..., radices[c] - 1`, and `codes[j]` is the
     set of codes with the answer yes, as the bits of a number. A question is open as long as the answers before it leave
-    its column both a code with yes and one with no.
+    its column both a code with yes and one with no. Columns may have `titles`, and of `ordered[c]` codes of a column, the
+    first ones, each stands above the one before it.
     """
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
     radices: tuple[int, ...]
     codes: tuple[int, ...]
+    titles: tuple[str, ...] = ()
+    ordered: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.names) <= MOST_QUESTIONS:
@@ -53,6 +56,8 @@ class TreeQuestions:
             not 0 <= code < 1 << self.radices[c] for c, code in zip(self.columns, self.codes, strict=True)
         ):
             raise ValueError("codes must be sets of codes below the radix of their column")
+        if len(self.titles) != len(self.ordered) or len(self.titles) not in (0, len(self.radices)):
+            raise ValueError("titles and ordered must have one entry per column, or none")
 
     @classmethod
     def plain(cls, names: Sequence[str] | int) -> TreeQuestions:
@@ -61,7 +66,7 @@ class TreeQuestions:
             None if isinstance(names, int) else names, names if isinstance(names, int) else len(names)
         )
         m = len(found)
-        return cls(found, tuple(range(m)), (2,) * m, (2,) * m)
+        return cls(found, tuple(range(m)), (2,) * m, (2,) * m, found, (2,) * m)
 
     @classmethod
     def of(cls, schema: Schema) -> TreeQuestions:
@@ -76,7 +81,10 @@ class TreeQuestions:
                 columns.append(c)
                 codes.append(sum(1 << int(code) for code in np.flatnonzero(answers)))
         names = tuple(name for column in schema.columns for name in column.names)
-        return cls(names, tuple(columns), tuple(column.radix for column in schema.columns), tuple(codes))
+        radices = tuple(column.radix for column in schema.columns)
+        ordered = tuple(len(column.cuts) + 1 if isinstance(column, Bins) else 0 for column in schema.columns)
+        titles = tuple(column.column for column in schema.columns)
+        return cls(names, tuple(columns), radices, tuple(codes), titles, ordered)
 
     @property
     def size(self) -> int:
@@ -105,12 +113,15 @@ class TreePrior:
         questions: how likely features are to be asked, by name; 1 for features that are not named, 0 for never.
         allowed: by level (0 is the root) the names of the features that may be asked there; all where a level is missing.
         values: how likely each leaf value is; all the same if left out.
+        monotone: columns in which the tree must be monotone, by name: 1 (whoever has more is never told less, all else
+            equal) or -1. "More" of two labels is the second one. Other trees have prior weight 0.
     """
 
     split: float | tuple[float, ...] = SPLIT
     questions: Mapping[str, float] = field(default_factory=dict)
     allowed: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     values: tuple[float, ...] | None = None
+    monotone: Mapping[str, int] = field(default_factory=dict)
 
     def split_of(self, depth: int) -> NDArray[np.float64]:
         """`α` of every level."""
@@ -148,7 +159,7 @@ class TreePrior:
         return np.asarray(weight / weight.sum())
 
     def log_probability(self, trees: DecisionTrees, root: Node) -> float:
-        """`log p₀(T)`; minus infinity for a tree that is not among them."""
+        """`log p₀(T)`, whether or not it is `monotone`; minus infinity for a tree that is not among them."""
         split, weights = self.split_of(trees.depth), self.weights_of(trees.questions.names, trees.depth)
         values = self.values_of(trees.leaves.size)
 
@@ -167,6 +178,22 @@ class TreePrior:
 
         return log_of(root, {})
 
+    def least_log_of_depth(self, trees: DecisionTrees, depth: int) -> float:
+        """A number below `log p₀(T)` of some tree that says the same as `T`, for every tree `T` of at most this depth.
+
+        Namely of the one in which every path asks as long as it may (theory, trees: utility); minus infinity if the prior
+        rules such trees out.
+        """
+        weights, split = self.weights_of(trees.questions.names, trees.depth), self.split_of(trees.depth)
+        ends = math.log1p(-split[depth]) if depth < trees.depth else 0.0
+        total = 2**depth * (math.log(self.values_of(trees.leaves.size).min()) + ends)
+        for level in range(depth):
+            positive = weights[level][weights[level] > 0]
+            if not positive.size or split[level] == 0:
+                return -math.inf
+            total += 2**level * math.log(split[level] * positive.min() / positive.sum())
+        return float(total)
+
     def least_log(self, trees: DecisionTrees) -> float:
         """A number below `log p₀(T)` of every tree among them."""
         weights, split = self.weights_of(trees.questions.names, trees.depth), self.split_of(trees.depth)
@@ -180,6 +207,8 @@ class TreePrior:
             values["questions"] = dict(self.questions)
         if self.allowed:
             values["allowed"] = {str(level): list(names) for level, names in self.allowed.items()}
+        if self.monotone:
+            values["monotone"] = dict(self.monotone)
         return values if self.values is None else values | {"values": list(self.values)}
 
 
@@ -224,9 +253,13 @@ class DecisionTrees:
         return cls(questions, values["depth"], leaves_from_dict(values["leaves"]))
 
 
-def tree_schema(schema: Schema) -> Schema:
-    """The schema with yes/no features only: numbers between bounds are cut at equally distant public points."""
-    return Schema([_asked(column) for column in schema.columns], schema.label, False, schema.guessed, schema.paid)
+def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
+    """The schema with yes/no features only: numbers between bounds are cut at equally distant public points.
+
+    Trees have no intercept; with `intercept` the schema keeps its own, for cards that ask the same questions.
+    """
+    kept = intercept and schema.intercept
+    return Schema([_asked(column) for column in schema.columns], schema.label, kept, schema.guessed, schema.paid)
 
 
 def _asked(column: Column) -> Column:

@@ -119,7 +119,17 @@ class RejectionSampler(ABC):
             self._uniforms.release()
         self._kept += 1
 
-    def _try(self) -> bool:
+    def attempt(self) -> bool:
+        """One attempt, for whoever chooses between this frontier and something else: whether it was kept."""
+        self._uniforms.claim()
+        try:
+            kept = self._try(1)
+        finally:
+            self._uniforms.release()
+        self._kept += kept
+        return kept
+
+    def _try(self, most: int = BLOCK) -> bool:
         left = self._max_attempts - self._attempts_made
         if left <= 0:
             raise WorkLimitReached(
@@ -127,7 +137,7 @@ class RejectionSampler(ABC):
                 "use a smaller epsilon or a smaller domain"
             )
         self._uniforms.at_least(self._reserve, self._refill)
-        outcome, made = self._attempt(min(BLOCK, left))
+        outcome, made = self._attempt(min(most, left))
         self._attempts_made += made
         if self._progress is not None:
             seconds = time.monotonic() - self._start

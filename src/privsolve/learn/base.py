@@ -37,9 +37,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: RandomState
 
     def __sklearn_clone__(self) -> Any:
-        """A clone pays from the same budget: a copy of an accountant could be spent a second time."""
+        """A clone pays from the same budget, as a copy of an accountant could be spent a second time, and reports to the
+        same callback.
+        """
         options = self.get_params(deep=False)
-        shared = {"budget": options.pop("budget")}
+        shared = {name: options.pop(name) for name in ("budget", "progress") if name in options}
         return type(self)(**{name: clone(value, safe=False) for name, value in options.items()}, **shared)
 
     def __getstate__(self) -> Any:

@@ -89,8 +89,13 @@ class Recipe:
         }  # fmt: skip
         mechanism = mechanism_of(self.mechanism)
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
-        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
-        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
+        return with_outside(run, encoded)
+
+
+def with_outside(run: Run, encoded: EncodedTable) -> Run:
+    """The run with what fell outside the schema among its diagnostics."""
+    outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
+    return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
 
 
 def scorecard_domain(

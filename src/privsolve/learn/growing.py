@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.errors import PrivsolveError
+from privsolve.learn.fitting import with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
 from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
@@ -17,6 +18,7 @@ from privsolve.models.linear import answers
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.problems.trees import TreeProblem
+from privsolve.problems.unions import label_costs
 from privsolve.releases import Run
 
 LEAVES = ("labels", "probabilities")
@@ -35,6 +37,7 @@ class TreeRecipe:
     false_positive: int = 1
     false_negative: int = 1
     prior: TreePrior | None = None
+    simplify: bool = True
 
     def __post_init__(self) -> None:
         tree_temperature(self.trees, self.epsilon, self.adjacency)
@@ -53,7 +56,7 @@ class TreeRecipe:
         yes, no = answers(self.schema.label)
         loss = ZeroOneLoss(self.false_positive, self.false_negative)
         if self.leaves == "labels":
-            costs = None if loss == ZeroOneLoss() else [[0, loss.false_positive], [loss.false_negative, 0]]
+            costs = None if loss == ZeroOneLoss() else label_costs(loss)
             return LabelLeaves([no, yes], costs)
         if self.leaves != "probabilities":
             raise ValueError(f"leaves must be one of {', '.join(LEAVES)}, got {self.leaves!r}")
@@ -75,7 +78,6 @@ class TreeRecipe:
         problem = TreeProblem.from_table(encoded.table, self.trees, encoded.schema)
         run = private_tree(
             problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=random_state,
-            progress=progress, budget=budget,
+            simplify=self.simplify, progress=progress, budget=budget,
         )  # fmt: skip
-        outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
-        return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
+        return with_outside(run, encoded)

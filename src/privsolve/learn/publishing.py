@@ -17,6 +17,9 @@ from privsolve.releases import Release, Run
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
 TREE = "tree.html"
+MODEL = "model.html"
+"""The page of whichever model was chosen: its name is needed before that is known."""
+
 DIAGNOSTICS = "diagnostics.json"
 ROOM = 1 << 20
 """So many bytes are set aside for each file before anything is spent: a full disk is found in time."""

@@ -19,7 +19,7 @@ from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tre
 from privsolve.evaluation import Evaluation
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
 from privsolve.learn.evaluating import evaluate_frame
-from privsolve.mechanisms.trees import private_tree
+from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
@@ -38,6 +38,7 @@ class _PrivateTree(PrivateEstimator):
     depth: int
     prior: TreePrior | None
     simplify: bool
+    progress: ProgressCallback | None
 
     def _fit(self, frame: Any, targets: NDArray[Any], leaves: Leaves, schema: Schema) -> Any:
         asked = tree_schema(schema)
@@ -45,7 +46,7 @@ class _PrivateTree(PrivateEstimator):
         problem = TreeProblem.from_records(asked.encode(frame), targets, trees, asked)
         run = private_tree(
             problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=self.random_state,
-            simplify=self.simplify, budget=self.budget,
+            simplify=self.simplify, progress=self.progress, budget=self.budget,
         )  # fmt: skip
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
@@ -102,6 +103,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
+        progress: called with the share of the work that is done.
 
     Attributes:
         release_: tree, guarantee and setting, to publish. `tree_` and `privacy_` are read off it.
@@ -128,6 +130,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.depth = depth
@@ -140,6 +143,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         self.adjacency = adjacency
         self.budget = budget
         self.random_state = random_state
+        self.progress = progress
 
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
@@ -214,7 +218,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
             then those of the data.
         choices: a leaf says one of so many numbers, equally far apart from `low` to `high`.
         steps: targets are rounded to so many equal steps, a multiple of `choices - 1`.
-        prior, simplify, schema, adjacency, budget, random_state: as in `PrivateTreeClassifier`.
+        prior, simplify, schema, adjacency, budget, random_state, progress: as in `PrivateTreeClassifier`.
 
     Guarantee:
         Each fit is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees) for what
@@ -237,6 +241,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.depth = depth
@@ -250,6 +255,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         self.adjacency = adjacency
         self.budget = budget
         self.random_state = random_state
+        self.progress = progress
 
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""

@@ -2,7 +2,19 @@
 
 from privsolve.losses.base import COST_LIMIT, Loss, loss_from_dict
 from privsolve.losses.linear import LinearLoss
+from privsolve.losses.risks import BrierLoss, LogLoss, RiskLoss
 from privsolve.losses.scores import ScoreLoss, ScoreTable
 from privsolve.losses.zero_one import ZeroOneLoss
 
-__all__ = ["COST_LIMIT", "LinearLoss", "Loss", "ScoreLoss", "ScoreTable", "ZeroOneLoss", "loss_from_dict"]
+__all__ = [
+    "COST_LIMIT",
+    "BrierLoss",
+    "LinearLoss",
+    "LogLoss",
+    "Loss",
+    "RiskLoss",
+    "ScoreLoss",
+    "ScoreTable",
+    "ZeroOneLoss",
+    "loss_from_dict",
+]

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from privsolve.checks import check_callback, check_count, check_integer
+from privsolve.domains.monotone import Monotone
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
+from privsolve.errors import WorkLimitReached
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -30,6 +32,9 @@ MAX_MEMORY = 4 * 2**30
 MAX_WORK = 10**12
 """Leaf values that a sum may look at: about half an hour."""
 
+MAX_ATTEMPTS = 200_000
+"""Trees that may be drawn and lost, some minutes."""
+
 ProgressCallback = Callable[[float], None]
 
 
@@ -47,6 +52,7 @@ class TreeSampler:
         simplify: take out questions whose two sides say the same.
         max_memory: in bytes; a sum that needs more is refused, before anything is paid.
         max_work: so many leaf values are looked at, at most; `work` has the number, which is public.
+        max_attempts: so many trees, over all draws, may be drawn and lost because they are not monotone.
 
     Guarantee:
         Each draw is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
@@ -64,13 +70,16 @@ class TreeSampler:
         simplify: bool = True,
         max_memory: int = MAX_MEMORY,
         max_work: int = MAX_WORK,
+        max_attempts: int = MAX_ATTEMPTS,
         progress: ProgressCallback | None = None,
     ) -> None:
         if not isinstance(problem, TreeProblem):
             raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
         check_callback("progress", progress)
         self.problem, self.prior, self.simplify = problem, prior_or_plain(prior), simplify
-        kappa = tree_temperature(problem.trees, epsilon, adjacency)
+        self.kappa = tree_temperature(problem.trees, epsilon, adjacency)
+        self._monotone = Monotone(problem.trees, self.prior.monotone) if self.prior.monotone else None
+        self._max_attempts, self.lost = check_count("max_attempts", max_attempts), 0
         self.work = check_work(problem, max_memory, max_work)
         rng = as_randomness(random_state)
         self.guarantee = Guarantee(
@@ -78,8 +87,9 @@ class TreeSampler:
             "exact sample", theory="4", oracle="exact sums over trees", seeded=rng.is_seeded,
             schema_guessed=problem.schema_guessed,
         )  # fmt: skip
-        self._sums = TreeSums(problem, self.prior, kappa)
-        if relative_error(self._sums.law, problem.largest_loss) > RELATIVE_ERROR:
+        self._sums = TreeSums(problem, self.prior, self.kappa)
+        self.relative_error = relative_error(self._sums.law, problem.largest_loss)
+        if self.relative_error > RELATIVE_ERROR:
             raise ValueError("epsilon is too large for exact draws with this many records: use a smaller one")
         self._sums.compile()
         self._rng, self._progress, self._solved = rng, progress, False
@@ -94,11 +104,25 @@ class TreeSampler:
 
     def draw(self) -> Node:
         """One tree; every call spends epsilon."""
+        while (found := self.attempt()) is None:
+            pass
+        return found
+
+    def attempt(self) -> Node | None:
+        """A draw from all trees, lost (None) if it is not monotone where it must be; what is kept has the law of those."""
+        if self.lost >= self._max_attempts:
+            raise WorkLimitReached(
+                f"no monotone tree was drawn within max_attempts={self._max_attempts:,}: nothing is released; raise it, ask "
+                "for fewer monotone columns or use a smaller depth"
+            )
         drawn = self.sums.draw(self._rng)
+        if self._monotone is not None and not self._monotone.allows(drawn):
+            self.lost += 1
+            return None
         return simplified(drawn) if self.simplify else drawn
 
     def log_partition(self) -> float:
-        """`log Σ_T prior(T) exp(-(ε/Δ)(L(T) - reference))`. Not private."""
+        """`log Σ_T prior(T) exp(-(ε/Δ)(L(T) - reference))` over all trees, monotone or not. Not private."""
         return self.sums.log_sum
 
     @property
@@ -117,6 +141,7 @@ def private_tree(
     simplify: bool = True,
     max_memory: int = MAX_MEMORY,
     max_work: int = MAX_WORK,
+    max_attempts: int = MAX_ATTEMPTS,
     progress: ProgressCallback | None = None,
     budget: Account | None = None,
 ) -> Run:
@@ -132,7 +157,7 @@ def private_tree(
     start = time.perf_counter()
     sampler = TreeSampler(
         problem, epsilon, prior=prior, adjacency=adjacency, random_state=random_state, simplify=simplify,
-        max_memory=max_memory, max_work=max_work, progress=progress,
+        max_memory=max_memory, max_work=max_work, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
     with charged(budget, sampler.guarantee):
         try:
@@ -141,7 +166,7 @@ def private_tree(
             raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
     values = {
         "least_loss": sampler.reference, "units": sampler.work.units, "leaf_values": sampler.work.leaf_values,
-        "memory": sampler.work.memory,
+        "memory": sampler.work.memory, "lost": sampler.lost,
     }  # fmt: skip
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
     return Run(Release(problem.model(tree), sampler.guarantee, setting_of(problem.trees, sampler.prior)), diagnostics)
@@ -157,11 +182,14 @@ def best_tree(
 ) -> tuple[DecisionTree, int]:
     """The certified best tree *without privacy*: the least `L(T) + price·leaves(T)` over all trees, and that number.
 
-    `price` is in the whole units of the loss. Trees that the prior rules out do not count. Not for publication.
+    `price` is in the whole units of the loss. Trees that the prior rules out do not count; monotone trees cannot be asked
+    for. Not for publication.
     """
     if not isinstance(problem, TreeProblem):
         raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
     price = check_integer("price", price, 0, 2**40)
+    if prior is not None and prior_or_plain(prior).monotone:
+        raise ValueError("prior: monotone is for draws: the best monotone tree is not computed; leave it out")
     check_work(problem, max_memory, max_work)
     sums = TreeSums(problem, prior_or_plain(prior), 1.0, price=price, sums=False).solve()
     return problem.model(simplified(sums.best())), sums.least_loss
@@ -183,7 +211,8 @@ def tree_utility_bound(
     beta = calibration.check_beta(beta)
     stated = prior_or_plain(prior)
     log_p = stated.least_log(trees) if tree is None else stated.log_probability(trees, tree)
-    if log_p == -math.inf:
+    ruled_out = tree is not None and stated.monotone and not Monotone(trees, stated.monotone).allows(tree)
+    if ruled_out or log_p == -math.inf:
         raise ValueError("tree is not among the trees that the prior allows, so there is no bound for it")
     return (-log_p - math.log(beta)) / tree_temperature(trees, epsilon, adjacency)
 
@@ -199,7 +228,7 @@ def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: str) -> fl
 def check_work(problem: TreeProblem, max_memory: int, max_work: int) -> Work:
     """The work of a sum, or an error that says how to make it smaller."""
     max_memory, max_work = check_count("max_memory", max_memory), check_count("max_work", max_work)
-    work = work_of(problem.trees, min(problem.records, math.prod(problem.trees.questions.radices)))  # public numbers
+    work = public_work(problem.trees, problem.records)
     if work.memory > max_memory:
         raise ValueError(
             f"trees of depth {problem.trees.depth} over {problem.trees.questions.size} features need about "
@@ -212,6 +241,11 @@ def check_work(problem: TreeProblem, max_memory: int, max_work: int) -> Work:
             "depth, fewer features or fewer leaf values"
         )
     return work
+
+
+def public_work(trees: DecisionTrees, records: int) -> Work:
+    """The work of a sum for so many records, before the data is seen."""
+    return work_of(trees, min(records, math.prod(trees.questions.radices)))
 
 
 def prior_or_plain(prior: TreePrior | None) -> TreePrior:

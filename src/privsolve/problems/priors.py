@@ -108,6 +108,21 @@ def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDA
     return _log_weights(domain, prior.log_tables(domain), members)
 
 
+def log_mass(prior: Prior, domain: SparsePoints) -> float:
+    """The logarithm of the prior weight of all scorecards together, relative to no points, the intercept aside.
+
+    Sums over supports are elementary symmetric polynomials of the columns' masses: one pass over the columns.
+    """
+    tables, zero = prior.log_tables(domain), domain.values(0) == 0
+    sums = np.full(domain.max_features + 1, -np.inf)
+    sums[0] = 0.0
+    for table in tables[: domain.columns]:
+        mass = np.logaddexp.reduce(table[~zero] - table[zero])
+        sums[1:] = np.logaddexp(sums[1:], sums[:-1] + mass)
+    intercept = np.logaddexp.reduce(tables[-1]) if domain.intercept is not None else 0.0
+    return float(np.logaddexp.reduce(sums) + intercept)
+
+
 def prior_or_uniform(prior: Prior | None) -> Prior:
     """The prior, the uniform one for None; raise for what is no prior at all."""
     if prior is None:

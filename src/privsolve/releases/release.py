@@ -25,6 +25,9 @@ from privsolve.releases import box_format_1, format_1
 
 FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
+UNION = "union"
+"""A field of the setting of a model that was chosen from several classes: all of them, with their public weights."""
+
 OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded, box_format_1.FORMAT: box_format_1.upgraded}
 """What turns the content of an older file into that of the present format."""
 
@@ -45,7 +48,7 @@ class Release:
     evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
-        if wrong := self.model.setting_fields ^ set(self.setting):
+        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
         if self.domain is not None and not self.domain.contains(self.weights):
             raise ValueError("the release's weights are not a member of its domain")

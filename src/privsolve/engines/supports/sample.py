@@ -213,13 +213,19 @@ class SupportSampler(RejectionSampler):
         """`size` independent scorecards as rows: the points of every column, then the intercept."""
         if size < 0:
             raise ValueError(f"size must not be negative, got {size}")
-        inst, now = self.instance, self._now
-        result = np.zeros((size, inst.n_columns + 1), dtype=np.int64)
+        result = np.zeros((size, self.instance.n_columns + 1), dtype=np.int64)
         for scorecard in result:
             self._until_kept()
-            scorecard[self._order[now.columns[: self._size]]] = inst.points[now.chosen[: self._size]]
-            scorecard[-1] = inst.intercepts[now.chosen[self._size]]
+            scorecard[:] = self.drawn()
         return result
+
+    def drawn(self) -> Int64Array:
+        """The scorecard of the attempt that was kept last."""
+        inst, now = self.instance, self._now
+        scorecard = np.zeros(inst.n_columns + 1, dtype=np.int64)
+        scorecard[self._order[now.columns[: self._size]]] = inst.points[now.chosen[: self._size]]
+        scorecard[-1] = inst.intercepts[now.chosen[self._size]]
+        return scorecard
 
     def _attempt(self, most: int) -> tuple[int, int]:
         before = int(self._counts[0])

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.bits import bit_sets, ones_in
 from privsolve.problems.trees import TreeProblem
 
 LIST_STEP, WORD_STEP = 1.0, 0.4
@@ -54,7 +53,7 @@ def rows_of(problem: TreeProblem, sizes: list[int]) -> Rows:
     lists, words = _steps(per_row, statistics.shape[1], length, answers.shape[1], sizes)
     return Rows(
         np.ascontiguousarray(answers), np.ascontiguousarray(statistics.astype(kind)), starts,
-        np.nonzero(answers)[1].astype(np.int32), _bit_sets(answers.T), planes, statistic, digit, length,
+        np.nonzero(answers)[1].astype(np.int32), bit_sets(answers.T), planes, statistic, digit, length,
         by_bits=WORD_STEP * words < LIST_STEP * lists,
     )  # fmt: skip
 
@@ -76,30 +75,10 @@ def _planes(statistics: Int64Array) -> tuple[NDArray[np.uint64], Int64Array, Int
     found = [(s, b) for s in range(statistics.shape[1]) for b in range(int(statistics[:, s].max()).bit_length())] or [
         (0, 0)
     ]
-    sets = _bit_sets(np.array([(statistics[:, s] >> b) & 1 for s, b in found], dtype=np.uint8))
+    sets = bit_sets(np.array([(statistics[:, s] >> b) & 1 for s, b in found], dtype=np.uint8))
     length = [int(np.flatnonzero(row).max()) + 1 if row.any() else 0 for row in sets]
     statistic, digit = zip(*found, strict=True)
     return sets, *(np.array(part, dtype=np.int64) for part in (statistic, digit, length))  # type: ignore[return-value]
-
-
-def _bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    packed = np.packbits(members, axis=1, bitorder="little")
-    whole = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
-    whole[:, : packed.shape[1]] = packed
-    return whole.view(np.uint64)
-
-
-@intrinsic
-def _count_ones(typing_context, word):  # type: ignore[no-untyped-def]
-    """The number of ones in a word of 64 bits: one instruction."""
-
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-_ones_in: Any = _count_ones
 
 
 @compiled
@@ -154,7 +133,7 @@ def add_bits(rows, members, out, some):
         s, digit, length = rows.statistic[p], rows.digit[p], rows.length[p]
         total = np.uint64(0)
         for w in range(length):
-            total += _ones_in(planes[p, w] & members[w])
+            total += ones_in(planes[p, w] & members[w])
         out[pairs(m), s] += np.int64(total) << digit
         if total == 0:
             continue
@@ -168,5 +147,5 @@ def add_bits(rows, members, out, some):
                 for j in range(i, m):
                     both = np.uint64(0)
                     for w in range(length):
-                        both += _ones_in(some[w] & sets[j, w])
+                        both += ones_in(some[w] & sets[j, w])
                     out[base + j, s] += np.int64(both) << digit

@@ -1,0 +1,1 @@
+"""One harness that measures privsolve beside what people would use instead: run as `python -m peers.harness`."""

@@ -1,0 +1,327 @@
+"""The page `docs/peers.md`, its tables and figures, from the results alone.
+
+python -m peers.report                                   # docs/peers.md, docs/peers-tables.md, docs/figures/peers-*.svg
+python -m peers.report --results FOLDER --out FOLDER     # from other results, to another place
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+
+from peers.harness import RESULTS, read
+from peers.registry import COMPETITORS, EPSILONS
+from peers.summary import (
+    GOALS,
+    OURS,
+    PLAIN,
+    PRIVATE,
+    READABLE,
+    SINGLE,
+    UNFAIR,
+    Verdict,
+    critical_difference,
+    duels,
+    finished,
+    frame_of,
+    means,
+    ranked,
+    verdicts,
+)
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent.parent / "docs"
+WORDS = {"accuracy": "accuracy", "auc": "AUC"}
+GROUPS = {
+    OURS: "ours",
+    PRIVATE: "private peer",
+    UNFAIR: "private peer, settings chosen on the records",
+    PLAIN: "no privacy",
+}
+STYLE = {"font.size": 9, "svg.hashsalt": "privsolve", "axes.spines.top": False, "axes.spines.right": False}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, default=DOCS)
+    parser.add_argument("--print", help="metrics, separated by commas: print their tables and write nothing")
+    parser.add_argument(
+        "--only", action="append", default=[], help="with --print, a competitor's name; may be repeated"
+    )
+    parser.add_argument("--datasets", default="", help="with --print, separated by commas")
+    said = parser.parse_args()
+    runs = frame_of(read(said.results))
+    if said.print:
+        print(comparison(runs, said.print.split(","), said.only, said.datasets.split(",") if said.datasets else []))
+    else:
+        write(runs, said.out)
+
+
+def write(runs: pd.DataFrame, out: Path) -> None:
+    """Both pages and the figures."""
+    (out / "figures").mkdir(parents=True, exist_ok=True)
+    parts = {
+        "state": state(runs), "goal": goal(runs), "ranks": ranks(runs), "against": against(runs), "datasets": datasets(runs),
+        "failures": failures(runs), "competitors": competitors(runs),
+    }  # fmt: skip
+    page = (HERE / "page.md").read_text(encoding="utf-8")
+    for name, text in parts.items():
+        page = page.replace(f"<!-- {name} -->", text)
+    (out / "peers.md").write_text(page, encoding="utf-8")
+    (out / "peers-tables.md").write_text(tables(runs), encoding="utf-8")
+    with mpl.rc_context(STYLE):
+        rank_figure(runs, out / "figures" / "peers-ranks.svg")
+        curves(runs, out / "figures" / "peers-accuracy.svg")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """In Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+# ---- the page
+
+
+def state(runs: pd.DataFrame) -> str:
+    """What has been run, and what it took."""
+    asked = sum(len(c.epsilons) * len(c.relations) for c in COMPETITORS) * 5 * runs["dataset"].nunique()
+    limits = {c.name: c.limit for c in COMPETITORS}
+    late = runs[runs["status"] == "timeout"]["name"].map(limits).astype(float).sum()
+    hours = (finished(runs)["cpu_seconds"].sum() + late) / 3600
+    return (
+        f"{len(runs):,} of {asked:,} runs have a line in the results, {len(finished(runs)):,} of them with a model. Their fits "
+        f"took {hours:.1f} CPU hours. Versions: [last table](#who-is-measured) and `benchmarks/peers/requirements/`."
+    )
+
+
+def goal(runs: pd.DataFrame) -> str:
+    """The goal, data set by data set, for both metrics."""
+    parts = []
+    for metric in GOALS:
+        found = verdicts(runs, metric)
+        met = sum(verdict.level for verdict in found)
+        rows = [[d, *(_cell(found, d, e) for e in EPSILONS)] for d in dict.fromkeys(v.dataset for v in found)]
+        parts.append(f"### By {WORDS[metric]}: level in {met} of {len(found)}\n")
+        parts.append(table(["data", *(f"ε = {e:g}" for e in EPSILONS)], rows) + "\n")
+    return "\n".join(parts)
+
+
+def _cell(found: list[Verdict], dataset: str, epsilon: float) -> str:
+    for v in found:
+        if (v.dataset, v.epsilon) == (dataset, epsilon):
+            text = f"{v.model} {v.ours:.3f}, {v.rival} {v.theirs:.3f}"
+            return text if v.level else f"**behind by {v.gap:.3f} ± {v.error:.3f}: {text}**"
+    return "–"
+
+
+def ranks(runs: pd.DataFrame) -> str:
+    """Mean ranks over data sets, for each ε and over all."""
+    parts = []
+    for metric in GOALS:
+        by_epsilon = {e: ranked(runs, metric, e).mean(axis=1) for e in EPSILONS}
+        all_ranks = pd.DataFrame(by_epsilon).assign(mean=lambda t: t.mean(axis=1)).sort_values("mean")
+        groups = dict(zip(runs["name"], runs["group"], strict=True))
+        rows = [[f"*{n}*" if groups[n] == OURS else n, *(f"{x:.1f}" for x in row)] for n, row in all_ranks.iterrows()]
+        gap = critical_difference(len(all_ranks), runs["dataset"].nunique())
+        parts.append(
+            f"### By {WORDS[metric]}\n\nMean ranks that differ by less than {gap:.1f} are not told apart (Nemenyi, 5%).\n"
+        )
+        parts.append(table(["", *(f"ε = {e:g}" for e in EPSILONS), "mean"], rows) + "\n")
+    return "\n".join(parts)
+
+
+def against(runs: pd.DataFrame) -> str:
+    """One model of ours per metric against every private peer."""
+    parts = []
+    for metric in GOALS:
+        found = duels(runs, metric)
+        rows = [[rival, *(counts[word] for word in ("ahead", "level", "behind"))] for rival, counts in found.items()]
+        parts.append(f"*{SINGLE[metric]}*, by {WORDS[metric]}:\n")
+        parts.append(table(["against", "ahead", "level", "behind"], rows) + "\n")
+    return "\n".join(parts)
+
+
+def datasets(runs: pd.DataFrame) -> str:
+    """What each data set is, and how many records and columns it has."""
+    from peers.datasets import DATASETS, exchange
+
+    rows = []
+    for name in dict.fromkeys(runs["dataset"]):
+        data, words = exchange(name, 0), (DATASETS[name].__doc__ or "").split("\n")[0]
+        train, test = data.train, data.test
+        share = f"{np.mean(train.labels):.0%}"
+        rows.append(
+            [name, words, len(train.labels), len(test.labels), train.binary.shape[1], train.numeric.shape[1], share]
+        )
+    return table(["", "", "training records", "test records", "0/1 columns", "numbers", "positive"], rows)
+
+
+def failures(runs: pd.DataFrame) -> str:
+    """Runs without a model, by competitor and data set."""
+    bad = runs[runs["status"] != "ok"]
+    if bad.empty:
+        return "Every run gave a model."
+    rows = [
+        [name, dataset, ", ".join(f"{count} {status}" for status, count in own["status"].value_counts().items())]
+        for (name, dataset), own in bad.groupby(["name", "dataset"], sort=False)
+    ]
+    return table(["", "data", "runs without a model"], rows)
+
+
+def competitors(runs: pd.DataFrame) -> str:
+    """Who, which version, which guarantee, how much to read, how long (median of Adult's fits)."""
+    rows = []
+    for c in COMPETITORS:
+        own = finished(runs[runs["name"] == c.name])
+        if own.empty:
+            rows.append([c.name, GROUPS[c.group], "–", "–", "–", "–", "–"])
+            continue
+        relation = ", ".join(c.relations) if c.group != PLAIN else "none"
+        promise = "none" if c.group == PLAIN else f"ε, {relation}" if not c.delta else f"(ε, {c.delta:g}), {relation}"
+        adult = own[own["dataset"] == "adult"]
+        spent = f"{adult['cpu_seconds'].median():.2f}" if len(adult) else "–"
+        memory = f"{adult['memory_mb'].median():.0f}" if len(adult) else "–"
+        numbers = f"{own['numbers'].min():.0f} to {own['numbers'].max():.0f}"
+        rows.append([c.name, GROUPS[c.group], str(own["version"].iloc[-1])[:12], promise, numbers, spent, memory])
+    header = ["", "", "version", "guarantee", "numbers to read", "CPU seconds (Adult)", "MB (Adult)"]
+    return table(header, rows)
+
+
+# ---- all tables
+
+HEAD = """# Beside everybody else: all tables
+
+Made by `python -m peers.report` from `benchmarks/peers/results/`; what it means is on [the page](peers.md). Means over five
+splits with standard errors (Adult has one split: five seeds). AUC of models that only say yes or no is their balanced
+accuracy. *–*: no result, or the model gives no probability.
+"""
+
+
+def tables(runs: pd.DataFrame) -> str:
+    """Per data set: accuracy and AUC by ε, and everything at ε = 1."""
+    parts = [HEAD]
+    for dataset in dict.fromkeys(runs["dataset"]):
+        own = runs[runs["dataset"] == dataset]
+        parts.append(f"## {dataset}\n")
+        for metric in GOALS:
+            parts.append(f"### {dataset}: {WORDS[metric]}\n\n{by_epsilon(own, metric)}\n")
+        parts.append(
+            f"### {dataset}: everything at ε = 1\n\n{everything(own[own['epsilon'].isna() | (own['epsilon'] == 1)])}\n"
+        )
+    return "\n".join(parts)
+
+
+def by_epsilon(runs: pd.DataFrame, metric: str) -> str:
+    """One line per competitor and adjacency; without privacy the same in every column."""
+    found = {
+        (m.name, m.adjacency, m.epsilon): _mean(m)
+        for m in means(runs, metric).fillna({"epsilon": 0}).itertuples(index=False)
+    }
+    rows = []
+    for (name, adjacency), own in runs.groupby(["name", "adjacency"], sort=False):
+        plain = own["group"].iloc[0] == PLAIN
+        rows.append([name, adjacency, *(found.get((name, adjacency, 0 if plain else e), "–") for e in EPSILONS)])
+    return table(["", "adjacency", *(f"ε = {e:g}" for e in EPSILONS)], rows)
+
+
+def _mean(found: Any) -> str:
+    if found.count == 0:
+        return "–"
+    return f"{found.mean:.3f} ± {found.se:.3f}" if found.count > 1 else f"{found.mean:.3f}"
+
+
+def comparison(runs: pd.DataFrame, metrics: list[str], names: list[str], datasets: list[str]) -> str:
+    """A table per data set and metric of some competitors only, for other pages."""
+    kept = runs[runs["name"].isin(names or runs["name"]) & runs["dataset"].isin(datasets or runs["dataset"])]
+    return "\n".join(
+        f"### {dataset}: {metric}\n\n{by_epsilon(kept[kept['dataset'] == dataset], metric)}\n"
+        for dataset in dict.fromkeys(kept["dataset"])
+        for metric in metrics
+    )
+
+
+def everything(runs: pd.DataFrame) -> str:
+    """All figures, means."""
+    shares = ("accuracy", "balanced_accuracy", "auc", "brier", "log_loss", "calibration_error")
+    costs = {"numbers": ".0f", "seconds": ".2f", "cpu_seconds": ".2f", "memory_mb": ".0f"}
+    columns = dict.fromkeys(shares, ".3f") | costs
+    rows = []
+    for (name, adjacency), own in finished(runs).groupby(["name", "adjacency"], sort=False):
+        values = {column: pd.to_numeric(own[column]).mean() for column in columns}
+        rows.append([name, adjacency, *("–" if np.isnan(v) else format(v, columns[c]) for c, v in values.items())])
+    header = [
+        "accuracy",
+        "balanced",
+        "AUC",
+        "Brier",
+        "log loss",
+        "calibration error",
+        "numbers",
+        "seconds",
+        "CPU s",
+        "MB",
+    ]
+    return table(["", "adjacency", *header], rows)
+
+
+# ---- figures
+
+
+def rank_figure(runs: pd.DataFrame, path: Path) -> None:
+    """Mean ranks by accuracy at every ε, ours in colour."""
+    groups = dict(zip(runs["name"], runs["group"], strict=True))
+    figure, axes = plt.subplots(1, len(EPSILONS), figsize=(12, 5), layout="constrained")
+    for axis, epsilon in zip(axes, EPSILONS, strict=True):
+        order = ranked(runs, "accuracy", epsilon).mean(axis=1).sort_values(ascending=False)
+        colours = ["#00796b" if groups[name] == OURS else "#9e9e9e" for name in order.index]
+        axis.barh(range(len(order)), order.to_numpy(), color=colours)
+        axis.set_yticks(range(len(order)), order.index, fontsize=7)
+        axis.set_title(f"ε = {epsilon:g}")
+    figure.supxlabel("mean rank by accuracy (1 is best); ours in colour")
+    _save(figure, path)
+
+
+def curves(runs: pd.DataFrame, path: Path) -> None:
+    """Accuracy against ε: the best readable model of ours at each ε, and every private peer's; dashed, without privacy."""
+    names = list(dict.fromkeys(runs["dataset"]))
+    figure, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(12, 6), layout="constrained", squeeze=False)
+    for axis, dataset in zip(axes.flat, names, strict=False):
+        own = finished(runs[runs["dataset"] == dataset])
+        _lines(axis, own[own["group"] == PRIVATE], "#9e9e9e")
+        _lines(axis, own[(own["group"] == OURS) & (own["numbers"] <= READABLE)], "#00796b")
+        plain = means(own[own["group"] == PLAIN], "accuracy")["mean"]
+        if len(plain):
+            axis.axhline(plain.max(), color="#333333", linestyle="--", linewidth=0.8)
+        axis.set_title(dataset)
+        axis.set_xscale("log")
+        axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
+        axis.minorticks_off()
+    figure.supxlabel("ε")
+    figure.supylabel("test accuracy")
+    _save(figure, path)
+
+
+def _lines(axis: plt.Axes, runs: pd.DataFrame, colour: str) -> None:
+    for _, own in means(runs, "accuracy").groupby(["name", "adjacency"], sort=False):
+        axis.plot(own["epsilon"], own["mean"], color=colour, linewidth=1, marker=".", alpha=0.8)
+
+
+def _save(figure: plt.Figure, path: Path) -> None:
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""One module per competitor: `fit(model, exchange, job)` answers with a `Fitted`."""

@@ -1,0 +1,187 @@
+"""The points of one support: the losses of all of them, the least, and the sum of their weights (theory, stages).
+
+The cell `c ⊆ S` holds the records whose ones among S are exactly c, and `cost[c, x]` is what they lose at score number x.
+Fixing the points of the last free column to v joins two cells: `cost'[c, x] = cost[c, x] + cost[c ∪ j, x + v]`. With no
+column left the vector of the empty cell is the loss at every intercept.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.compiled import compiled
+from privsolve.engines.stages.numbering import subset_numbers
+
+
+class Shape(NamedTuple):
+    """What is public: the points, which include their extremes `low <= 0 <= high`, and the number of intercepts.
+
+    Score number 0 is the least intercept plus `most` times `low`.
+    """
+
+    points: Int64Array
+    low: int
+    high: int
+    intercepts: int
+    most: int
+
+
+class Law(NamedTuple):
+    """`κ` and the prior of points (by column) and intercepts, each of sum 1."""
+
+    kappa: float
+    points: Floats
+    intercepts: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for one support: costs at every depth of the fold, numbers of its subsets, the chosen points and the sums."""
+
+    cost: Int64Array
+    numbers: Int64Array
+    at: Int64Array
+    support: Int64Array
+    terms: Floats
+    parts: Floats
+
+
+def new_scratch(shape: Shape) -> Scratch:
+    """Room for the largest support."""
+    most, width = shape.most, shape.intercepts + shape.most * (shape.high - shape.low)
+    return Scratch(
+        np.zeros((most + 1, 1 << most, width), dtype=np.int64),
+        np.zeros(1 << most, dtype=np.int64),
+        np.zeros(most + 1, dtype=np.int64),
+        np.zeros(max(most, 1), dtype=np.int64),
+        np.zeros(len(shape.points) ** most * shape.intercepts),
+        np.zeros(max(len(shape.points), shape.intercepts)),
+    )
+
+
+@compiled
+def load(moment, child_start, scratch, size):
+    """The costs of the cells of `scratch.support`, by inclusion and exclusion."""
+    subset_numbers(child_start, scratch.support, size, scratch.numbers)
+    cost, cells = scratch.cost[0], 1 << size
+    for c in range(cells):
+        for x in range(cost.shape[1]):
+            cost[c, x] = moment[scratch.numbers[c], x]
+    half = 1
+    while half < cells:
+        for c in range(cells):
+            if c & half == 0:
+                for x in range(cost.shape[1]):
+                    cost[c, x] -= cost[c + half, x]
+        half *= 2
+
+
+@compiled
+def fix_last(shape, scratch, size, depth, v):
+    """Fix the points of the last free column: from `depth` columns fixed to `depth + 1`."""
+    source, target, half = scratch.cost[depth], scratch.cost[depth + 1], 1 << (size - depth - 1)
+    for c in range(half):
+        ones = count_bits(c)
+        start = (ones - shape.most) * shape.low
+        for x in range(start, start + shape.intercepts + ones * (shape.high - shape.low)):
+            target[c, x] = source[c, x] + source[c + half, x + v]
+
+
+@compiled
+def count_bits(c):
+    """Number of columns in cell c."""
+    count = 0
+    while c:
+        c &= c - 1
+        count += 1
+    return count
+
+
+@compiled
+def least(shape, scratch, size):
+    """The least loss of the loaded support."""
+    found = np.int64(2**62)
+    depth, n_points = 0, len(shape.points)
+    at, start = scratch.at, -shape.most * shape.low
+    at[0] = 0
+    while depth >= 0:
+        if depth == size:
+            losses = scratch.cost[depth, 0]
+            for x in range(start, start + shape.intercepts):
+                found = min(found, losses[x])
+            depth -= 1
+        elif at[depth] == n_points:
+            depth -= 1
+        else:
+            fix_last(shape, scratch, size, depth, shape.points[at[depth]])
+            at[depth] += 1
+            depth += 1
+            at[depth] = 0
+    return found
+
+
+@compiled
+def floor(shape, scratch, size):
+    """What the loaded support loses at least, were every cell free to take the best score it can reach."""
+    total = np.int64(0)
+    for c in range(1 << size):
+        ones = count_bits(c)
+        start = (ones - shape.most) * shape.low
+        best = scratch.cost[0, c, start]
+        for x in range(start + 1, start + shape.intercepts + ones * (shape.high - shape.low)):
+            best = min(best, scratch.cost[0, c, x])
+        total += best
+    return total
+
+
+@compiled
+def floors_of(shape, listed, supports, sizes, scratch, first, step, found):
+    """The floor of every support with the number `first`, `first + step`, ..."""
+    for s in range(first, len(supports), step):
+        take(supports, s, scratch)
+        load(listed.moment, listed.child_start, scratch, sizes[s])
+        found[s] = floor(shape, scratch, sizes[s])
+
+
+@compiled
+def take(supports, s, scratch):
+    """Make a support the one at hand."""
+    for i in range(supports.shape[1]):
+        scratch.support[i] = supports[s, i]
+
+
+@compiled
+def weigh(shape, law, scratch, size, smallest, cut):
+    """The sum of `prior·exp(-κ(loss - smallest))` over the heavy points, those with an exponent of at most `cut`.
+
+    `terms` holds one summand for each choice: the points of the last column vary slowest, the intercept fastest.
+    """
+    total, at_term = 0.0, 0
+    depth, n_points = 0, len(shape.points)
+    at, start = scratch.at, -shape.most * shape.low
+    prior = np.ones(size + 1)
+    at[0] = 0
+    while depth >= 0:
+        if depth == size:
+            losses = scratch.cost[depth, 0]
+            for t in range(shape.intercepts):
+                excess = law.kappa * (losses[start + t] - smallest)
+                term = prior[depth] * law.intercepts[t] * np.exp(-excess) if excess <= cut else 0.0
+                scratch.terms[at_term] = term
+                at_term += 1
+                total += term
+            depth -= 1
+        elif at[depth] == n_points:
+            depth -= 1
+        else:
+            p = at[depth]
+            prior[depth + 1] = prior[depth] * law.points[scratch.support[size - depth - 1], p]
+            fix_last(shape, scratch, size, depth, shape.points[p])
+            at[depth] += 1
+            depth += 1
+            at[depth] = 0
+    return total

@@ -1,0 +1,366 @@
+"""Exact draws, and the certified best, of a small card on top of the scores that records have (theory, stages).
+
+    P(S, v, t)  ∝  Π_{j ∈ S} weight[j, v_j] · weight_t[t] · exp(-κ·loss(S, v, t))
+
+All supports are listed with a floor below their losses, which bounds their weight: `U(S) = (prior mass of S)·exp(-κ·floor(S))`.
+An attempt proposes a support in proportion to its bound, tightens it by the least loss and then to the exact sum, and survives
+each step with probability new/old. Tightened bounds stay, so the work is bounded by public numbers.
+"""
+
+# mypy: disallow_untyped_defs=False
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.compiled import compiled
+from privsolve.engines.compiling import compile_for, compile_once
+from privsolve.engines.rejection import GREW, KEPT, LOST, SPARE_UNIFORMS, RejectionSampler, SamplingCallback
+from privsolve.engines.stages.groups import groups_of
+from privsolve.engines.stages.moments import THREADS, moments_of
+from privsolve.engines.stages.numbering import child_starts, n_supports
+from privsolve.engines.stages.points import (
+    Law,
+    Scratch,
+    Shape,
+    fix_last,
+    floors_of,
+    least,
+    load,
+    new_scratch,
+    take,
+    weigh,
+)
+from privsolve.losses import ScoreLoss
+from privsolve.noise.coins import SumTree, choose, coin, log_total, new_sum_tree, propose, set_weight
+from privsolve.noise.entropy import Randomness
+
+CUT = 500.0
+LIGHT = math.exp(-CUT)
+INFLATION = math.log1p(1e-9)
+LARGEST_PRIOR_SPREAD = 150.0
+REFILL = 4
+FLOOR, LEAST, EXACT = range(3)
+
+
+@dataclass(frozen=True)
+class StageInstance:
+    """Records as rows with numbers of either label and the score they already have, and the cards that may be added."""
+
+    rows: Int64Array
+    positives: Int64Array
+    negatives: Int64Array
+    earlier: Int64Array
+    loss: ScoreLoss
+    most: int
+    points: Int64Array
+    intercepts: Int64Array
+
+    @property
+    def columns(self) -> int:
+        """Number of 0/1 columns."""
+        return int(self.rows.shape[1])
+
+    @property
+    def shape(self) -> Shape:
+        """The public shape."""
+        low, high = min(int(self.points.min()), 0), max(int(self.points.max()), 0)
+        return Shape(self.points, low, high, len(self.intercepts), self.most)
+
+    @property
+    def scores(self) -> Int64Array:
+        """All scores that a card can add."""
+        shape = self.shape
+        first = int(self.intercepts[0]) + shape.most * shape.low
+        return np.arange(first, int(self.intercepts[-1]) + shape.most * shape.high + 1)
+
+
+class Listed(NamedTuple):
+    """All supports: their moments, and where the numbers of their extensions start."""
+
+    child_start: Int64Array
+    moment: Int64Array
+
+
+def list_moments(inst: StageInstance) -> Listed:
+    """The moments of every support."""
+    groups = groups_of(inst.rows, inst.positives, inst.negatives, inst.earlier, inst.loss, inst.scores)
+    starts = child_starts(inst.columns, max(inst.most, 1))
+    return Listed(starts, moments_of(groups, starts, inst.most) if inst.most else groups.total[None, :].copy())
+
+
+def list_floors(inst: StageInstance, listed: Listed, supports: Int64Array, sizes: Int64Array) -> Int64Array:
+    """The floor of every support, on both cores."""
+    shape, found = inst.shape, np.empty(len(supports), dtype=np.int64)
+
+    def part(first: int) -> None:
+        floors_of(shape, listed, supports, sizes, new_scratch(shape), first, THREADS, found)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(part, range(THREADS)))
+    return found
+
+
+def supports_of(columns: int, most: int) -> Int64Array:
+    """All supports in the order of their numbers, filled up with -1."""
+    found = np.full((n_supports(columns, most), max(most, 1)), -1, dtype=np.int64)
+    first, level = 1, np.empty((1, 0), dtype=np.int64)
+    for size in range(1, most + 1):
+        last = level[:, -1] if size > 1 else np.array([-1])
+        repeats = columns - 1 - last
+        parents = np.repeat(np.arange(len(level)), repeats)
+        offset = np.arange(len(parents)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        level = np.column_stack([level[parents], last[parents] + 1 + offset])
+        found[first : first + len(level), :size] = level
+        first += len(level)
+    return found
+
+
+class Frontier(NamedTuple):
+    """Where every support stands: its columns, a reference (`lowest`) below its losses, the log of its prior mass times
+    `exp(-κ·lowest)` (`top`), its bound relative to that, and how far it is known."""
+
+    supports: Int64Array
+    sizes: Int64Array
+    lowest: Int64Array
+    top: Floats
+    log_bound: Floats
+    known: Int64Array
+
+
+@compiled
+def _attempt_until_kept(shape, law, listed, frontier, tree, stream, scratch, counts, attempts, reserve):
+    """Attempts until one is not lost, or uniforms run low: how the last one ended, and its size."""
+    for _ in range(attempts):
+        if len(stream.uniforms) - stream.used[0] < reserve:
+            break
+        counts[0] += 1
+        s = propose(stream, tree)
+        size, before = frontier.sizes[s], frontier.known[s]
+        take(frontier.supports, s, scratch)
+        outcome = _tighten(shape, law, listed, frontier, s, size, stream, scratch, counts)
+        if outcome == KEPT and not draw(shape, law, listed, frontier, s, size, before < EXACT, stream, scratch):
+            outcome = LOST
+        # the attempt used the bounds of the proposal to its end; only now is the tree refreshed
+        if frontier.known[s] != before:
+            set_weight(tree, s, frontier.top[s] + frontier.log_bound[s])
+        if outcome != LOST:
+            return outcome, size
+    return LOST, 0
+
+
+@compiled
+def _tighten(shape, law, listed, frontier, s, size, stream, scratch, counts):
+    """Bring a proposed support to its exact sum, step by step; whether the attempt survives."""
+    if frontier.known[s] == EXACT:
+        return KEPT
+    load(listed.moment, listed.child_start, scratch, size)
+    if frontier.known[s] == FLOOR:
+        counts[1] += 1
+        smallest = least(shape, scratch, size)
+        if smallest < frontier.lowest[s]:
+            return GREW
+        below = law.kappa * (smallest - frontier.lowest[s])
+        frontier.known[s], frontier.lowest[s] = LEAST, smallest
+        frontier.top[s] -= below
+        frontier.log_bound[s] = INFLATION
+        if not coin(stream, -below - INFLATION):
+            return LOST
+    counts[2] += 1
+    after = math.log(weigh(shape, law, scratch, size, frontier.lowest[s], CUT) + LIGHT)
+    before, frontier.known[s], frontier.log_bound[s] = frontier.log_bound[s], EXACT, after
+    if after > before:
+        return GREW
+    return KEPT if coin(stream, after - before) else LOST
+
+
+@compiled
+def draw(shape, law, listed, frontier, s, size, weighed, stream, scratch):
+    """One card of the support: a heavy one from the sums, or a light one from the prior; whether it is kept."""
+    if coin(stream, -CUT - frontier.log_bound[s]):
+        load(listed.moment, listed.child_start, scratch, size)
+        for depth in range(size):
+            column = scratch.support[size - depth - 1]
+            p = choose(stream, law.points[column], len(shape.points))
+            fix_last(shape, scratch, size, depth, shape.points[p])
+            scratch.at[depth] = p
+        scratch.at[size] = choose(stream, law.intercepts, shape.intercepts)
+        loss = scratch.cost[size, 0, scratch.at[size] - shape.most * shape.low]
+        excess = law.kappa * (loss - frontier.lowest[s])
+        return excess > CUT and coin(stream, CUT - excess)
+    if not weighed:
+        load(listed.moment, listed.child_start, scratch, size)
+        weigh(shape, law, scratch, size, frontier.lowest[s], CUT)
+    first, n_points = 0, len(shape.points)
+    block = n_points**size * shape.intercepts
+    for depth in range(size):
+        block //= n_points
+        for p in range(n_points):
+            scratch.parts[p] = add_up(scratch.terms[first + p * block : first + (p + 1) * block])
+        scratch.at[depth] = choose(stream, scratch.parts, n_points)
+        first += scratch.at[depth] * block
+    scratch.at[size] = choose(stream, scratch.terms[first : first + block], block)
+    return True
+
+
+@compiled
+def add_up(terms):
+    """Their sum."""
+    total = 0.0
+    for term in terms:
+        total += term
+    return total
+
+
+class StageSampler(RejectionSampler):
+    """Independent exact draws of a small card on top of earlier scores.
+
+    `log_weight[j, i]` is the log of the prior weight of `points[i]` on column j relative to no points,
+    `log_weight_intercept` that of the intercepts. `kappa` is `κ = ε/Δ`.
+
+    Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per card, which adds at most four times as much
+    to ε (theory, stages). Running time and failures depend on the data and are not covered.
+    """
+
+    def __init__(
+        self,
+        inst: StageInstance,
+        log_weight: Floats,
+        log_weight_intercept: Floats,
+        kappa: float,
+        rng: Randomness,
+        max_attempts: int = 100_000_000,
+        progress: SamplingCallback | None = None,
+    ) -> None:
+        self.instance, shape = inst, inst.shape
+        choices = (inst.most + 1) * (len(inst.points) + len(inst.intercepts))
+        reserve = 2 * choices + SPARE_UNIFORMS
+        super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
+        mass, mass_intercept = np.asarray(logsumexp(log_weight, axis=1)), float(logsumexp(log_weight_intercept))
+        prior, prior_intercept = log_weight - mass[:, None], log_weight_intercept - mass_intercept
+        spread = np.sort(-prior.min(axis=1, initial=0.0))[::-1][: inst.most].sum() - prior_intercept.min()
+        if spread > LARGEST_PRIOR_SPREAD:
+            raise ValueError(
+                f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
+            )
+        self._shape, self._law = shape, Law(float(kappa), np.exp(prior), np.exp(prior_intercept))
+        self._log_mass, self._log_mass_intercept = mass, mass_intercept
+        self._scratch: Scratch = new_scratch(shape)
+        self._counts, self._size = np.zeros(3, dtype=np.int64), 0
+        self._list()
+        compile_once(StageSampler, self._compile)
+
+    def _list(self) -> None:
+        inst = self.instance
+        self._listed = list_moments(inst)
+        supports = supports_of(inst.columns, inst.most)
+        sizes = (supports >= 0).sum(axis=1)
+        floors = list_floors(inst, self._listed, supports, sizes)
+        self.reference = int(floors.min())
+        mass = np.append(self._log_mass, 0.0)[supports].sum(axis=1) + self._log_mass_intercept
+        top = mass - self._law.kappa * (floors - self.reference)
+        n, first = len(floors), 2 * INFLATION
+        self._frontier = Frontier(supports, sizes, floors, top, np.full(n, first), np.full(n, FLOOR))
+        self._tree: SumTree = new_sum_tree(top + first, n)
+
+    def _compile(self) -> None:
+        compile_for(
+            _attempt_until_kept, self._shape, self._law, self._listed, self._frontier, self._tree, self._uniforms.stream,
+            self._scratch, self._counts, 0, 0,
+        )  # fmt: skip
+
+    def relative_error(self, largest_difference: int) -> float:
+        """A bound on the relative error of every card's probability, from public numbers only (theory, stages)."""
+        inst = self.instance
+        small = 1000.0 + LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
+        operations = len(self._scratch.terms) + inst.most * len(inst.points) + len(inst.intercepts) + 64
+        return 2.0**-53 * 8 * (self._law.kappa * largest_difference + small) + 2.0**-52 * 2 * operations
+
+    def draw(self) -> Int64Array:
+        """Points of every column, and the intercept at the end."""
+        self._until_kept()
+        inst, at = self.instance, self._scratch.at
+        weights = np.zeros(inst.columns + 1, dtype=np.int64)
+        for depth in range(self._size):
+            weights[self._scratch.support[self._size - depth - 1]] = inst.points[at[depth]]
+        weights[-1] = inst.intercepts[at[self._size]]
+        return weights
+
+    def _attempt(self, most: int) -> tuple[int, int]:
+        before = int(self._counts[0])
+        outcome, self._size = _attempt_until_kept(
+            self._shape, self._law, self._listed, self._frontier, self._tree, self._uniforms.stream, self._scratch,
+            self._counts, most, self._reserve,
+        )  # fmt: skip
+        return int(outcome), int(self._counts[0]) - before
+
+    def _frontier_size(self) -> int:
+        return len(self._frontier.top)
+
+    def _engine_statistics(self) -> dict[str, Any]:
+        return {
+            "nodes": int(self._counts[1:].sum()),
+            "log_frontier": float(log_total(self._tree)),
+            "opened": {"minimised": int(self._counts[1]), "summed": int(self._counts[2])},
+        }
+
+    def log_partition(self) -> float:
+        """`log Σ weight·exp(-κ·(loss - reference))`, by summing every support; what is lighter than `exp(-500)` is left out."""
+        return float(logsumexp([self._log_sum(s) for s in range(self._frontier_size())]))
+
+    def _log_sum(self, s: int) -> float:
+        frontier, size = self._frontier, int(self._frontier.sizes[s])
+        take(frontier.supports, s, self._scratch)
+        load(self._listed.moment, self._listed.child_start, self._scratch, size)
+        smallest = int(least(self._shape, self._scratch, size))
+        total = weigh(self._shape, self._law, self._scratch, size, smallest, CUT)
+        return float(frontier.top[s]) - self._law.kappa * (smallest - int(frontier.lowest[s])) + math.log(total)
+
+
+@dataclass(frozen=True)
+class BestAddition:
+    """The certified best card to add (points, intercept last), its loss, and how many supports had to be looked into."""
+
+    weights: Int64Array
+    loss: int
+    opened: int
+
+
+def best_addition(inst: StageInstance) -> BestAddition:
+    """The certified best card to add; the first of a fixed order if several are best."""
+    shape, listed, supports = inst.shape, list_moments(inst), supports_of(inst.columns, inst.most)
+    sizes = (supports >= 0).sum(axis=1)
+    floors, scratch = list_floors(inst, listed, supports, sizes), new_scratch(inst.shape)
+    best, winner, opened = 2**62, 0, 0
+    for s in np.lexsort((np.arange(len(floors)), floors)):
+        if floors[s] > best or (floors[s] == best and s > winner):
+            break
+        take(supports, s, scratch)
+        load(listed.moment, listed.child_start, scratch, sizes[s])
+        found, opened = int(least(shape, scratch, sizes[s])), opened + 1
+        if (found, s) < (best, winner):
+            best, winner = found, int(s)
+    return BestAddition(_first_best(inst, listed, supports[winner], int(sizes[winner]), best), best, opened)
+
+
+def _first_best(inst: StageInstance, listed: Listed, support: Int64Array, size: int, best: int) -> Int64Array:
+    """The first card of the support that has the least loss: with a cut of 0 only the best have terms."""
+    shape, scratch = inst.shape, new_scratch(inst.shape)
+    take(support[None, :], 0, scratch)
+    load(listed.moment, listed.child_start, scratch, size)
+    law = Law(1.0, np.ones((inst.columns, len(inst.points))), np.ones(len(inst.intercepts)))
+    weigh(shape, law, scratch, size, best, 0.0)
+    terms = scratch.terms[: len(inst.points) ** size * len(inst.intercepts)]
+    places = np.unravel_index(int(np.argmax(terms)), (len(inst.points),) * size + (len(inst.intercepts),))
+    weights = np.zeros(inst.columns + 1, dtype=np.int64)
+    for depth in range(size):
+        weights[support[size - depth - 1]] = inst.points[places[depth]]
+    weights[-1] = inst.intercepts[places[size]]
+    return weights

@@ -1,0 +1,84 @@
+"""Losses of a predicted risk: Brier and log loss, as public tables over scores (theory, risk scores)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.checks import check_between
+from privsolve.losses.scores import ScoreLoss
+from privsolve.models.odds import check_log_odds, last_score, risks_of
+
+ROUNDED_TO = 4096
+"""Entries are whole numbers of 1/4096 of the largest loss that a record can have."""
+
+
+class RiskLoss(ScoreLoss):
+    """A score of s points is a risk of `p(s) = 1 / (1 + exp(-log_odds·s))`, and a record loses by its risk and its label.
+
+    Scores beyond log-odds of ±3.5 count as these. Entries are rounded to whole numbers of 1/4096 once, by this public rule.
+    """
+
+    log_odds: float
+
+    @abstractmethod
+    def of_risk(self, risk: Floats) -> Floats:
+        """What a positive record loses at each risk, from 0 to 1; a negative one loses this at one minus the risk."""
+
+    @property
+    def first(self) -> int:
+        """The lowest score of the window."""
+        return -self.ends
+
+    @property
+    def ends(self) -> int:
+        """The window of scores is `-ends..ends`."""
+        return last_score(self.log_odds)
+
+    @cached_property
+    def risks(self) -> Floats:
+        """The risk of each score of the window."""
+        return risks_of(self.log_odds, np.arange(-self.ends, self.ends + 1))
+
+    @cached_property
+    def table(self) -> Int64Array:
+        """The two tables."""
+        losses = np.array([self.of_risk(self.risks), self.of_risk(1 - self.risks)])
+        return np.floor(losses * ROUNDED_TO + 0.5).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class BrierLoss(RiskLoss):
+    """The squared difference between risk and outcome: bounded, and least on average where the risk is the true one."""
+
+    log_odds: float = 0.5
+    kind: ClassVar[str] = "brier"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+
+    def of_risk(self, risk: Floats) -> Floats:
+        """`(1 - p)²`."""
+        return np.square(1 - risk)
+
+
+@dataclass(frozen=True)
+class LogLoss(RiskLoss):
+    """Minus the logarithm of the probability given to what happened, at most `clip`, divided by `clip`."""
+
+    log_odds: float = 0.5
+    clip: float = 3.0
+    kind: ClassVar[str] = "log"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        object.__setattr__(self, "clip", check_between("clip", self.clip, 0.1, 4.0))
+
+    def of_risk(self, risk: Floats) -> Floats:
+        """`min(-log p, clip) / clip`."""
+        return np.minimum(-np.log(risk), self.clip) / self.clip

