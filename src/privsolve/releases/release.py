@@ -57,7 +57,6 @@ class Release:
         _ = self.loss  # read, so that a damaged one is refused
         if self.schema is not None and self.schema.guessed and not self.guarantee.schema_guessed:
             raise ValueError("the release's schema was guessed from the data, but its guarantee does not say so")
-        _ = self.total  # adjacencies that do not go together are found here
 
     @classmethod
     def from_json(cls, text: str) -> Release:
