@@ -47,13 +47,15 @@ if TYPE_CHECKING:
     from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
-    from privsolve.losses import ScoreTable, ZeroOneLoss
+    from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+    from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
@@ -73,6 +75,7 @@ __all__ = [
     "Adjacency",
     "Bins",
     "BoxProblem",
+    "BrierLoss",
     "Budget",
     "BudgetExceeded",
     "Categories",
@@ -96,6 +99,7 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LinearProblem",
+    "LogLoss",
     "MeasuredOn",
     "Number",
     "NumberLeaves",
@@ -119,6 +123,7 @@ __all__ = [
     "Proof",
     "Quantity",
     "Release",
+    "RiskScore",
     "Run",
     "SamplingNoise",
     "Schema",
@@ -131,6 +136,7 @@ __all__ = [
     "SparsePoints",
     "SparsePrior",
     "SparseSigns",
+    "Stages",
     "Subsets",
     "TernaryCube",
     "TreePrior",
@@ -151,6 +157,7 @@ __all__ = [
     "draws_needed",
     "exponential",
     "exponential_utility_bound",
+    "number_of_stages",
     "opdisc",
     "open_table",
     "opsamp",
@@ -163,6 +170,8 @@ __all__ = [
     "rspm",
     "separator_noise",
     "sphere_noise",
+    "staged",
+    "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
 ]
@@ -183,7 +192,7 @@ _HOMES = {
     "PrivsolveError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
-    "losses": "ScoreTable ZeroOneLoss",
+    "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",
@@ -199,11 +208,13 @@ _HOMES = {
     "problems.problem": "LinearProblem Problem",
     "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
     "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",
+    "models.risk": "RiskScore",
     "models.tree": "DecisionTree",
     "problems.trees": "TreeProblem",
 }

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
 from privsolve.evaluation import Evaluation
 from privsolve.privacy.guarantee import Guarantee
 
@@ -125,6 +126,14 @@ class Card:
     negative: str
     guarantee: Guarantee
     evaluation: Evaluation | None = None
+    scale: RiskScale | None = None
+
+    @property
+    def risks(self) -> tuple[RiskLine, ...]:
+        """The risk of every total, if the card has whole points and a scale of risks."""
+        if self.scale is None or self.unit != 1:
+            return ()
+        return risk_lines(self.scale, [_all_points(row) for row in self.rows])
 
     @property
     def minimum(self) -> Fraction:
@@ -170,6 +179,13 @@ class Card:
     def decide(self, answers: Mapping[str, Answer]) -> str:
         """What the card says of one person: `positive` or `negative` as they were named."""
         return self.positive if self.score(answers) > self.threshold else self.negative
+
+
+def _all_points(row: Row) -> list[int]:
+    """What the answers to a question can give; every whole number between, if it is a number."""
+    if isinstance(row, QuantityPoints):
+        return list(range(math.floor(row.lowest), math.ceil(row.highest) + 1))
+    return [int(option.points) for option in row.options]
 
 
 def _answer_text(answer: Answer) -> str:

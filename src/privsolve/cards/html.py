@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
 from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
@@ -10,7 +12,7 @@ from privsolve.cards.quality_html import quality_section
 
 def scorecard_html(card: Card) -> str:
     """The page; equal cards give equal bytes."""
-    title = f"Scorecard: {card.positive} or {card.negative}?"
+    title = words.title(card)
     privacy = words.privacy_words(card.guarantee)
     body = [
         "<main>",
@@ -26,6 +28,7 @@ def scorecard_html(card: Card) -> str:
         "</form>",
         _result(card),
         "</div>",
+        *([_risk_table(card)] if card.risks else []),
         *([_example(card)] if card.rows else []),
         *quality_section(card.evaluation),
         privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
@@ -64,14 +67,56 @@ def _result(card: Card) -> str:
         [
             '<aside class="panel result" id="result" data-answered="no" aria-label="Result">',
             '<div class="sum"><output id="total" form="answers">0</output> <span id="so-far">points</span></div>',
+            *(['<output class="risk" id="risk" form="answers"></output>'] if card.risks else []),
             '<output class="decision" id="decision" form="answers" data-state="open"></output>',
             '<div class="gauge" id="gauge" aria-hidden="true" hidden>'
             '<i class="over"></i><i class="reach"></i><i class="now"></i></div>',
-            f'<p class="quiet needed">{escape(_sentence(card.positive))}: {escape(words.condition(card))}</p>',
+            *_scale(card),
+            f'<p class="quiet needed">{escape(_sentence(card.positive))}: '
+            f'<span id="needed">{escape(words.condition(card))}</span></p>',
             '<p class="quiet screen" id="progress"></p>',
             '<p class="paper">Total: ____________ &nbsp; Decision: ____________________</p>',
             '<noscript><p class="warning">Without JavaScript nothing is added up: use this like a paper card.</p></noscript>',
             "</aside>",
+        ]
+    )
+
+
+def _scale(card: Card) -> list[str]:
+    """The ends of the scale and, for a risk score, a threshold that can be moved."""
+    if not card.rows or card.maximum == card.minimum:
+        return []
+    low, high = (words.total(card, end) for end in (card.minimum, card.maximum))
+    ends = f'<p class="ends" aria-hidden="true"><span>{escape(low)}</span><span>{escape(high)}</span></p>'
+    if not card.risks:
+        return [ends]
+    first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold) + 1
+    return [
+        ends,
+        '<label class="mover screen" for="threshold">Decide from a total of '
+        f'<input type="range" id="threshold" min="{first}" max="{last}" value="{min(max(now, first), last)}" step="1">'
+        '<output id="from" for="threshold"></output></label>',
+    ]
+
+
+def _risk_table(card: Card) -> str:
+    rows = [
+        f'<tr data-low="{line.low}" data-high="{line.high}"><td class="number">{escape(line.totals)}</td>'
+        f"<td>{escape(line.risk)}</td></tr>"
+        for line in card.risks
+    ]
+    return "\n".join(
+        [
+            '<section class="risks">',
+            "<h2>What a total means</h2>",
+            '<table id="risks">',
+            '<thead><tr><th scope="col" class="number">Total</th>'
+            f'<th scope="col">Risk of {escape(card.positive)}</th></tr></thead>',
+            "<tbody>",
+            *rows,
+            "</tbody>",
+            "</table>",
+            "</section>",
         ]
     )
 
@@ -118,7 +163,16 @@ def _data(card: Card) -> dict[str, object]:
         "positive": card.positive,
         "negative": card.negative,
         "rows": rows,
+        **_risk_data(card),
     }
+
+
+def _risk_data(card: Card) -> dict[str, object]:
+    """The risk in percent of every whole total from the lowest to the highest."""
+    if card.scale is None or not card.risks:
+        return {}
+    totals = range(int(card.minimum), int(card.maximum) + 1)
+    return {"risks": {str(total): card.scale.text(Fraction(total)) for total in totals}}
 
 
 def _sentence(text: str) -> str:

@@ -65,7 +65,7 @@ def scorecard_latex(card: Card) -> str:
         r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
         r"\begin{table}[tbp]",
         r"\centering",
-        f"\\caption{{Scorecard: {escape(card.positive)} or {escape(card.negative)}?}}",
+        f"\\caption{{{escape(words.title(card))}}}",
         r"\begin{tabular}{@{}p{0.3\linewidth}p{0.45\linewidth}r@{}}",
         r"\toprule",
         r"Question & Answer & Points \\",
@@ -77,6 +77,9 @@ def scorecard_latex(card: Card) -> str:
                 lines.append(_table_line("" if i else row.column, answer, words.signed(points)))
         else:
             lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
+    if card.risks:
+        lines += [r"\midrule", _table_line("Total", f"Risk of {card.positive}", ""), r"\midrule"]
+        lines += [_table_line(line.totals, line.risk, "") for line in card.risks]
     lines += [r"\bottomrule", r"\end{tabular}", "", r"\medskip", r"\begin{minipage}{0.95\linewidth}", r"\footnotesize"]
     lines += [r"\par\smallskip" + "\n" + sentence for sentence in below]
     lines += [r"\end{minipage}", r"\end{table}"]

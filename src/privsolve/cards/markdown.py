@@ -17,7 +17,7 @@ def escape(text: str) -> str:
 def scorecard_markdown(card: Card) -> str:
     """The card as tables and sentences."""
     privacy = words.privacy_words(card.guarantee)
-    lines = [f"## Scorecard: {escape(card.positive)} or {escape(card.negative)}?", ""]
+    lines = [f"## {escape(words.title(card))}", ""]
     for warning in privacy.warnings:
         lines += [f"> **Warning:** {escape(warning)}", ""]
     if card.rows:
@@ -29,6 +29,9 @@ def scorecard_markdown(card: Card) -> str:
             else:
                 lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
         lines.append("")
+    if card.risks:
+        lines += [f"| Total | Risk of {escape(card.positive)} |", "|--:|---|"]
+        lines += [_table_line(line.totals, line.risk) for line in card.risks] + [""]
     lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
     if card.rows:
         lines += ["Example, a made-up person:", "", "| Question | Answer | Points |", "|---|---|--:|"]

@@ -22,7 +22,9 @@ def rows_and_threshold(rule: LinearRule, questions: Iterable[Question] | None) -
     asked = _default_questions(rule) if questions is None else tuple(questions)
     _check_questions(asked, rule)
     rows = tuple(_row(question, rule.points) for question in asked)
-    return tuple(row for row in rows if _matters(row)), rule.threshold if _has_intercept(rule, asked) else Fraction(0)
+    return tuple(row for row in rows if _matters(row)), rule.threshold if _has_intercept(rule, asked) else Fraction(
+        rule.cut
+    )
 
 
 def _default_questions(rule: LinearRule) -> tuple[Question, ...]:

@@ -3,7 +3,7 @@
 (() => {
   const card = JSON.parse(document.getElementById("card").textContent);
   const unit = BigInt(card.unit);
-  const threshold = BigInt(card.threshold);
+  let threshold = BigInt(card.threshold);
   const rows = card.rows.map((row, i) => ({
     ...row,
     points: [].concat(row.points).map(BigInt),
@@ -66,6 +66,7 @@
     const state = low > threshold ? "positive" : high <= threshold ? "negative" : "open";
     element("total").textContent = totalText(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
+    showRisk(total, open.length > 0);
     element("decision").dataset.state = state;
     element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
     element("progress").textContent = !open.length
@@ -75,6 +76,26 @@
         : `${rows.length - open.length} of ${rows.length} answered; the others cannot change the decision.`;
     element("result").dataset.answered = open.length ? "no" : "yes";
     drawGauge(total, low, high);
+  }
+
+  // of a risk score: the risk of the total, and the line of the table that it is on
+  function showRisk(total, unfinished) {
+    if (!card.risks) return;
+    element("risk").textContent = unfinished ? "" : `Risk ${card.risks[total]}`;
+    for (const line of document.querySelectorAll("#risks tbody tr")) {
+      const here = total >= BigInt(line.dataset.low) && total <= BigInt(line.dataset.high);
+      line.classList.toggle("here", !unfinished && here);
+    }
+  }
+
+  // the reader may decide from any other total on
+  function moveThreshold() {
+    const start = element("threshold").value;
+    threshold = BigInt(start) - 1n;
+    const risk = card.risks[start];
+    element("from").textContent = totalText(BigInt(start)) + (risk ? ` (${risk})` : " (never)");
+    element("needed").textContent = `at least ${totalText(BigInt(start))}`;
+    update();
   }
 
   function drawGauge(total, low, high) {
@@ -95,6 +116,7 @@
   element("answers").addEventListener("submit", (event) => event.preventDefault());
   element("answers").addEventListener("reset", () => setTimeout(update));
   element("print").addEventListener("click", () => window.print());
-  window.addEventListener("pageshow", update);
-  update();
+  if (card.risks) element("threshold").addEventListener("input", moveThreshold);
+  window.addEventListener("pageshow", card.risks ? moveThreshold : update);
+  card.risks ? moveThreshold() : update();
 })();

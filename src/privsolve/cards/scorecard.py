@@ -9,12 +9,14 @@ from privsolve.cards.card import Card
 from privsolve.cards.html import scorecard_html
 from privsolve.cards.latex import scorecard_latex
 from privsolve.cards.markdown import scorecard_markdown
+from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
 from privsolve.cards.text import scorecard_text
 from privsolve.data.questions import Question
 from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
+from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Guarantee
 
 
@@ -65,7 +67,8 @@ class Scorecard(Card):
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
         rows, threshold = rows_and_threshold(rule, questions)
-        return cls(rows, threshold, yes, no, release.total, release.evaluation)
+        scale = RiskScale(rule.log_odds, rule.shift) if isinstance(rule, RiskScore) else None
+        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale)
 
     def to_text(self, width: int = 80) -> str:
         """The card for a terminal of the given width."""

@@ -22,9 +22,11 @@ def scorecard_text(card: Card, width: int) -> str:
     privacy = words.privacy_words(card.guarantee)
     for warning in privacy.warnings:
         console.print(Text(f"WARNING: {warning}"))
-    console.print(Text(f"Scorecard: {card.positive} or {card.negative}?"))
+    console.print(Text(words.title(card)))
     if card.rows:
         console.print(_points_table(card))
+    if card.risks:
+        console.print(_risk_table(card))
     for sentence in (words.rule(card), *words.notes(card)):
         console.print(Text(sentence))
     if card.rows:
@@ -37,6 +39,15 @@ def scorecard_text(card: Card, width: int) -> str:
         console.print(Text(sentence))
     console.print(Text(f"\nPrivacy: {privacy.sentence}"))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
+
+
+def _risk_table(card: Card) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Total", justify="right", overflow="fold")
+    table.add_column(f"Risk of {card.positive}".replace("[", "\\["), overflow="fold")
+    for line in card.risks:
+        table.add_row(Text(line.totals), Text(line.risk))
+    return table
 
 
 def _points_table(card: Card) -> Table:

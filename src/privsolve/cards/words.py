@@ -61,9 +61,25 @@ def condition(card: Card) -> str:
     return f"more than {_fraction(card.threshold)}"
 
 
+def title(card: Card) -> str:
+    """What the card is about."""
+    kind = "Scorecard" if card.scale is None else "Risk score"
+    return f"{kind}: {card.positive} or {card.negative}?"
+
+
 def rule(card: Card) -> str:
     """How the decision follows from the total."""
+    if card.scale is not None:
+        return f"The total says how likely {card.positive} is. {moved(card)}"
     return f"The decision is {card.positive} if the total is {condition(card)}, and {card.negative} otherwise."
+
+
+def moved(card: Card) -> str:
+    """Where a risk score decides, and that it need not decide there."""
+    start = f"It decides for {card.positive} if the total is {condition(card)}"
+    if card.unit == 1 and card.scale is not None:
+        start += f", a risk of {card.scale.text(card.threshold + 1)}"
+    return f"{start}; any other threshold may be used."
 
 
 def notes(card: Card) -> list[str]:
@@ -103,7 +119,8 @@ def _is_rest(points: Fraction, answers: int) -> bool:
 def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
-    return f"Total {total(card, value)}, which is {'' if value > card.threshold else 'not '}{condition(card)}."
+    risk = "" if card.scale is None else f", a risk of {card.scale.text(value)}"
+    return f"Total {total(card, value)}{risk}, which is {'' if value > card.threshold else 'not '}{condition(card)}."
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,15 @@ from privsolve.cli.options import (
     Intercept,
     Json,
     LeavesName,
+    LogOdds,
     MaxFeatures,
     MaxPoints,
     Mechanism,
     Model,
     ModelName,
     Noise,
+    ObjectiveOption,
+    StagesOption,
     TreeLeaves,
     class_weights,
     group_of,
@@ -49,6 +52,7 @@ from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
+from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
@@ -70,7 +74,10 @@ def fit(
         float | None, typer.Option(help="Instead: of a privately drafted schema and the fit together.")
     ] = None,
     mechanism: Mechanism = "exponential",
-    max_features: MaxFeatures = MAX_FEATURES,
+    objective: ObjectiveOption = Objective.MISTAKES,
+    stages: StagesOption = None,
+    log_odds: LogOdds = 0.5,
+    max_features: MaxFeatures = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -118,17 +125,26 @@ def fit(
         cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
+        most = MAX_FEATURES if max_features is None else max_features
         domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
+            the_schema.dim, most, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
-        recipe: TreeRecipe | UnionRecipe | None = None
+        recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
             recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
         elif model is ModelName.auto:
             recipe = UnionRecipe(
-                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
+                epsilon, the_schema, depth, most, max_points, (-intercept, intercept), adjacency, *costs,
                 weights=class_weights(card_weight),
             )  # fmt: skip
+        elif objective is Objective.RISK or stages not in (None, 1):
+            if mechanism != "exponential":
+                raise ValueError(
+                    f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
+                )
+            recipe = StagedRecipe(
+                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
+            )
         asked = recipe.asked if recipe else the_schema
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from privsolve.data import Categories
+from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
 MECHANISMS = mechanism_names()
@@ -28,7 +29,22 @@ Noise = Annotated[
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
-MaxFeatures = Annotated[int, typer.Option(help="At most so many features have points.")]
+MaxFeatures = Annotated[
+    int | None,
+    typer.Option(
+        help="At most so many features have points, in each stage.", show_default="4; in stages by their number"
+    ),
+]
+ObjectiveOption = Annotated[
+    Objective, typer.Option(help="mistakes: the card says yes or no; risk: it says how likely.")
+]
+StagesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stages", help="Draw so many small cards, one on top of the other.", show_default="1; by risk a rule"
+    ),
+]
+LogOdds = Annotated[float, typer.Option(help="Of a risk score: what one point adds to the log-odds.")]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
@@ -74,11 +90,12 @@ CardWeight = Annotated[
 ]
 
 _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
+_RISKS = frozenset({"objective", "stages", "log_odds"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
 STRANGE = {
     ModelName.card: _TREES | _LEAVES | _WEIGHT,
-    ModelName.tree: _CARDS | _NOISE | _WEIGHT,
-    ModelName.auto: _NOISE | _LEAVES,
+    ModelName.tree: _CARDS | _NOISE | _WEIGHT | _RISKS,
+    ModelName.auto: _NOISE | _LEAVES | _RISKS,
 }
 """Options that have no meaning for a model."""
 

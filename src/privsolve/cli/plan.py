@@ -22,10 +22,13 @@ from privsolve.cli.options import (
     Intercept,
     Json,
     LeavesName,
+    LogOdds,
     MaxFeatures,
     MaxPoints,
     Model,
     ModelName,
+    ObjectiveOption,
+    StagesOption,
     TreeLeaves,
     class_weights,
     refuse_strange_options,
@@ -37,8 +40,10 @@ from privsolve.engines.trees.sampler import Work, cores
 from privsolve.learn.fitting import MAX_FEATURES, scorecard_domain
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
 from privsolve.learn.publishing import as_json
-from privsolve.losses import ZeroOneLoss
+from privsolve.learn.risks import Objective
+from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation
+from privsolve.mechanisms.stages import Stages, number_of_stages, stages_utility_bound
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT, LabelLeaves, ProbabilityLeaves
 from privsolve.problems.unions import label_costs
@@ -52,7 +57,10 @@ def plan(
     records: Annotated[int, typer.Option(min=1, help="How many records the table will have.")],
     schema: Annotated[Path | None, typer.Option(help="Schema file, for the number of features.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of 0/1 features, instead of a schema.")] = None,
-    max_features: MaxFeatures = MAX_FEATURES,
+    objective: ObjectiveOption = Objective.MISTAKES,
+    stages: StagesOption = None,
+    log_odds: LogOdds = 0.5,
+    max_features: MaxFeatures = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -73,9 +81,17 @@ def plan(
         loss = ZeroOneLoss(false_positive, false_negative)
         asked = found if found is None or model is ModelName.card else tree_schema(found, intercept=True)
         dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
+        limits = (-intercept, intercept) if has_intercept else None
+        most = MAX_FEATURES if max_features is None else max_features
+        if objective is Objective.RISK or stages not in (None, 1):
+            known = records if adjacency == "replace" else None
+            count = number_of_stages(epsilon, known) if stages is None else stages
+            shape = Stages.of(dim, count, max_features=max_features, max_points=max_points, intercept=limits)
+            by = BrierLoss(log_odds) if objective is Objective.RISK else loss
+            _plan_stages(shape, epsilon, records, adjacency, by, json_output)
+            return
         if model is ModelName.card:
-            limits = (-intercept, intercept) if has_intercept else None
-            domain = scorecard_domain(dim, max_features, max_points, limits)
+            domain = scorecard_domain(dim, most, max_points, limits)
             _plan_cards(domain, epsilon, records, adjacency, loss, json_output)
             return
         questions = TreeQuestions.plain(features or 0) if found is None else TreeQuestions.of(tree_schema(found))
@@ -85,8 +101,7 @@ def plan(
         if model is ModelName.tree:
             bounds = tree_expectations(trees, epsilon, adjacency=adjacency)
         else:
-            limits = (-intercept, intercept) if has_intercept else None
-            domain = scorecard_domain(dim, max_features, max_points, limits)
+            domain = scorecard_domain(dim, most, max_points, limits)
             weight = class_weights(card_weight)["card"]
             bounds = union_expectations(domain, trees, epsilon, card_weight=weight, adjacency=adjacency, loss=loss)
             words = f"{domain.size:,} scorecards and {words}"
@@ -115,6 +130,28 @@ def _plan_cards(
     what = "mistakes" if loss.largest == 1 else "cost"
     title = f"More {what} than the best card, at most, with probability 0.95"
     console.print(_table(title, ("mechanism", what, "of records", "best of all cards with"), bounds, shares))
+    console.print(PROVED)
+
+
+def _plan_stages(
+    plan: Stages, epsilon: float, records: int, adjacency: str, loss: BrierLoss | ZeroOneLoss, json_output: bool
+) -> None:
+    excess = stages_utility_bound(plan, epsilon, loss=loss, adjacency=adjacency) / loss.largest
+    most = plan.domains[0].max_features
+    if json_output:
+        content = {"stages": plan.count, "features_per_stage": most, "records": records, "epsilon": epsilon}
+        typer.echo(as_json(content | {"excess": excess, "share": min(1.0, excess / records)}))
+        return
+    what = "Brier loss" if isinstance(loss, BrierLoss) else "mistakes" if loss.largest == 1 else "cost"
+    console.print(
+        f"{plan.count} stage{'s' * (plan.count > 1)} of at most {most} of {plan.domain.columns} features, {records:,} records, "
+        f"epsilon {epsilon:g}"
+    )
+    share = f"{excess / records:.1%} of records" if excess < records else "which says nothing"
+    console.print(
+        f"More {what} than the best short card that each stage could add, at most, with probability 0.95: {excess:,.0f}, "
+        f"{share}."
+    )
     console.print(PROVED)
 
 

@@ -34,7 +34,9 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 def predict(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
-    out: Annotated[Path, typer.Option(help="CSV or Parquet file to write: the table with score and prediction.")],
+    out: Annotated[
+        Path, typer.Option(help="CSV or Parquet file to write: the table with score (the total), risk and prediction.")
+    ],
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
     """Score a table with a release. The rows stay in the engine, in their order.

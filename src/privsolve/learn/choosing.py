@@ -235,7 +235,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         """The class of every row."""
         self._check_fitted()
         frame, model = self._frame(X, reset=False), self.model_
-        positive = model.scores(frame) > 0 if isinstance(model, LinearRule) else model.values(frame) == 1
+        positive = model.decide(frame) if isinstance(model, LinearRule) else model.values(frame) == 1
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def __sklearn_tags__(self) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import assert_all_finite
 
@@ -20,7 +21,9 @@ from privsolve.evaluation import Evaluation
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
 from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
+from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.models.linear import LinearRule
+from privsolve.models.risk import RiskScore
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import as_randomness
 from privsolve.oracles.base import Oracle
@@ -30,6 +33,7 @@ from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
 from privsolve.problems.priors import Prior
+from privsolve.releases import Run
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,11 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     def _domain(self, schema: Schema) -> Domain:
         raise NotImplementedError
 
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
+        """One release from the records of a frame."""
+        encoded, domain = schema.table(frame, positive), self._domain(schema)
+        return recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
+
     def fit(self, X: Any, y: ArrayLike) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
         recipe = self._recipe()
@@ -57,8 +66,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         frame = self._frame(X, reset=True)
         classes, positive = binary_labels(y, len(frame), stated)
         schema = stated if stated is not None else guessed_schema(frame)
-        encoded, domain = schema.table(frame, positive), self._domain(schema)
-        run = recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
+        run = self._run(recipe, schema, frame, positive)
         self.classes_ = classes
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
@@ -93,12 +101,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         return np.array(self._rule.features, dtype=object)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """The score of every row: positive means the positive class."""
-        return np.asarray(self._scores(X) / self._rule.used.unit)
+        """How far the total of every row is above what it must exceed: positive means the positive class."""
+        return np.asarray(self._scores(X) / self._rule.used.unit - self._rule.cut)
+
+    def totals(self, X: Any) -> NDArray[np.float64]:
+        """The total of every row, as the card prints it."""
+        return np.asarray(self._scores(X) / self._rule.used.unit + float(self._rule.shift))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of every row, decided on exact integer scores."""
-        positive = self._scores(X) > 0
+        positive = self._scores(X) > self._rule.cut * self._rule.used.unit
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def _scores(self, X: Any) -> Int64Array:
@@ -174,11 +186,18 @@ class PrivateScorecard(_PrivateClassifier):
 
     Args:
         epsilon: privacy budget of one fit.
-        max_features: at most so many features have points.
-        max_points: points lie in `-max_points..max_points`.
+        objective: `"mistakes"`, and the card says yes or no; or `"risk"`, and it has a probability for every total
+            (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
+        max_features: at most so many features have points, in each stage if there are several. Left out: 4 by mistakes in
+            one stage; otherwise as many as can be listed for the number of features to choose from.
+        max_points: points lie in `-max_points..max_points`, in each stage.
+        stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
+            sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
+        log_odds: of a risk score, what one point adds to the log-odds.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
-        false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels.
+        false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
+            move the threshold of the decision.
         schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
             release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -200,9 +219,12 @@ class PrivateScorecard(_PrivateClassifier):
         self,
         epsilon: float = 1.0,
         *,
-        max_features: int = MAX_FEATURES,
+        objective: Literal["mistakes", "risk"] = "mistakes",
+        max_features: int | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
+        stages: int | None = None,
+        log_odds: float = 0.5,
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
@@ -212,9 +234,12 @@ class PrivateScorecard(_PrivateClassifier):
         random_state: RandomState = None,
     ) -> None:
         self.epsilon = epsilon
+        self.objective = objective
         self.max_features = max_features
         self.max_points = max_points
         self.intercept = intercept
+        self.stages = stages
+        self.log_odds = log_odds
         self.prior = prior
         self.false_positive = false_positive
         self.false_negative = false_negative
@@ -232,9 +257,39 @@ class PrivateScorecard(_PrivateClassifier):
             false_negative=self.false_negative,
         )
 
+    @property
+    def _in_stages(self) -> bool:
+        """Whether the card is drawn in stages; what cannot go together is refused."""
+        in_stages = Objective.of(self.objective) is Objective.RISK or self.stages not in (None, 1)
+        if in_stages and self.prior is not None:
+            raise ValueError("prior is for cards chosen by mistakes in one stage: leave it out")
+        return in_stages
+
+    def _staged(self, schema: Schema) -> StagedRecipe:
+        return StagedRecipe(
+            self.epsilon, schema, Objective.of(self.objective), self.stages, self.max_features, self.max_points,
+            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative,
+        )  # fmt: skip
+
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
+        if not self._in_stages:
+            return super()._run(recipe, schema, frame, positive)
+        staged = self._staged(schema)
+        encoded = staged.asked.table(frame, positive)
+        return staged.run(encoded, random_state=self.random_state, budget=self.budget)
+
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None
-        return scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
+        most = MAX_FEATURES if self.max_features is None else self.max_features
+        return scorecard_domain(schema.dim, most, self.max_points, intercept)
+
+    @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
+        rule = self._rule
+        assert isinstance(rule, RiskScore)
+        risks = rule.risks(self._frame(X, reset=False))
+        return np.column_stack([1 - risks, risks])
 
 
 class PrivateLinearClassifier(_PrivateClassifier):

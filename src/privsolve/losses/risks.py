@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,23 +12,19 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between
 from privsolve.losses.scores import ScoreLoss
+from privsolve.models.odds import check_log_odds, last_score, risks_of
 
 ROUNDED_TO = 4096
 """Entries are whole numbers of 1/4096 of the largest loss that a record can have."""
 
-FARTHEST_LOG_ODDS = 3.5
-"""Risks end where the log-odds do: at 0.25% and 99.75%."""
-
-LEAST_UNIT, LARGEST_UNIT = 0.01, 6.0
-
 
 class RiskLoss(ScoreLoss):
-    """A score of s points is a risk of `p(s) = 1 / (1 + exp(-unit·s))`, and a record loses by its risk and its label.
+    """A score of s points is a risk of `p(s) = 1 / (1 + exp(-log_odds·s))`, and a record loses by its risk and its label.
 
-    Scores beyond log-odds of ±6 count as these. Entries are rounded to whole numbers of 1/4096 once, by this public rule.
+    Scores beyond log-odds of ±3.5 count as these. Entries are rounded to whole numbers of 1/4096 once, by this public rule.
     """
 
-    unit: float
+    log_odds: float
 
     @abstractmethod
     def of_risk(self, risk: Floats) -> Floats:
@@ -43,12 +38,12 @@ class RiskLoss(ScoreLoss):
     @property
     def ends(self) -> int:
         """The window of scores is `-ends..ends`."""
-        return math.ceil(FARTHEST_LOG_ODDS / self.unit)
+        return last_score(self.log_odds)
 
     @cached_property
     def risks(self) -> Floats:
         """The risk of each score of the window."""
-        return risks_of(self.unit, np.arange(-self.ends, self.ends + 1))
+        return risks_of(self.log_odds, np.arange(-self.ends, self.ends + 1))
 
     @cached_property
     def table(self) -> Int64Array:
@@ -61,11 +56,11 @@ class RiskLoss(ScoreLoss):
 class BrierLoss(RiskLoss):
     """The squared difference between risk and outcome: bounded, and least on average where the risk is the true one."""
 
-    unit: float = 0.5
+    log_odds: float = 0.5
     kind: ClassVar[str] = "brier"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", check_unit(self.unit))
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
 
     def of_risk(self, risk: Floats) -> Floats:
         """`(1 - p)²`."""
@@ -76,25 +71,14 @@ class BrierLoss(RiskLoss):
 class LogLoss(RiskLoss):
     """Minus the logarithm of the probability given to what happened, at most `clip`, divided by `clip`."""
 
-    unit: float = 0.5
-    clip: float = 4.0
+    log_odds: float = 0.5
+    clip: float = 3.0
     kind: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit", check_unit(self.unit))
-        object.__setattr__(self, "clip", check_between("clip", self.clip, 0.1, FARTHEST_LOG_ODDS))
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        object.__setattr__(self, "clip", check_between("clip", self.clip, 0.1, 4.0))
 
     def of_risk(self, risk: Floats) -> Floats:
         """`min(-log p, clip) / clip`."""
         return np.minimum(-np.log(risk), self.clip) / self.clip
-
-
-def risks_of(unit: float, scores: Int64Array) -> Floats:
-    """The risk at each whole score, which ends where the window of the loss does."""
-    ends = math.ceil(FARTHEST_LOG_ODDS / unit)
-    return np.asarray(1 / (1 + np.exp(-unit * np.clip(scores, -ends, ends))))
-
-
-def check_unit(unit: object) -> float:
-    """Log-odds per point."""
-    return check_between("unit", unit, LEAST_UNIT, LARGEST_UNIT)

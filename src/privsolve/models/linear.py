@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ class LinearRule(Model):
     scales: tuple[int, ...]
     intercept: bool
     schema: Schema | None = None
+    cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
 
     def __post_init__(self) -> None:
@@ -63,9 +64,14 @@ class LinearRule(Model):
         return {n: Fraction(int(w), s) for n, w, s in zip(self.features, self.weights, self.scales, strict=True)}
 
     @property
-    def threshold(self) -> Fraction:
-        """What the points of the other features must exceed: the intercept, on the other side."""
+    def shift(self) -> Fraction:
+        """The total, of the features but the intercept, at which the score is 0."""
         return -self.points[self.features[-1]] if self.intercept else Fraction(0)
+
+    @property
+    def threshold(self) -> Fraction:
+        """What the points of the other features must exceed: the intercept, on the other side, and the cut."""
+        return self.shift + self.cut
 
     @cached_property
     def used(self) -> LinearRule:
@@ -74,7 +80,7 @@ class LinearRule(Model):
         kept = [c for c in schema.columns if any(self.points[name] for name in c.names)] or schema.columns[:1]
         less = Schema(kept, schema.label, schema.intercept)
         places = [self.features.index(name) for name in less.features]
-        return LinearRule(self.weights[places], less.features, less.scales, self.intercept, less)
+        return replace(self, weights=self.weights[places], features=less.features, scales=less.scales, schema=less)
 
     @property
     def stated_schema(self) -> Schema:
@@ -96,7 +102,7 @@ class LinearRule(Model):
 
     def decide(self, table: Any) -> NDArray[np.bool_]:
         """Whether each row is predicted positive."""
-        return np.asarray(self.scores(table) > 0)
+        return np.asarray(self.scores(table) > self.cut * self.used.unit)
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The predicted label of every row: the label's own values where there are two, otherwise words."""

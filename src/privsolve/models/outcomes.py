@@ -70,15 +70,19 @@ class Outcomes:
 
 
 def total_outcomes(
-    schema: Schema, weights: Sequence[int], unit: int, risk: Callable[[Fraction], float] | None = None
+    schema: Schema,
+    weights: Sequence[int],
+    unit: int,
+    risk: Callable[[Fraction], float] | None = None,
+    cut: int = 0,
 ) -> Outcomes:
     """The totals of a rule with these whole weights, in units of `1 / unit`, on the features of its schema.
 
     With an intercept, its weight is the last one and no part of the total. The decision is positive where total and
-    intercept are above 0. `risk`, if given, is the probability that the model states at a total.
+    intercept are above `cut`. `risk`, if given, is the probability that the model states at a total.
     """
     check_scores(schema, weights)
-    threshold = -weights[-1] if schema.intercept else 0
+    threshold = cut - (weights[-1] if schema.intercept else 0)
     groups = _grouped(_reachable(schema, weights), threshold)
     listed = []
     for rank, (low, high) in enumerate(groups):

@@ -16,10 +16,11 @@ from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss
+from privsolve.losses import LinearLoss, Loss, RiskLoss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
 from privsolve.models.member import Member
+from privsolve.models.risk import RiskScore
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 
@@ -132,9 +133,13 @@ class Problem(BaseProblem):
         return self.table.guessed or (self.schema is not None and bool(self.schema.guessed))
 
     def model(self, weights: ArrayLike) -> LinearRule:
-        """The linear rule with these weights; without a schema a last feature called "intercept" is the constant 1."""
+        """The linear rule with these weights, a risk score where the loss is of risks.
+
+        Without a schema a last feature called "intercept" is the constant 1.
+        """
         constant = self.names[-1] == INTERCEPT if self.schema is None else self.schema.intercept
-        return LinearRule(np.asarray(weights), self.names, self.scales, constant, self.schema)
+        rule = np.asarray(weights), self.names, self.scales, constant, self.schema
+        return RiskScore(*rule, log_odds=self.loss.log_odds) if isinstance(self.loss, RiskLoss) else LinearRule(*rule)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""

@@ -17,8 +17,8 @@ WORD = 64
 class Groups(NamedTuple):
     """Group g holds the words `first[g]..first[g + 1]` of every column's set of rows.
 
-    Its rows stand for records of one label and one earlier score, `2^digit` of them each; `cost[g, x]` is what a row of the group
-    loses where the stage adds the score number x. `total[x]` is what all records lose.
+    Its rows stand for records of one label and one earlier score, `2^digit` of them each; `cost[g, x]` is what a row of
+    the group loses where the stage adds the score number x. `total[x]` is what all records lose.
     """
 
     words: NDArray[np.uint64]

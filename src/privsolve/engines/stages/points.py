@@ -1,8 +1,8 @@
 """The points of one support: the losses of all of them, the least, and the sum of their weights (theory, stages).
 
-The cell `c ⊆ S` holds the records whose ones among S are exactly c, and `cost[c, x]` is what they lose at score number x. Fixing the
-points of the last free column to v joins two cells: `cost'[c, x] = cost[c, x] + cost[c ∪ j, x + v]`. With no column left the vector
-of the empty cell is the loss at every intercept.
+The cell `c ⊆ S` holds the records whose ones among S are exactly c, and `cost[c, x]` is what they lose at score number x.
+Fixing the points of the last free column to v joins two cells: `cost'[c, x] = cost[c, x] + cost[c ∪ j, x + v]`. With no
+column left the vector of the empty cell is the loss at every intercept.
 """
 
 # mypy: disallow_untyped_defs=False

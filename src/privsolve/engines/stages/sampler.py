@@ -2,9 +2,9 @@
 
     P(S, v, t)  ∝  Π_{j ∈ S} weight[j, v_j] · weight_t[t] · exp(-κ·loss(S, v, t))
 
-All supports are listed with a floor below their losses, which bounds their weight: `U(S) = (prior mass of S)·exp(-κ·floor(S))`. An attempt
-proposes a support in proportion to its bound, tightens it by the least loss and then to the exact sum, and survives each step with
-probability new/old. Tightened bounds stay, so the work is bounded by public numbers.
+All supports are listed with a floor below their losses, which bounds their weight: `U(S) = (prior mass of S)·exp(-κ·floor(S))`.
+An attempt proposes a support in proportion to its bound, tightens it by the least loss and then to the exact sum, and survives
+each step with probability new/old. Tightened bounds stay, so the work is bounded by public numbers.
 """
 
 # mypy: disallow_untyped_defs=False
@@ -124,8 +124,8 @@ def supports_of(columns: int, most: int) -> Int64Array:
 
 
 class Frontier(NamedTuple):
-    """Where every support stands: its columns, a reference below its losses, the log of its prior mass times `exp(-κ·reference)`, its
-    bound relative to that, and how far it is known."""
+    """Where every support stands: its columns, a reference (`lowest`) below its losses, the log of its prior mass times
+    `exp(-κ·lowest)` (`top`), its bound relative to that, and how far it is known."""
 
     supports: Int64Array
     sizes: Int64Array
@@ -222,8 +222,8 @@ def add_up(terms):
 class StageSampler(RejectionSampler):
     """Independent exact draws of a small card on top of earlier scores.
 
-    `log_weight[j, i]` is the log of the prior weight of `points[i]` on column j relative to no points, `log_weight_intercept` that of the
-    intercepts. `kappa` is `κ = ε/Δ`.
+    `log_weight[j, i]` is the log of the prior weight of `points[i]` on column j relative to no points,
+    `log_weight_intercept` that of the intercepts. `kappa` is `κ = ε/Δ`.
 
     Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per card, which adds at most four times as much
     to ε (theory, stages). Running time and failures depend on the data and are not covered.

@@ -1,0 +1,116 @@
+"""Risk scores: from a table to a card with a probability for every total, drawn in stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from privsolve.data import EncodedTable, Schema
+from privsolve.domains.trees import tree_schema
+from privsolve.engines.rejection import SamplingCallback
+from privsolve.errors import PrivsolveError
+from privsolve.learn.fitting import with_outside
+from privsolve.losses import BrierLoss, ZeroOneLoss
+from privsolve.mechanisms.exponential import inverse_temperature
+from privsolve.mechanisms.stages import Stages, number_of_stages, staged
+from privsolve.models.risk import RiskScore
+from privsolve.models.score_range import check_scores
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.problems.problem import Problem
+from privsolve.releases import Run
+
+
+class Objective(StrEnum):
+    """What a card is chosen by."""
+
+    MISTAKES = "mistakes"
+    """Wrong decisions, with public costs: the card says yes or no."""
+
+    RISK = "risk"
+    """The squared error of a probability: the card says how likely it is."""
+
+    @classmethod
+    def of(cls, value: object) -> Objective:
+        """The objective of that name."""
+        if value not in tuple(cls):
+            raise ValueError(f"objective must be one of {', '.join(map(repr, map(str, cls)))}, got {value!r}")
+        return cls(str(value))
+
+
+@dataclass(frozen=True)
+class StagedRecipe:
+    """How a card is drawn in stages: everything but the data. All of it is public and fixed before the data is looked at.
+
+    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. Chosen by risk, the costs only
+    move the decision: positive where the risk is above `false_positive / (false_positive + false_negative)`.
+    """
+
+    epsilon: float
+    schema: Schema
+    objective: Objective = Objective.RISK
+    stages: int | None = None
+    max_features: int | None = None
+    max_points: int = 3
+    intercept: int | tuple[int, int] = (-8, 8)
+    log_odds: float = 0.5
+    adjacency: str = "replace"
+    false_positive: int = 1
+    false_negative: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", Objective.of(self.objective))
+        Adjacency.of(self.adjacency)
+        _ = ZeroOneLoss(self.false_positive, self.false_negative)
+        inverse_temperature(self.epsilon, self.adjacency, self.loss)
+        _ = self.plan(None)
+
+    @property
+    def asked(self) -> Schema:
+        """The schema with yes/no features: numbers between bounds are cut at equally distant public points."""
+        return tree_schema(self.schema, intercept=True)
+
+    @property
+    def loss(self) -> BrierLoss | ZeroOneLoss:
+        """What a record loses."""
+        if self.objective is Objective.RISK:
+            return BrierLoss(self.log_odds)
+        return ZeroOneLoss(self.false_positive, self.false_negative)
+
+    def plan(self, records: int | None) -> Stages:
+        """The stages; under `replace` the number of records is public and may decide how many."""
+        known = records if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None
+        count = number_of_stages(self.epsilon, known) if self.stages is None else self.stages
+        asked, ends = self.asked, self.intercept
+        intercept = ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None
+        return Stages.of(
+            asked.dim, count, max_features=self.max_features, max_points=self.max_points, intercept=intercept
+        )
+
+    def run(
+        self,
+        encoded: EncodedTable,
+        *,
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        progress: SamplingCallback | None = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Choose for a table that `asked` has encoded; the diagnostics hold what fell outside the schema."""
+        if encoded.schema != self.asked:
+            raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
+        plan = self.plan(encoded.table.n)
+        domain = plan.domain
+        check_scores(encoded.schema, [int(abs(domain.values(j)).max()) for j in range(domain.dim)])
+        problem = Problem(encoded.table, domain, self.loss, encoded.schema)
+        run = staged(
+            problem, self.epsilon, plan, adjacency=self.adjacency, random_state=random_state, progress=progress,
+            budget=budget,
+        )  # fmt: skip
+        model = run.release.model
+        if isinstance(model, RiskScore) and self.false_positive != self.false_negative:
+            decided = model.deciding_at(self.false_positive / (self.false_positive + self.false_negative))
+            run = replace(run, release=replace(run.release, model=decided))
+        return with_outside(run, encoded)

@@ -1,0 +1,237 @@
+"""Cards in stages: small cards one on top of the other, each an exact draw (theory, section 13)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.checks import check_callback, check_integer
+from privsolve.domains import SparsePoints
+from privsolve.engines.rejection import SamplingCallback
+from privsolve.engines.stages.numbering import n_supports
+from privsolve.engines.stages.sampler import StageInstance, StageSampler
+from privsolve.engines.supports.problems import Columns, columns_of
+from privsolve.losses import Loss
+from privsolve.mechanisms.exponential import RELATIVE_ERROR, TOO_LARGE, inverse_temperature
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.decimals import at_least, at_most, exact
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import BoundedRange, Profile, Pure
+from privsolve.problems.priors import Prior, SparsePrior, check_prior
+from privsolve.problems.problem import Problem
+from privsolve.releases import Diagnostics, Release, Run
+
+MOST_STAGES = 6
+MOST_SUPPORTS = 300_000
+"""As many supports as are listed in about a second; each takes a few hundred bytes."""
+
+LARGEST_STAGE = 5
+"""Columns of one stage: the points of a support are all tried when it is looked into."""
+
+READABLE = 12
+"""Features of all stages together, unless more are asked for."""
+
+LATER_INTERCEPT = 3
+"""Later stages move the intercept by at most so many points."""
+
+ENOUGH_RECORDS = (2_000.0, 20_000.0)
+"""A second and a third stage pay from so many records times epsilon on, counted as under add-remove (docs/risk-scores.md)."""
+
+ENOUGH_EPSILON = 0.5
+"""Where the number of records is not public, a second stage pays from this epsilon on."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """A public plan: the domain of each stage in turn, with equal shares of epsilon, and a prior for all."""
+
+    domains: tuple[SparsePoints, ...]
+    prior: Prior
+
+    @classmethod
+    def of(
+        cls, dim: int, count: int, *, max_features: int | None, max_points: int, intercept: tuple[int, int] | None
+    ) -> Stages:
+        """`count` stages of at most `max_features` columns each; as many as can be listed, if that is left out."""
+        columns = dim - (intercept is not None)
+        count = check_integer("stages", count, 1, MOST_STAGES)
+        most = min(columns_of_a_stage(columns), READABLE // count) if max_features is None else max_features
+        check_integer("max_features of a stage", most, 1, LARGEST_STAGE)
+        if n_supports(columns, min(most, columns)) > 4 * MOST_SUPPORTS:
+            raise ValueError(
+                f"max_features={most}: a stage on {columns} features would list {n_supports(columns, most):,} sets of them; "
+                f"use at most {columns_of_a_stage(columns)} and more stages"
+            )
+        first = SparsePoints(dim, min(most, columns), max_points, intercept)
+        later = first
+        if intercept is not None:
+            later = replace_intercept(first, LATER_INTERCEPT)
+        return cls((first, *[later] * (count - 1)), stage_prior(columns))
+
+    @property
+    def count(self) -> int:
+        """Number of stages."""
+        return len(self.domains)
+
+    @property
+    def domain(self) -> SparsePoints:
+        """All cards that the sum of the stages can be."""
+        first = self.domains[0]
+        features = min(sum(domain.max_features for domain in self.domains), first.columns)
+        ends = [domain.intercept for domain in self.domains if domain.intercept is not None]
+        intercept = (sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None
+        return SparsePoints(first.dim, features, sum(domain.max_points for domain in self.domains), intercept)
+
+    def epsilons(self, epsilon: float) -> tuple[float, ...]:
+        """The epsilon of each stage: equal shares that add up to no more than `epsilon`, exactly."""
+        share = at_most(exact(epsilon) / self.count)
+        return (share,) * self.count
+
+
+def replace_intercept(domain: SparsePoints, ends: int) -> SparsePoints:
+    """The same points, with an intercept of `-ends..ends`."""
+    return SparsePoints(domain.dim, domain.max_features, domain.max_points, (-ends, ends))
+
+
+def columns_of_a_stage(columns: int) -> int:
+    """The public rule: as many columns as there are supports to list, at most five and at least one."""
+    fits = [most for most in range(1, LARGEST_STAGE + 1) if n_supports(columns, most) <= MOST_SUPPORTS]
+    return min(max(fits, default=1), max(columns, 1))
+
+
+def number_of_stages(epsilon: float, records: int | None) -> int:
+    """The public rule for how many stages are worth their noise.
+
+    Where the number of `records` is public (`"replace"`) by `records·epsilon / 2`, because a replaced record counts twice.
+    Where it is not, pass None, and epsilon alone decides.
+    """
+    epsilon = calibration.check_epsilon(epsilon)
+    if records is None:
+        return 1 + (epsilon >= ENOUGH_EPSILON)
+    return 1 + sum(records * epsilon / 2 >= enough for enough in ENOUGH_RECORDS)
+
+
+def stage_prior(columns: int) -> SparsePrior:
+    """About five features are the likeliest, however many there are to choose from."""
+    return SparsePrior(p_zero=max(0.5, 1 - 5 / columns))
+
+
+def staged(
+    problem: Problem,
+    epsilon: float,
+    plan: Stages,
+    *,
+    adjacency: str = "replace",
+    random_state: int | np.random.SeedSequence | Randomness | None = None,
+    progress: SamplingCallback | None = None,
+    budget: Account | None = None,
+) -> Run:
+    """Choose a card in stages: each draws a small card exactly, given those before it, and adds it to them.
+
+    `problem.domain` must be `plan.domain`. `budget` pays for all stages, or refuses, before anything is drawn.
+
+    Guarantee:
+        The sum is `epsilon`-DP under the stated adjacency, and `Σ ε_k²/8`-zCDP: stage k is an exact draw of the exponential mechanism
+        with `ε_k`, and depends on the data beside that only through the earlier stages (theory, sections 4 and 13). Running time,
+        failures and the diagnostics are not covered (section 7).
+    """
+    start = time.perf_counter()
+    if problem.domain != plan.domain:
+        raise ValueError("problem: its domain must be that of the plan, `plan.domain`")
+    check_callback("progress", progress)
+    rng = as_randomness(random_state)
+    shares = plan.epsilons(epsilon)
+    columns = columns_of(replace(problem, domain=plan.domains[0]))
+    for domain in plan.domains:
+        check_prior(plan.prior, domain)
+    guarantee = Guarantee(
+        _profile(epsilon, shares), Adjacency.of(adjacency), _words(plan), "exact sample", theory="13",
+        oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
+    )  # fmt: skip
+    weights = np.zeros(problem.domain.dim, dtype=np.int64)
+    draws = _StageDraws(problem, plan, columns, adjacency, rng, progress)
+    first = draws.sampler(0, shares[0], weights)  # compiles, and refuses what cannot be done, before anything is paid
+    statistics: list[dict[str, Any]] = []
+    with charged(budget, guarantee):
+        try:
+            for k, share in enumerate(shares):
+                sampler = first if k == 0 else draws.sampler(k, share, weights)
+                weights = weights + sampler.draw()[: len(weights)]
+                statistics.append(asdict(sampler.statistics))
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
+    diagnostics = Diagnostics(
+        time.perf_counter() - start, problem.quality(weights), {"method": "stages", "stages": statistics}
+    )
+    return Run(Release(problem.model(weights), guarantee, problem.setting), diagnostics)
+
+
+@dataclass(frozen=True)
+class _StageDraws:
+    """What all stages of a run share."""
+
+    problem: Problem
+    plan: Stages
+    columns: Columns
+    adjacency: str
+    rng: Randomness
+    progress: SamplingCallback | None
+
+    def sampler(self, k: int, epsilon: float, earlier: Int64Array) -> StageSampler:
+        """The sampler of stage k on top of the weights of those before it."""
+        problem, domain = self.problem, self.plan.domains[k]
+        tables = self.plan.prior.log_tables(domain)
+        values = domain.values(0)
+        relative = [table[values != 0] - table[values == 0] for table in tables[: domain.columns]]
+        has_intercept = domain.intercept is not None
+        instance = StageInstance(
+            self.columns.rows, problem.table.positives, problem.table.negatives, problem.table.features @ earlier,
+            problem.loss, domain.max_features, values[values != 0],
+            domain.values(domain.dim - 1) if has_intercept else np.zeros(1, dtype=np.int64),
+        )  # fmt: skip
+        kappa = inverse_temperature(epsilon, self.adjacency, problem.loss)
+        sampler = StageSampler(
+            instance, np.array(relative), tables[-1] if has_intercept else np.zeros(1), kappa, self.rng,
+            progress=self.progress,
+        )  # fmt: skip
+        if not sampler.relative_error(problem.n * problem.loss.largest) <= RELATIVE_ERROR:
+            raise ValueError(TOO_LARGE)
+        return sampler
+
+
+def _profile(epsilon: float, shares: Sequence[float]) -> Profile:
+    if len(shares) == 1:
+        return BoundedRange(calibration.check_epsilon(epsilon))
+    return Pure(calibration.check_epsilon(epsilon), at_least(sum((exact(e) ** 2 for e in shares), Fraction()) / 8))
+
+
+def _words(plan: Stages) -> str:
+    return "exponential mechanism" if plan.count == 1 else f"exponential mechanism in {plan.count} stages"
+
+
+def stages_utility_bound(
+    plan: Stages, epsilon: float, *, loss: Loss, adjacency: str = "replace", beta: float = 0.05
+) -> float:
+    """With probability `1 - beta` no stage costs more than its best short card by more than this, all stages together.
+
+    Each stage is compared with the best card of three features with one point each that can be added where it stands (section 13).
+    """
+    beta = calibration.check_beta(beta)
+    total = 0.0
+    for domain, share in zip(plan.domains, plan.epsilons(epsilon), strict=True):
+        short = np.zeros(domain.dim, dtype=np.int64)
+        short[: min(3, domain.max_features)] = 1
+        short[domain.columns :] = domain.values(domain.dim - 1)[0]
+        log_p = plan.prior.log_probability(domain, short)
+        total += (-log_p - math.log(beta / plan.count)) / inverse_temperature(share, adjacency, loss)
+    return total

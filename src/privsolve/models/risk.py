@@ -1,0 +1,76 @@
+"""The risk score: whole points on features, and a probability for every total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from privsolve.arrays import Floats
+from privsolve.checks import check_integer
+from privsolve.models.linear import LinearRule
+from privsolve.models.odds import check_log_odds, cut_of_threshold, last_score, risk_at, risks_of
+from privsolve.models.outcomes import Outcomes, total_outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class RiskScore(LinearRule):
+    """A linear rule whose score is a risk: `1 / (1 + exp(-log_odds·score))`, between about 3% and 97%.
+
+    A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at any time
+    (`deciding_at`), which takes nothing from the data.
+    """
+
+    log_odds: float = 0.5
+    cut: int = 0  # type: ignore[misc]
+    kind: ClassVar[str] = "risk-score"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        ends = last_score(self.log_odds)
+        object.__setattr__(self, "cut", check_integer("cut", self.cut, -ends, ends))
+
+    def risks(self, table: Any) -> Floats:
+        """The risk of every row of a table."""
+        return risks_of(self.log_odds, -(-self.scores(table) // self.used.unit))
+
+    def risk_of_total(self, total: Fraction) -> float:
+        """The risk of a total as the card prints it, without the intercept."""
+        return risk_at(self.log_odds, total - self.shift)
+
+    def deciding_at(self, threshold: float) -> RiskScore:
+        """The same risks, with the decision positive where the risk is above `threshold`. Free: it looks at no data."""
+        return replace(self, cut=cut_of_threshold(self.log_odds, threshold))
+
+    def outcomes(self) -> Outcomes:
+        """The totals of the card, with their risks."""
+        rule = self.used
+        return total_outcomes(
+            rule.stated_schema, rule.unit_weights, rule.unit, self.risk_of_total, rule.cut * rule.unit
+        )
+
+    def describe(self) -> str:
+        """The score as a sum, and what it means."""
+        return f"a risk of 1 / (1 + exp(-{self.log_odds:g} × score)); {super().describe()}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values = super().to_dict()
+        schema = {"schema": values.pop("schema")} if "schema" in values else {}
+        return values | {"log_odds": self.log_odds, "cut": self.cut} | schema
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> RiskScore:
+        """The inverse of `to_dict`."""
+        plain = {name: value for name, value in values.items() if name not in ("log_odds", "cut")}
+        missing = {"log_odds", "cut"} - set(values)
+        if missing:
+            raise ValueError(f"the release file's model has missing or unknown fields: {', '.join(sorted(missing))}")
+        rule = LinearRule.from_dict(plain)
+        return cls(
+            np.asarray(rule.weights), rule.features, rule.scales, rule.intercept, rule.schema,
+            log_odds=values["log_odds"], cut=values["cut"],
+        )  # fmt: skip
