@@ -41,15 +41,21 @@ class Listing(NamedTuple):
 def list_supports(inst: CardInstance) -> Listing:
     """Scatter the rows into moments and invert them to the Bayes loss of every support."""
     m, most = inst.n_columns, inst.max_features
-    inner = sum(math.comb(m, size) for size in range(most))
     binomial = np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(m + 1)], dtype=np.int64)
-    child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
+    child_start, last = number_supports(m, most)
     moment, bayes = np.zeros(inst.n_supports, dtype=np.int64), np.empty(inst.n_supports, dtype=np.int64)
     listing = Listing(child_start, last, moment, bayes, binomial)
-    _number(m, child_start, last)
     _scatter(inst.rows, inst.row_cell, most, child_start, moment)
     _walk(inst.costs, m, most, inst.base, listing)
     return listing
+
+
+def number_supports(m: int, most: int) -> tuple[Int64Array, Int64Array]:
+    """`child_start` and `last` of all supports with fewer than `most` of m columns."""
+    inner = sum(math.comb(m, size) for size in range(most))
+    child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
+    _number(m, child_start, last)
+    return child_start, last
 
 
 @compiled
