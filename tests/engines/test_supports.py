@@ -273,6 +273,8 @@ def test_minimum_is_the_first_best_scorecard(cards, scale, seed):
     table, zero = rng.integers(-scale, scale + 1, (m, len(cards.points))), rng.integers(-scale, scale + 1, m)
     starts = rng.integers(-scale, scale + 1, len(cards.intercepts))
     found = minimise_supports(*cards.arrays, table, starts, zero)
+    in_blocks = minimise_supports(*cards.arrays, table, starts, zero, max_listed=0)
+    assert (in_blocks.value, in_blocks.weights.tolist()) == (found.value, found.weights.tolist())
     members, _ = cards.members()
     values = cards.losses(members) * 2**20 + starts[members[:, -1] - cards.intercepts[0]] + zero.sum()
     for j in range(m):
@@ -369,6 +371,12 @@ def test_limits_raise_and_release_nothing():
         cards.sampler(0.1, max_supports=10).draw(1)
     with pytest.raises(WorkLimitReached, match="nothing was released"):
         minimise_supports(*cards.arrays, np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int), max_supports=10)
+    tables = np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int)
+    for max_listed in (10**6, 0):
+        with pytest.raises(WorkLimitReached, match="seconds: nothing was released"):
+            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, time_limit=1e-9)
+        with pytest.raises(WorkLimitReached, match="within 0 supports: nothing was released"):
+            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, node_limit=0)
 
 
 def test_wrong_arguments_are_named():

@@ -69,6 +69,9 @@ ROUGH, FINE = 1e-4, 1e-5
 TINY = 1e-30
 """More than what `rough_exp` makes of all numbers it takes for zero."""
 
+MAX_ROWS = 130_000_000
+"""Rows take twelve bytes each, twenty for tables: 1.6 GB."""
+
 FIRST_CAPACITY = 1 << 10
 EMPTY = -1
 
@@ -306,7 +309,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first):
             j = after
             while j < m - 1:
                 stop, pairs = next_rows(node, j)
-                _count_rows(walk, unit, node, j, stop, pairs)
+                count_rows(walk, unit, node, j, stop, pairs)
                 enter_rows(moments, node, j, pairs)
                 least_of_rows(costs, node, pairs)
                 _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :])
@@ -319,7 +322,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first):
 
 
 @compiled
-def _count_rows(walk, unit, node, j, stop, pairs):
+def count_rows(walk, unit, node, j, stop, pairs):
     """The moments of `T ∪ {j, k}`: row after row, or all side by side where there are few words to count."""
     last, at = len(node.cell) - 1, 0
     if few_words(walk):
@@ -510,15 +513,22 @@ def put_in_force(supports, sums, tightened, tree, entry, chosen, step, log_bound
     keep(tightened, chosen.key, step, log_bound)
     if chosen.parts == 0:
         sums.block[entry] = supports.log_part[0] + log_bound
+        set_weight(tree, entry, sums.block[entry])
+        return
+    if chosen.part == 0:
+        supports.log_part[0] += log_bound - before
     else:
-        if chosen.part == 0:
-            supports.log_part[0] += log_bound - before
-        else:
-            supports.log_support[chosen.member] += log_bound - before
-            supports.log_part[chosen.part] = log_sum(supports.log_support[: chosen.members]) + FINE
-            row = chosen.key // (len(supports.flip) + 1) - sums.first_row
-            sums.row[row] = supports.log_part[chosen.part]
-        sums.block[entry] = log_sum(supports.log_part[: chosen.parts]) + FINE
+        supports.log_support[chosen.member] += log_bound - before
+    _renew_sums(supports, sums, tree, entry, chosen)
+
+
+@compiled
+def _renew_sums(supports, sums, tree, entry, chosen):
+    """Sum up the row and the block that an attempt has opened."""
+    if chosen.part > 0:
+        supports.log_part[chosen.part] = log_sum(supports.log_support[: chosen.members]) + FINE
+        sums.row[chosen.key // (len(supports.flip) + 1) - sums.first_row] = supports.log_part[chosen.part]
+    sums.block[entry] = log_sum(supports.log_part[: chosen.parts]) + FINE
     set_weight(tree, entry, sums.block[entry])
 
 
@@ -539,6 +549,8 @@ def attempt_in_blocks(law, grid, supports, target, sums, tightened, tree, stream
             if step != before:
                 counts[1 + step] += 1
                 put_in_force(supports, sums, tightened, tree, entry, chosen, step, log_bound)
+        elif chosen.members > 0:
+            _renew_sums(supports, sums, tree, entry, chosen)  # the row weighs less than was thought
         if outcome != LOST:
             return outcome, entry, chosen
     return LOST, entry, chosen

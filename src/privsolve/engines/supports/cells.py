@@ -263,3 +263,15 @@ def _sum_over_supports(child_start, last, addend, total):
         extensions, added = total[start + first : start + len(addend)], addend[first:]
         for x in range(len(extensions)):
             extensions[x] = total[number] + added[x]
+
+
+@compiled
+def count_cells_of(rows, row_cell, columns, size, cells):
+    """`D_c` of every cell of a support straight from the rows."""
+    for c in range(1 << size):
+        cells[c] = 0
+    for r in range(len(rows)):
+        c = 0
+        for i in range(size):
+            c |= rows[r, columns[i]] << i
+        cells[c] += row_cell[r]

@@ -37,6 +37,7 @@ from privsolve.engines.rejection import (
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.bits import turned
 from privsolve.engines.supports.blocks import (
+    MAX_ROWS,
     BlockFrontier,
     Chosen,
     attempt_in_blocks,
@@ -71,8 +72,6 @@ REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
 
 LARGEST_PRIOR_SPREAD = 150.0
-MAX_ROWS = 130_000_000
-"""Rows of blocks, of twelve bytes each: 1.6 GB."""
 
 
 class ListedFrontier(NamedTuple):
