@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
+from privsolve.engines.supports import cells
 from privsolve.engines.supports.bits import pack, turned
 from privsolve.engines.supports.blocks import FINE, ROUGH, BlockFrontier, rough_exp
 from privsolve.engines.supports.costs import CHORDS, Table, _least_of_table, cell_costs, sum_of_least
@@ -46,9 +47,9 @@ class Case:
     def least(self, columns: tuple[int, ...]) -> int:
         """The least that the cells of a support cost, from the rows."""
         at = (self.inst.rows[:, list(columns)] << np.arange(len(columns))).sum(axis=1)
-        cells = np.zeros(1 << len(columns), dtype=np.int64)
-        np.add.at(cells, at, self.inst.row_cell)
-        return int(sum_of_least(self.inst.costs, cells))
+        total = np.zeros(1 << len(columns), dtype=np.int64)
+        np.add.at(total, at, self.inst.row_cell)
+        return int(sum_of_least(self.inst.costs, total))
 
 
 cases = st.builds(
@@ -95,6 +96,20 @@ def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: fl
             assert not step or sums.block[number] < below + frontier.target.rough + 3 * ROUGH
         else:
             assert sums.block[number] == pytest.approx(top[s], abs=1e-7)
+
+
+@pytest.mark.parametrize("loss", [ps.ZeroOneLoss(2, 3), TABLES["Brier"]])
+def test_listing_counts_the_same_moments_by_bits_as_by_scattering(
+    loss: ScoreLoss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed, most in itertools.product(range(3), range(5)):
+        inst = Case.of(seed, 6, 200, most, loss, 9).inst
+        scattered = cells.list_supports(inst)
+        monkeypatch.setattr(cells, "LARGEST_SCATTER", 0)
+        counted = cells.list_supports(inst)
+        monkeypatch.undo()
+        assert (counted.moment == scattered.moment).all()
+        assert (counted.bayes == scattered.bayes).all()
 
 
 def test_single_precision_is_as_good_as_the_sums_assume() -> None:

@@ -27,7 +27,10 @@ Noise = Annotated[
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
-MaxFeatures = Annotated[int, typer.Option(help="At most so many features have points.")]
+MaxFeatures = Annotated[
+    int | None,
+    typer.Option(help="At most so many features have points.", show_default="4, fewer on more than 148 columns"),
+]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]

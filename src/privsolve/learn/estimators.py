@@ -167,7 +167,7 @@ class PrivateScorecard(_PrivateClassifier):
 
     Args:
         epsilon: privacy budget of one fit.
-        max_features: at most so many features have points.
+        max_features: at most so many features have points; by default four, or fewer on more than 148 columns.
         max_points: points lie in `-max_points..max_points`.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
@@ -193,7 +193,7 @@ class PrivateScorecard(_PrivateClassifier):
         self,
         epsilon: float = 1.0,
         *,
-        max_features: int = MAX_FEATURES,
+        max_features: int | None = MAX_FEATURES,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
         prior: Prior | None = None,

@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
-from privsolve.engines.supports.cells import number_supports
 from privsolve.engines.supports.costs import HALF, Step, is_step, least
 from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.numbering import number_supports
 
 LARGEST_MOMENT = 2**30
 """Sums of four moments of a loss with one step must fit into 32 bits."""
@@ -91,14 +91,20 @@ def count_moments(inst: CardInstance, bits: Bits) -> Moments:
     kind = np.int32 if isinstance(inst.costs, Step) else np.int64
     binomial = np.array([[math.comb(n, k) for k in range(most + 2)] for n in range(m + 1)], dtype=np.int64)
     moments = Moments(child_start, np.zeros(total, dtype=kind), binomial)
-    moments.moment[0] = inst.row_cell.sum()
+    fill_moments(inst, bits, most, child_start, moments.moment)
+    return moments
+
+
+def fill_moments(inst: CardInstance, bits: Bits, most: int, child_start: Int64Array, moment: NDArray[Any]) -> None:
+    """The moments of all sets of at most `most` columns, by size, on all cores."""
+    m = inst.n_columns
+    moment[0] = inst.row_cell.sum()
     walk = new_walk(bits, m, 0)
     begin(walk, 0)
-    _count_singles(walk, bits.weight, moments)
+    _count_singles(walk, bits.weight, moment)
     for size in range(2, most + 1):
         walks = Workers(lambda size=size: new_walk(bits, m, size - 2))  # type: ignore[misc]
-        walks.run(lambda walk, first: _count_from(walk, first, bits.weight, moments), firsts(m, size - 2))
-    return moments
+        walks.run(lambda walk, first: _count_from(walk, first, bits.weight, child_start, moment), firsts(m, size - 2))
 
 
 def firsts(m: int, size: int) -> range:
@@ -138,17 +144,17 @@ class Workers:
 
 
 @compiled
-def _count_singles(walk, weight, moments):
+def _count_singles(walk, weight, moment):
     count_later(walk, weight)
-    if len(moments.moment) > 1:
+    if len(moment) > 1:
         for j in range(walk.n_columns):
-            moments.moment[1 + j] = walk.counted[j]
+            moment[1 + j] = walk.counted[j]
 
 
 @compiled
-def _count_from(walk, first, weight, moments):
+def _count_from(walk, first, weight, child_start, moment):
     """Moments of the sets of two columns more than the walk's, those that start with column `first`."""
-    child_start, m = moments.child_start, walk.n_columns
+    m = walk.n_columns
     more = begin(walk, first)
     while more:
         number = 0
@@ -157,7 +163,7 @@ def _count_from(walk, first, weight, moments):
         for j in range(walk.path[-1] + 1 if len(walk.path) > 0 else 0, m - 1):
             count_pairs(walk, weight, j)
             start = child_start[child_start[number] + j]
-            copy_row(moments.moment[start + j + 1 : start + m], walk.counted[j + 1 : m])
+            copy_row(moment[start + j + 1 : start + m], walk.counted[j + 1 : m])
         more = advance(walk)
 
 
