@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXECUTED = (
     "quickstart.md",
+    "risk-scores.md",
     "trees.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
