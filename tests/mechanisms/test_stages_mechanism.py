@@ -132,6 +132,34 @@ def test_what_cannot_be_done_is_refused_before_paying() -> None:
     assert account.totals.releases == 0
 
 
+def test_a_plan_of_ones_own_is_checked() -> None:
+    prior, one = ps.SparsePrior(0.5), ps.SparsePoints(3, 1, 1, (-1, 1))
+    with pytest.raises(ValueError, match="the same columns"):
+        ps.Stages((one, ps.SparsePoints(2, 1, 1, (-1, 1))), prior)
+    with pytest.raises(ValueError, match="all an intercept or none"):
+        ps.Stages((one, ps.SparsePoints(3, 1, 1)), prior)
+    with pytest.raises(ValueError, match="stages must be between"):
+        ps.Stages((), prior)
+    with pytest.raises(ValueError, match="ways to give points"):
+        ps.Stages.of(9, 1, max_features=5, max_points=14, intercept=(-8, 8))
+
+
+def test_what_a_later_stage_would_refuse_is_refused_before_paying() -> None:
+    """The intercept of later stages has more values than that of the first, so more is left to the prior there."""
+    account = ps.Accountant(1.0)
+    first, later = (ps.SparsePoints(3, 2, 81, (-ends, ends)) for ends in (0, 3))
+    plan = ps.Stages((first, later), ps.SparsePrior(0.5))
+    problem = ps.Problem(table_of(), plan.domain, ps.BrierLoss())
+    with pytest.raises(ValueError, match="flatter prior"):
+        ps.staged(problem, 1.0, plan, budget=account)
+    assert account.totals.releases == 0
+
+
+def test_the_range_of_the_intercept_is_kept() -> None:
+    plan = ps.Stages.of(9, 3, max_features=2, max_points=1, intercept=(0, 0))
+    assert plan.domain.intercept == (0, 0)
+
+
 def test_the_public_rules() -> None:
     assert [columns_of_a_stage(m) for m in (1, 3, 20, 33, 50, 100, 500, 5000)] == [1, 3, 5, 5, 4, 3, 2, 1]
     assert [ps.number_of_stages(1.0, n) for n in (100, 4_000, 39_999, 40_000, 10**9)] == [1, 2, 2, 3, 3]

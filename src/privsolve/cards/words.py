@@ -57,8 +57,14 @@ def interval(row: QuantityPoints) -> str:
 def condition(card: Card) -> str:
     """When a total is positive; for whole points "at least" is the same as "more than"."""
     if card.unit == 1:
-        return f"at least {number(card.threshold + 1)}"
+        return f"at least {number(first_positive(card))}"
     return f"more than {_fraction(card.threshold)}"
+
+
+def first_positive(card: Card) -> Fraction:
+    """The lowest whole total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
+    first = card.threshold + 1
+    return first if card.scale is None else min(max(first, card.minimum), card.maximum + 1)
 
 
 def title(card: Card) -> str:
@@ -78,7 +84,7 @@ def moved(card: Card) -> str:
     """Where a risk score decides, and that it need not decide there."""
     start = f"It decides for {card.positive} if the total is {condition(card)}"
     if card.unit == 1 and card.scale is not None:
-        start += f", a risk of {card.scale.text(card.threshold + 1)}"
+        start += f", a risk of {card.scale.text(first_positive(card))}"
     return f"{start}; any other threshold may be used."
 
 

@@ -79,10 +79,12 @@ def plan(
             raise ValueError("give either --schema or --features")
         found = None if schema is None else Schema.load(schema)
         loss = ZeroOneLoss(false_positive, false_negative)
-        asked = found if found is None or model is ModelName.card else tree_schema(found, intercept=True)
+        in_stages = objective is Objective.RISK or stages not in (None, 1)
+        as_given = found is None or (model is ModelName.card and not in_stages)
+        asked = found if found is None or as_given else tree_schema(found, intercept=True)
         dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
         limits = (-intercept, intercept) if has_intercept else None
-        if objective is Objective.RISK or stages not in (None, 1):
+        if in_stages:
             known = records if adjacency == "replace" else None
             count = number_of_stages(epsilon, known) if stages is None else stages
             shape = Stages.of(dim, count, max_features=max_features, max_points=max_points, intercept=limits)

@@ -15,6 +15,7 @@ from privsolve.cards.tree_card import TreeCard
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.engines.supports.work import check_work
 from privsolve.errors import PrivsolveError
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, warn_in_search
 from privsolve.learn.estimators import binary_labels
@@ -97,6 +98,7 @@ class UnionRecipe:
         domain = self.domain
         check_scores(encoded.schema, [int(abs(domain.values(j)).max()) for j in range(domain.dim)])
         problem = UnionProblem(encoded.table, domain, self.trees, self.loss, encoded.schema)
+        check_work(domain.columns, domain.max_features, problem.n)
         run = private_union(
             problem, self.epsilon, weights=self.weights, card_prior=self.card_prior, tree_prior=self.tree_prior,
             adjacency=self.adjacency, random_state=random_state, simplify=self.simplify, progress=progress,

@@ -155,7 +155,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
             raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
         scores = self._scores(X)
         n = len(scores)
-        right = int(((scores > 0) == self._positive(y, n)).sum())
+        positive = scores > self._rule.cut * self._rule.used.unit
+        right = int((positive == self._positive(y, n)).sum())
         counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)
         guarantee = Guarantee(

@@ -112,5 +112,13 @@ class StagedRecipe:
         model = run.release.model
         if isinstance(model, RiskScore) and self.false_positive != self.false_negative:
             decided = model.deciding_at(self.false_positive / (self.false_positive + self.false_negative))
-            run = replace(run, release=replace(run.release, model=decided))
+            diagnostics = replace(run.diagnostics, quality=run.diagnostics.quality | _mistakes(problem, decided))
+            run = replace(run, release=replace(run.release, model=decided), diagnostics=diagnostics)
         return with_outside(run, encoded)
+
+
+def _mistakes(problem: Problem, model: RiskScore) -> dict[str, float]:
+    """The curator's figures at the cut of the model."""
+    positive = problem.table.scores(model.weights) > model.cut * problem.table.unit
+    mistakes = int(problem.table.negatives[positive].sum() + problem.table.positives[~positive].sum())
+    return {"training_accuracy": 1.0 - mistakes / problem.n, "mistakes": mistakes}

@@ -16,7 +16,7 @@ from privsolve.checks import check_callback, check_integer
 from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.stages.numbering import n_supports
-from privsolve.engines.stages.sampler import StageInstance, StageSampler
+from privsolve.engines.stages.sampler import StageInstance, StagePrior, StageSampler, relative_error
 from privsolve.engines.supports.problems import Columns, columns_of
 from privsolve.losses import Loss
 from privsolve.mechanisms.exponential import RELATIVE_ERROR, TOO_LARGE, inverse_temperature
@@ -36,7 +36,8 @@ MOST_SUPPORTS = 300_000
 """As many supports as are listed in about a second; each takes a few hundred bytes."""
 
 LARGEST_STAGE = 5
-"""Columns of one stage: the points of a support are all tried when it is looked into."""
+MOST_CHOICES = 2_000_000
+"""Columns of one stage, and ways to give them points: all are tried when a support is looked into."""
 
 READABLE = 12
 """Features of all stages together, unless more are asked for."""
@@ -58,6 +59,28 @@ class Stages:
     domains: tuple[SparsePoints, ...]
     prior: Prior
 
+    def __post_init__(self) -> None:
+        check_integer("stages", len(self.domains), 1, MOST_STAGES)
+        if not all(isinstance(domain, SparsePoints) for domain in self.domains):
+            raise ValueError("domains must be SparsePoints: the cards of each stage")
+        first = self.domains[0]
+        if len({(domain.dim, domain.intercept is None) for domain in self.domains}) > 1:
+            raise ValueError("domains must have the same columns, and all an intercept or none")
+        for domain in self.domains:
+            check_prior(self.prior, domain)
+            check_integer("max_features of a stage", domain.max_features, 1, LARGEST_STAGE)
+            supports = n_supports(first.columns, domain.max_features)
+            if supports > 4 * MOST_SUPPORTS:
+                raise ValueError(
+                    f"max_features={domain.max_features}: a stage on {first.columns} features would list {supports:,} sets of "
+                    f"them; use at most {columns_of_a_stage(first.columns)} and more stages"
+                )
+            if choices_of(domain) > MOST_CHOICES:
+                raise ValueError(
+                    f"max_points={domain.max_points}: {choices_of(domain):,} ways to give points to {domain.max_features} "
+                    f"features are more than {MOST_CHOICES:,}; use smaller points, fewer features or a smaller intercept"
+                )
+
     @classmethod
     def of(
         cls, dim: int, count: int, *, max_features: int | None, max_points: int, intercept: tuple[int, int] | None
@@ -67,15 +90,11 @@ class Stages:
         count = check_integer("stages", count, 1, MOST_STAGES)
         most = min(columns_of_a_stage(columns), READABLE // count) if max_features is None else max_features
         check_integer("max_features of a stage", most, 1, LARGEST_STAGE)
-        if n_supports(columns, min(most, columns)) > 4 * MOST_SUPPORTS:
-            raise ValueError(
-                f"max_features={most}: a stage on {columns} features would list {n_supports(columns, most):,} sets of them; "
-                f"use at most {columns_of_a_stage(columns)} and more stages"
-            )
         first = SparsePoints(dim, min(most, columns), max_points, intercept)
         later = first
         if intercept is not None:
-            later = replace_intercept(first, LATER_INTERCEPT)
+            moves = min(max(abs(end) for end in intercept), LATER_INTERCEPT)
+            later = SparsePoints(dim, first.max_features, max_points, (-moves, moves))
         return cls((first, *[later] * (count - 1)), stage_prior(columns))
 
     @property
@@ -98,9 +117,10 @@ class Stages:
         return (share,) * self.count
 
 
-def replace_intercept(domain: SparsePoints, ends: int) -> SparsePoints:
-    """The same points, with an intercept of `-ends..ends`."""
-    return SparsePoints(domain.dim, domain.max_features, domain.max_points, (-ends, ends))
+def choices_of(domain: SparsePoints) -> int:
+    """In how many ways the largest support can have points and an intercept."""
+    low, high = domain.intercept or (0, 0)
+    return int((2 * domain.max_points) ** domain.max_features) * (high - low + 1)
 
 
 def columns_of_a_stage(columns: int) -> int:
@@ -152,22 +172,23 @@ def staged(
     rng = as_randomness(random_state)
     shares = plan.epsilons(epsilon)
     columns = columns_of(replace(problem, domain=plan.domains[0]))
-    for domain in plan.domains:
-        check_prior(plan.prior, domain)
     guarantee = Guarantee(
         _profile(epsilon, shares), Adjacency.of(adjacency), _words(plan), "exact sample", theory="13",
         oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
     )  # fmt: skip
     weights = np.zeros(problem.domain.dim, dtype=np.int64)
     draws = _StageDraws(problem, plan, columns, adjacency, rng, progress)
-    first = draws.sampler(0, shares[0], weights)  # compiles, and refuses what cannot be done, before anything is paid
+    for k, share in enumerate(shares):
+        draws.check(k, share)
+    ready = [draws.sampler(0, shares[0], weights)]  # compiles, and takes the memory that later stages take again
     statistics: list[dict[str, Any]] = []
     with charged(budget, guarantee):
         try:
             for k, share in enumerate(shares):
-                sampler = first if k == 0 else draws.sampler(k, share, weights)
+                sampler = ready.pop() if ready else draws.sampler(k, share, weights)
                 weights = weights + sampler.draw()[: len(weights)]
                 statistics.append(asdict(sampler.statistics))
+                del sampler
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(
@@ -200,13 +221,20 @@ class _StageDraws:
             domain.values(domain.dim - 1) if has_intercept else np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         kappa = inverse_temperature(epsilon, self.adjacency, problem.loss)
-        sampler = StageSampler(
-            instance, np.array(relative), tables[-1] if has_intercept else np.zeros(1), kappa, self.rng,
-            progress=self.progress,
-        )  # fmt: skip
-        if not sampler.relative_error(problem.n * problem.loss.largest) <= RELATIVE_ERROR:
+        weights = np.array(relative), tables[-1] if has_intercept else np.zeros(1)
+        return StageSampler(instance, *weights, kappa, self.rng, progress=self.progress)
+
+    def check(self, k: int, epsilon: float) -> None:
+        """Raise for whatever stage k would refuse; it depends on public numbers only."""
+        domain, loss = self.plan.domains[k], self.problem.loss
+        values, tables = domain.values(0), self.plan.prior.log_tables(domain)
+        relative = np.array([table[values != 0] - table[values == 0] for table in tables[: domain.columns]])
+        prior = StagePrior.of(
+            relative, tables[-1] if domain.intercept is not None else np.zeros(1), domain.max_features
+        )
+        kappa = inverse_temperature(epsilon, self.adjacency, loss)
+        if not relative_error(prior, kappa * self.problem.n * loss.largest, choices_of(domain)) <= RELATIVE_ERROR:
             raise ValueError(TOO_LARGE)
-        return sampler
 
 
 def _profile(epsilon: float, shares: Sequence[float]) -> Profile:

@@ -26,7 +26,7 @@ def check_log_odds(value: object, name: str = "log_odds") -> float:
 
 def last_score(log_odds: float) -> int:
     """Scores beyond plus or minus this count as it."""
-    return math.ceil(FARTHEST_LOG_ODDS / log_odds)
+    return max(1, math.floor(FARTHEST_LOG_ODDS / log_odds))
 
 
 def risks_of(log_odds: float, scores: Int64Array) -> Floats:

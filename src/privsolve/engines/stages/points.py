@@ -51,15 +51,15 @@ class Scratch(NamedTuple):
     parts: Floats
 
 
-def new_scratch(shape: Shape) -> Scratch:
-    """Room for the largest support."""
+def new_scratch(shape: Shape, terms: bool = True) -> Scratch:
+    """Room for the largest support, taken now and not when it is first used; without `terms` nothing can be summed."""
     most, width = shape.most, shape.intercepts + shape.most * (shape.high - shape.low)
     return Scratch(
         np.zeros((most + 1, 1 << most, width), dtype=np.int64),
         np.zeros(1 << most, dtype=np.int64),
         np.zeros(most + 1, dtype=np.int64),
         np.zeros(max(most, 1), dtype=np.int64),
-        np.zeros(len(shape.points) ** most * shape.intercepts),
+        np.full(len(shape.points) ** most * shape.intercepts if terms else 0, 0.0),
         np.zeros(max(len(shape.points), shape.intercepts)),
     )
 

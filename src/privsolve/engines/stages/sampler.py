@@ -50,6 +50,9 @@ Every bound has `e^-CUT` on top for them."""
 INFLATION = math.log1p(1e-9)
 LARGEST_PRIOR_SPREAD = 150.0
 REFILL = 4
+LARGEST_SUPPORT = 16
+"""No support is as large; only its points count in the error."""
+
 FLOOR, SKETCHED, EXACT = range(3)
 LEAST_SKETCH = math.exp(-600.0)
 """Below this a sketch is not precise, and not used."""
@@ -106,7 +109,7 @@ def list_floors(inst: StageInstance, listed: Listed, supports: Int64Array, sizes
     shape, found = inst.shape, np.empty(len(supports), dtype=np.int64)
 
     def part(first: int) -> None:
-        floors_of(shape, listed, supports, sizes, new_scratch(shape), first, THREADS, found)
+        floors_of(shape, listed, supports, sizes, new_scratch(shape, terms=False), first, THREADS, found)
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(part, range(THREADS)))
@@ -228,6 +231,40 @@ def add_up(terms):
     return total
 
 
+class StagePrior(NamedTuple):
+    """The prior of points (by column) and of intercepts, each of sum 1, and the logarithms of their masses."""
+
+    points: Floats
+    intercepts: Floats
+    log_mass: Floats
+    log_mass_intercept: float
+
+    @classmethod
+    def of(cls, log_weight: Floats, log_weight_intercept: Floats, most: int) -> StagePrior:
+        """Normalise log weights; raise for those that are not finite, or too uneven for exact sums."""
+        if not (np.isfinite(log_weight).all() and np.isfinite(log_weight_intercept).all()):
+            raise ValueError("log weights must be finite: leave out points that are not allowed")
+        mass, mass_intercept = np.asarray(logsumexp(log_weight, axis=1)), float(logsumexp(log_weight_intercept))
+        points, intercepts = log_weight - mass[:, None], log_weight_intercept - mass_intercept
+        spread = np.sort(-points.min(axis=1, initial=0.0))[::-1][:most].sum() - intercepts.min()
+        if spread > LARGEST_PRIOR_SPREAD:
+            raise ValueError(
+                f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior, or "
+                "smaller points"
+            )
+        return cls(np.exp(points), np.exp(intercepts), mass, mass_intercept)
+
+
+def relative_error(prior: StagePrior, largest_exponent: float, choices: int) -> float:
+    """A bound on the relative error of every card's probability, from public numbers only (theory, section 13.3).
+
+    `largest_exponent` bounds `κ` times the difference of any two losses, `choices` is how many terms a sum has at most.
+    """
+    small = 1000.0 + LARGEST_PRIOR_SPREAD + float(np.abs(prior.log_mass).sum()) + abs(prior.log_mass_intercept)
+    operations = choices + prior.points.shape[1] * LARGEST_SUPPORT + len(prior.intercepts) + 64
+    return float(2.0**-53 * 8 * (largest_exponent + small) + 2.0**-52 * 2 * operations)
+
+
 class StageSampler(RejectionSampler):
     """Independent exact draws of a small card on top of earlier scores.
 
@@ -253,15 +290,14 @@ class StageSampler(RejectionSampler):
         choices = (inst.most + 1) * (len(inst.points) + len(inst.intercepts))
         reserve = 2 * choices + SPARE_UNIFORMS
         super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
-        mass, mass_intercept = np.asarray(logsumexp(log_weight, axis=1)), float(logsumexp(log_weight_intercept))
-        prior, prior_intercept = log_weight - mass[:, None], log_weight_intercept - mass_intercept
-        spread = np.sort(-prior.min(axis=1, initial=0.0))[::-1][: inst.most].sum() - prior_intercept.min()
-        if spread > LARGEST_PRIOR_SPREAD:
+        shapes = (inst.columns, len(inst.points)), (len(inst.intercepts),)
+        if (log_weight.shape, log_weight_intercept.shape) != shapes:
             raise ValueError(
-                f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
+                f"log_weight and log_weight_intercept must have shapes {shapes[0]} and {shapes[1]}, got {log_weight.shape} and "
+                f"{log_weight_intercept.shape}"
             )
-        self._shape, self._law = shape, Law(float(kappa), np.exp(prior), np.exp(prior_intercept), float(cut))
-        self._log_mass, self._log_mass_intercept = mass, mass_intercept
+        self._prior = StagePrior.of(log_weight, log_weight_intercept, inst.most)
+        self._shape, self._law = shape, Law(float(kappa), self._prior.points, self._prior.intercepts, float(cut))
         self._scratch: Scratch = new_scratch(shape)
         self._counts, self._size = np.zeros(3, dtype=np.int64), 0
         self._list()
@@ -274,7 +310,7 @@ class StageSampler(RejectionSampler):
         sizes = (supports >= 0).sum(axis=1)
         floors = list_floors(inst, self._listed, supports, sizes)
         self.reference = int(floors.min())
-        mass = np.append(self._log_mass, 0.0)[supports].sum(axis=1) + self._log_mass_intercept
+        mass = np.append(self._prior.log_mass, 0.0)[supports].sum(axis=1) + self._prior.log_mass_intercept
         top = mass - self._law.kappa * (floors - self.reference)
         n, first = len(floors), math.log1p(math.exp(-self._law.cut)) + 2 * INFLATION
         empty = np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -289,14 +325,11 @@ class StageSampler(RejectionSampler):
 
     def relative_error(self, largest_difference: int) -> float:
         """A bound on the relative error of every card's probability, from public numbers only (theory, stages)."""
-        inst = self.instance
-        small = 1000.0 + LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
-        operations = len(self._scratch.terms) + inst.most * len(inst.points) + len(inst.intercepts) + 64
-        return 2.0**-53 * 8 * (self._law.kappa * largest_difference + small) + 2.0**-52 * 2 * operations
+        return relative_error(self._prior, self._law.kappa * largest_difference, len(self._scratch.terms))
 
     def draw(self) -> Int64Array:
         """Points of every column, and the intercept at the end."""
-        self._until_kept()
+        self._until_kept()  # this sampler belongs to one thread
         inst, at = self.instance, self._scratch.at
         weights = np.zeros(inst.columns + 1, dtype=np.int64)
         for depth in range(self._size):
