@@ -42,6 +42,7 @@ QUICK = [
     (200, 5_000, 4),
     (100, 5_000, 5),
 ]
+LISTED = 10**6
 WARM_UP = {4: 75, 5: 45, 6: 36}  # columns that are too many to list one by one
 MOST_SUPPORTS = 3 * 10**9
 CUTS = (-0.967, -0.431, 0.0, 0.431, 0.967)  # a sixth of the records between any two
@@ -79,8 +80,10 @@ def problem(columns: int, records: int, features: int) -> ps.Problem:
 
 def measure(columns: int, records: int, features: int, epsilon: float, seed: int) -> dict[str, float]:
     """One draw, in this process."""
-    draw(problem(WARM_UP[features], 100, features), epsilon, seed)
-    return draw(problem(columns, records, features), epsilon, seed)
+    cards = problem(columns, records, features)
+    listed = supports(columns, features) <= LISTED
+    draw(cards if listed else problem(WARM_UP[features], 100, features), epsilon, seed)
+    return draw(cards, epsilon, seed)
 
 
 def draw(cards: ps.Problem, epsilon: float, seed: int) -> dict[str, float]:

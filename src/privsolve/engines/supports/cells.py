@@ -17,7 +17,6 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import binom
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, inlined
@@ -45,10 +44,11 @@ class Listing(NamedTuple):
     binomial: Int64Array
 
 
-def scattered_subsets(inst: CardInstance) -> float:
+def scattered_subsets(inst: CardInstance) -> int:
     """How many subsets of ones the rows have: what scattering them takes."""
-    ones = inst.rows.sum(axis=1)
-    return float(sum(np.where(ones >= size, binom(ones, size), 0).sum() for size in range(inst.max_features + 1)))
+    rows_with = np.bincount(inst.rows.sum(axis=1), minlength=1).tolist()
+    sizes = range(inst.max_features + 1)
+    return sum(rows * sum(math.comb(ones, size) for size in sizes) for ones, rows in enumerate(rows_with) if rows)
 
 
 def list_supports(inst: CardInstance) -> Listing:

@@ -37,7 +37,8 @@ class Table(NamedTuple):
 
     `hull` are the entries that are best for some numbers of records, from best for positives to best for negatives. The
     chords are lower bounds: `least >= P·chord_positive[i] + N·chord_negative[i]` where `P/(P+N)` lies between `i/CHORDS` and
-    `(i + 1)/CHORDS` (theory, supports: "Chords").
+    `(i + 1)/CHORDS` (theory, supports: "Chords"), and `near[i]` is where on the hull the least is found for a share of
+    `i/CHORDS`.
     """
 
     first: int
@@ -46,6 +47,7 @@ class Table(NamedTuple):
     hull: Int64Array
     chord_positive: Floats
     chord_negative: Floats
+    near: Int64Array
 
 
 CellCosts = Step | Table
@@ -57,7 +59,14 @@ def cell_costs(loss: ScoreLoss, lowest: int, highest: int) -> CellCosts:
         return Step()
     positive, negative = loss.table[:, loss.entries(np.arange(lowest, highest + 1))]
     hull, tables = _hull(positive, negative), (np.ascontiguousarray(positive), np.ascontiguousarray(negative))
-    return Table(lowest, *tables, hull, *_chords(positive[hull], negative[hull]))
+    chord_positive, chord_negative, near = _chords(positive[hull], negative[hull])
+    return Table(lowest, *tables, hull, chord_positive, chord_negative, near)
+
+
+def _at_knots(positive: Int64Array, negative: Int64Array) -> Int64Array:
+    """What every entry of the hull costs at every knot, in units of `1/CHORDS`: integers, so the knots are exact."""
+    share = np.arange(CHORDS + 1)[:, None]  # of positive records
+    return np.asarray(share * positive + (CHORDS - share) * negative)
 
 
 def row_cells(loss: ScoreLoss, positives: Int64Array, negatives: Int64Array) -> tuple[Int64Array, int]:
@@ -85,15 +94,13 @@ def _hull(positive: Int64Array, negative: Int64Array) -> Int64Array:
     return np.array(chain, dtype=np.int64)
 
 
-def _chords(positive: Int64Array, negative: Int64Array) -> tuple[Floats, Floats]:
-    """What a positive and a negative record cost along each chord; one more than there are, for a share of exactly 1."""
-    share = np.arange(CHORDS + 1)[
-        :, None
-    ]  # of positive records, in units of 1/CHORDS: integers, so the knots are exact
-    knot = (share * positive + (CHORDS - share) * negative).min(axis=1) / CHORDS
+def _chords(positive: Int64Array, negative: Int64Array) -> tuple[Floats, Floats, Int64Array]:
+    """What a positive and a negative record cost along each chord, one more than there are for a share of 1; and `near`."""
+    costs = _at_knots(positive, negative)
+    knot = costs.min(axis=1) / CHORDS
     slope = np.append(np.diff(knot), knot[-1] - knot[-2]) * CHORDS
     at_none = np.append(knot[:-1], knot[-2]) - slope * np.append(np.arange(CHORDS), CHORDS - 1) / CHORDS
-    return at_none + slope, at_none
+    return at_none + slope, at_none, costs.argmin(axis=1)
 
 
 def _turns_out(positive: Int64Array, negative: Int64Array, a: int, b: int, c: int) -> bool:
@@ -153,19 +160,20 @@ def _mass(costs, cell):
 
 @compiled
 def _least_of_table(costs, cell):
-    """Along the hull the cost falls, then rises: the first entry from which it does not fall."""
+    """Along the hull the cost falls, then rises: from an entry near the lowest, down to it."""
     positives, negatives = cell >> HALF, cell & ((1 << HALF) - 1)
-    low, high = 0, len(costs.hull) - 1
-    while low < high:
-        middle = (low + high) // 2
-        here, there = costs.hull[middle], costs.hull[middle + 1]
-        rise = positives * (costs.positive[there] - costs.positive[here])
-        if rise + negatives * (costs.negative[there] - costs.negative[here]) < 0:
-            low = middle + 1
-        else:
-            high = middle
-    best = costs.hull[low]
-    return positives * costs.positive[best] + negatives * costs.negative[best]
+    at = costs.near[np.int64(positives / max(positives + negatives, 1) * CHORDS)]
+    best = costs.hull[at]
+    lowest = positives * costs.positive[best] + negatives * costs.negative[best]
+    for step in (1, -1):
+        while 0 <= at + step < len(costs.hull):
+            best = costs.hull[at + step]
+            further = positives * costs.positive[best] + negatives * costs.negative[best]
+            if further > lowest:
+                break
+            lowest = further
+            at += step
+    return lowest
 
 
 @compiled
