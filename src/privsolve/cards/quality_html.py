@@ -144,10 +144,9 @@ def _roc_plot(evaluation: Evaluation) -> str:
     ]
     diagonal = f'<path class="half" d="M{_x(0):.1f} {_y(0):.1f}L{_x(1):.1f} {_y(1):.1f}"/>'
     no, yes = evaluation.labels
-    title = f"Found among {yes} (up) against wrongly decided among {no} (right)"
-    return _plot(
-        title, "ROC curve; the ring is the rule as published", diagonal, f'<polyline points="{line}"/>', *dots, *ticks
-    )
+    title = f"ROC curve: {yes} found, against {no} decided wrongly"
+    foot = f"{no}, decided wrongly; the ring is the rule"
+    return _plot(title, foot, diagonal, f'<polyline points="{line}"/>', *dots, *ticks)
 
 
 def _plot(title: str, below: str, *parts: str) -> str:

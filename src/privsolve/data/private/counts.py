@@ -1,6 +1,7 @@
 """What a private draft counts: for every column how many values are missing, texts, or numbers in which cell of its grid.
 
 One query for all columns in an engine, whatever the size of the table; texts are counted in a second one, for columns of texts.
+An engine that stores columns apart reads each once per query; a CSV file, which does not, is read once per column.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from privsolve.data.expressions import number_of, text_of
 from privsolve.data.frames import as_frame
 from privsolve.data.private.grids import Grid
 from privsolve.data.profile import check_texts
+from privsolve.data.reading import SPACES
 from privsolve.data.series import numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
@@ -91,21 +93,19 @@ def _are_texts(series: Any) -> NDArray[np.bool_]:
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.zeros(len(series), dtype=np.bool_)
     nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
-    return np.array([isinstance(v, str) and bool(v.strip()) for v in series.to_list()], dtype=np.bool_) & ~nulls
+    return np.array([isinstance(v, str) and bool(v.strip(SPACES)) for v in series.to_list()], dtype=np.bool_) & ~nulls
 
 
 def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -> dict[str, Int64Array]:
-    """One pass: every row gives one triple per column (which, number or null, whether a text), and their codes are counted.
+    """One query: the different values of every column are counted first, so that reading them costs little.
 
-    Columns are laid below each other before codes are made, so that the query says once what a grid is.
+    The columns are laid below each other before codes are made, so that the query says once what a grid is.
     """
     import ibis
 
     table = read_each_value(data)
     places = {name: i for i, name in enumerate(grids)}
-    triples = ibis.array([_triple(table[name], name, place) for name, place in places.items()])
-    rows = table.select(one=triples.unnest())
-    rows = rows.select(place=rows.one["place"], number=rows.one["number"], text=rows.one["text"])
+    rows = ibis.union(*(_read(table, name, place) for name, place in places.items()))
     by_grid: dict[Grid, list[int]] = {}
     for name, grid in grids.items():
         by_grid.setdefault(grid, []).append(places[name])
@@ -116,8 +116,8 @@ def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -
     whole = (small.floor() == small) & ~inside.isinf()
     number = NUMBERS + 2 * cell + whole.ifelse(0, 1)
     code = ibis.cases((rows.number.notnull(), number), (rows.text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
-    coded = rows.select(place=rows.place, code=code)
-    found = run(coded.group_by(["place", "code"]).aggregate(records=coded.count()))
+    coded = rows.select(place=rows.place, code=code, records=rows.records)
+    found = run(coded.group_by(["place", "code"]).aggregate(records=coded.records.sum()))
     histograms = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
     columns = (found[name].to_numpy().astype(np.int64) for name in ("place", "code", "records"))
     names = list(grids)
@@ -126,27 +126,36 @@ def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -
     return histograms
 
 
-def _triple(value: Any, name: str, place: int) -> Any:
+def _read(table: Any, name: str, place: int) -> Any:
+    """The different values of a column: each as a number or null, whether it is a text, and how many records have it."""
     import ibis
 
-    text = text_of(value, name).notnull() if value.type().is_string() else ibis.literal(False)
-    return ibis.struct({"place": place, "number": number_of(value, name), "text": text})
+    values = table.select(value=table[name])
+    counted = values.group_by("value").aggregate(records=values.count())
+    text = text_of(counted.value, name).notnull() if counted.value.type().is_string() else ibis.literal(False)
+    return counted.select(
+        place=ibis.literal(place, type="int64"), number=number_of(counted.value, name), text=text,
+        records=counted.records,
+    )  # fmt: skip
 
 
 def count_texts(data: Any, names: Sequence[str], least: int) -> dict[str, dict[str, int]]:
     """For every column, how many records have each text, of those that `least` records or more have."""
     if not is_ibis_table(data):
         frame = as_frame(data)
-        counted = {name: Counter(v.strip() for v in frame[name].to_list() if isinstance(v, str)) for name in names}
+        counted = {
+            name: Counter(v.strip(SPACES) for v in frame[name].to_list() if isinstance(v, str)) for name in names
+        }
         return {n: {text: c for text, c in found.items() if text and c >= least} for n, found in counted.items()}
     import ibis
 
     table = read_each_value(data)
-    pairs = [ibis.struct({"place": i, "text": text_of(table[name], name)}) for i, name in enumerate(names)]
-    rows = table.select(pair=ibis.array(pairs).unnest())
-    rows = rows.select(place=rows.pair["place"], text=rows.pair["text"]).filter(lambda t: t["text"].notnull())
-    grouped = rows.group_by(["place", "text"]).aggregate(records=rows.count())
-    found = run(grouped.filter(lambda t: t["records"] >= least)).to_pylist()
+    parts = []
+    for place, name in enumerate(names):
+        texts = table.select(text=text_of(table[name], name)).filter(lambda t: t["text"].notnull())
+        counted = texts.group_by("text").aggregate(records=texts.count()).filter(lambda t: t["records"] >= least)
+        parts.append(counted.mutate(place=ibis.literal(place, type="int64")))
+    found = run(ibis.union(*parts)).to_pylist()
     result: dict[str, dict[str, int]] = {name: {} for name in names}
     for row in found:
         result[names[int(row["place"])]][row["text"]] = int(row["records"])

@@ -30,8 +30,14 @@ from privsolve.privacy.profiles import Approximate, Profile, Pure
 KINDS_SHARE = Fraction(1, 5)
 """Of epsilon, for how the columns read; the rest is for their values."""
 
-INTERVALS = 5
-"""Cut points divide the records of a column into so many parts."""
+INTERVALS = 7
+"""Cut points divide the records of a column into so many parts, or fewer where epsilon is too small for that."""
+
+PER_INTERVAL, AT_LEAST = 15, 8
+"""Records times epsilon of a column that one more interval asks for, and that cut points need to mean anything."""
+
+SOME_NEGATIVE = 0.01
+"""From this share of negative numbers on cut points may be negative."""
 
 MOST_TEXTS = 20
 """The commonest texts are listed; the others are "other"."""
@@ -193,12 +199,14 @@ def _grid(name: str, bounds: Mapping[str, tuple[float, ...]]) -> Grid:
 
 @dataclass(frozen=True)
 class _Reading:
-    """How a column reads, by its noisy counts."""
+    """How a column reads, by its noisy counts; `divided` is how many numbers cut points divide, up to noise."""
 
     is_text: bool
     whole: bool
     missing: bool
     many_zeros: bool
+    negative: bool
+    divided: int
 
 
 @dataclass(frozen=True)
@@ -215,90 +223,111 @@ class _Drafting:
     def _adjacency(self) -> Adjacency:
         return self.paid.guarantee.adjacency
 
+    @property
+    def _for_values(self) -> Fraction:
+        return (1 - KINDS_SHARE) * exact(self.paid.guarantee.epsilon)
+
     def draft(self) -> PrivateDraft:
         readings = {name: self._reading(name) for name in self.plan.grids}
         texts = [name for name, reading in readings.items() if reading.is_text]
-        numbers = [name for name in readings if name not in texts]
-        delta = self.paid.guarantee.delta
         left_out = dict(self.plan.left_out)
-        if not delta:
+        if not self.paid.guarantee.delta:
             left_out |= dict.fromkeys(texts, "texts, whose list needs a delta: give one, or state the column")
             texts = []
-        share = (1 - KINDS_SHARE) * exact(self.paid.guarantee.epsilon) / max(1, len(texts) + len(numbers))
-        listed = self._texts(texts, share, delta / max(1, len(texts))) if texts else {}
+        numbers = {name: reading for name, reading in readings.items() if not reading.is_text}
+        divided = self._worth_dividing(numbers, len(texts))
+        share = self._for_values / max(1, len(texts) + len(divided))
+        listed = self._texts(texts, share) if texts else {}
         columns: list[Column] = []
         notes: dict[str, tuple[str, ...]] = {}
         for name in self.plan.order:
             if name in self.plan.stated:
                 columns.append(self.plan.stated[name])
-            elif name in listed:
-                self._add(columns, notes, left_out, name, _categories(name, listed[name], readings[name]))
+                continue
+            if name in listed:
+                found = _categories(name, listed[name], readings[name])
             elif name in numbers:
-                self._add(columns, notes, left_out, name, self._bins(name, readings[name], share))
+                found = self._bins(name, readings[name], share if name in divided else None)
+            else:
+                continue
+            if isinstance(found, str):
+                left_out[name] = found
+            else:
+                columns.append(found[0])
+                notes[name] = (found[1],)
         if not columns:
             raise ValueError(
                 "nothing could be drafted with this epsilon and delta: use more, or write the schema by hand"
             )
         return PrivateDraft(Schema(columns, self.plan.label, paid=self.paid), notes, left_out)
 
-    def _add(
-        self,
-        columns: list[Column],
-        notes: dict[str, tuple[str, ...]],
-        left_out: dict[str, str],
-        name: str,
-        found: tuple[Column, str] | str,
-    ) -> None:
-        if isinstance(found, str):
-            left_out[name] = found
-        else:
-            columns.append(found[0])
-            notes[name] = (found[1],)
+    def _worth_dividing(self, readings: Mapping[str, _Reading], others: int) -> set[str]:
+        """As many columns, those with most numbers first, as have records enough for their part of epsilon."""
+        order = sorted(readings, key=lambda name: -readings[name].divided)
+        kept = [
+            name
+            for count, name in enumerate(order, 1 + others)
+            if readings[name].divided * self._for_values / count >= AT_LEAST
+        ]
+        return set(kept)
 
     def _reading(self, name: str) -> _Reading:
-        """Noisy counts of missing values, texts, zeros, other whole numbers and fractions; a record is in one of them."""
-        kinds, grid = self.counts[name], self.plan.grids[name]
-        zeros = int(kinds.cells[grid.zero] - kinds.fractions[grid.zero]) if grid.zero is not None else 0
-        fractions = int(kinds.fractions.sum())
-        whole = int(kinds.cells.sum()) - fractions - zeros
+        """Noisy counts of missing values, texts, negative numbers, zeros, and positive numbers, whole or not.
+
+        A record is in one of the six.
+        """
+        exact_counts = six_counts(self.counts[name], self.plan.grids[name])
         moved = 2 if self._adjacency is Adjacency.REPLACE else 1
         scale = moved * len(self.plan.grids) / (KINDS_SHARE * exact(self.paid.guarantee.epsilon))
-        noise = discrete_laplace(self.rng, scale, 5)
-        missing, texts, zeros, whole, fractions = (
-            int(c + xi) for c, xi in zip((kinds.missing, kinds.texts, zeros, whole, fractions), noise, strict=True)
+        noise = discrete_laplace(self.rng, scale, len(exact_counts))
+        missing, texts, negative, zeros, whole, fractions = (
+            int(count + xi) for count, xi in zip(exact_counts, noise, strict=True)
         )
-        numbers, deviation = zeros + whole + fractions, math.sqrt(2) * float(scale)
+        numbers, clear = negative + zeros + whole + fractions, DEVIATIONS * math.sqrt(2) * float(scale)
+        many_zeros = numbers > 0 and zeros >= MANY_ZEROS * numbers
         return _Reading(
-            self.plan.may_be_texts[name] and texts > numbers,
-            whole + zeros > fractions,
-            missing > max(DEVIATIONS * deviation, SOME_MISSING * (missing + texts + numbers)),
-            numbers > 0 and zeros >= MANY_ZEROS * numbers,
+            is_text=self.plan.may_be_texts[name] and texts > numbers,
+            whole=whole + zeros > fractions,
+            missing=missing > max(clear, SOME_MISSING * (missing + texts + numbers)),
+            many_zeros=many_zeros,
+            negative=negative > max(clear, SOME_NEGATIVE * numbers),
+            divided=max(0, numbers - zeros if many_zeros else numbers),
         )
 
-    def _bins(self, name: str, reading: _Reading, share: Fraction) -> tuple[Column, str] | str:
-        kinds, grid = self.counts[name], self.plan.grids[name]
-        cells = kinds.cells.copy()
-        if reading.many_zeros and grid.zero is not None:
-            cells[grid.zero] = 0
-        places = draw_cuts(cells, grid.weights, self.plan.intervals, float(share), self._adjacency, self.rng)
-        cuts = [grid.points[place] for place in places]
-        if reading.whole:
-            cuts = [math.ceil(cut) for cut in cuts]
-        if reading.many_zeros and reading.whole:
-            cuts.append(1)
-        points: tuple[Real, ...] = tuple(sorted(set(cuts)))
+    def _bins(self, name: str, reading: _Reading, share: Fraction | None) -> tuple[Column, str] | str:
+        """Cut points at quantiles; without a share of epsilon only what the counts say: whether zeros stand apart."""
+        cuts: list[Real] = [1] if reading.many_zeros and reading.whole else []
+        if share is not None:
+            cuts += self._quantiles(name, reading, share)
+        if not cuts:
+            return "too few numbers for this epsilon: use more, or state the column"
+        points = tuple(sorted({math.ceil(cut) if reading.whole else cut for cut in cuts}))
+        words = "cut points that divide the records evenly" if share is not None else "zero or not"
+        words += ", zeros apart" if reading.many_zeros and share is not None else ""
         missing = "missing" if reading.missing else None
-        words = "cut points that divide the records evenly" + (", zeros apart" if reading.many_zeros else "")
         return Bins(name, points, "thresholds", reading.whole, missing), f"Drafted: {words}."
 
-    def _texts(self, names: Sequence[str], share: Fraction, delta: float) -> dict[str, list[str]]:
+    def _quantiles(self, name: str, reading: _Reading, share: Fraction) -> list[Real]:
+        grid, cells = self.plan.grids[name], self.counts[name].cells.copy()
+        first = 0
+        if reading.many_zeros and grid.zero is not None:
+            cells[grid.zero] = 0
+        if not reading.negative and grid.zero is not None:
+            first = grid.zero  # the first candidate above zero
+            cells = np.append(cells[: first + 1].sum(), cells[first + 1 :])
+        asked = 1 + int(reading.divided * share / PER_INTERVAL)
+        intervals = min(self.plan.intervals, max(2, asked), len(grid.points) - first + 1)
+        places = draw_cuts(cells, grid.weights[first:], intervals, float(share), self._adjacency, self.rng)
+        return [grid.points[first + place] for place in places]
+
+    def _texts(self, names: Sequence[str], share: Fraction) -> dict[str, list[str]]:
         """The commonest texts of every column, by their noisy counts."""
         everybody = next(iter(self.counts.values()))
         total = everybody.missing + everybody.texts + int(everybody.cells.sum())
         records = total if self._adjacency is Adjacency.REPLACE else None
-        values = (1 - KINDS_SHARE) * exact(self.paid.guarantee.epsilon)
-        least = least_records(values, self.paid.guarantee.delta, records, self._adjacency)
-        threshold = Threshold.of(share, delta, least, self._adjacency)
+        delta = self.paid.guarantee.delta
+        least = least_records(self._for_values, delta, records, self._adjacency)
+        threshold = Threshold.of(share, delta / len(names), least, self._adjacency)
         counted = count_texts(self.data, names, least)
         found = {}
         for name in names:
@@ -306,6 +335,15 @@ class _Drafting:
             commonest = sorted(noisy, key=lambda text: (-noisy[text], text))[:MOST_TEXTS]
             found[name] = sorted(commonest)
         return found
+
+
+def six_counts(kinds: Kinds, grid: Grid) -> tuple[int, ...]:
+    """Missing values, texts, negative numbers, zeros, other whole numbers, other numbers: exactly, so not private."""
+    zero = grid.zero if grid.zero is not None else 0
+    negative = int(kinds.cells[:zero].sum())
+    zeros = int(kinds.cells[zero] - kinds.fractions[zero]) if zero else 0
+    fractions = int(kinds.fractions[zero:].sum())
+    return kinds.missing, kinds.texts, negative, zeros, int(kinds.cells.sum()) - negative - zeros - fractions, fractions
 
 
 def _categories(name: str, texts: Sequence[str], reading: _Reading) -> tuple[Column, str] | str:

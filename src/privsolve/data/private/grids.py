@@ -59,11 +59,19 @@ class Grid(ABC):
         return self.points.index(0) + 1 if 0 in self.points else None
 
 
+def _roundness(digits: int) -> float:
+    """How likely a number of three digits is beforehand."""
+    if digits % 100 == 0 or digits in (150, 250):
+        return 8.0 if digits in (100, 200, 500) else 4.0
+    return 2.0 if digits % 50 == 0 else 1.0 if digits % 10 == 0 else 0.2 if digits % 5 == 0 else 0.1
+
+
 @dataclass(frozen=True)
 class DecimalGrid(Grid):
-    """Numbers of two digits times a power of ten, of both signs, and 0: from 0.000001 to 9.9 thousand millions.
+    """Numbers of three digits times a power of ten, of both signs, and 0: from 0.000001 to 9.99 thousand millions.
 
-    Round ones are likelier: 1, 2 and 5 count eight times, other single digits, 1.5 and 2.5 four times, halves twice.
+    Round ones are likelier: among numbers of two digits 1, 2 and 5 count eight times, other single digits, 1.5 and 2.5 four
+    times, halves twice; numbers of three digits count a tenth, or a fifth if they end in 5.
     """
 
     @cached_property
@@ -71,10 +79,8 @@ class DecimalGrid(Grid):
         found: list[tuple[Real, float]] = []
         for power in range(LOWEST, HIGHEST + 1):
             common = 4.0 if COMMON[0] <= power <= COMMON[1] else 1.0
-            for digits in range(10, 100):
-                value = tidy(float(f"{digits}e{power - 1}"))
-                round_one = 8.0 if digits in (10, 20, 50) else 4.0 if digits % 10 == 0 or digits in (15, 25) else 1.0
-                found.append((value, common * (2.0 if round_one == 1.0 and digits % 5 == 0 else round_one)))
+            for digits in range(100, 1000):
+                found.append((tidy(float(f"{digits}e{power - 2}")), common * _roundness(digits)))
         return found
 
     @cached_property
@@ -90,15 +96,15 @@ class DecimalGrid(Grid):
         return np.concatenate([sizes[::-1] / 4, [32.0], sizes])
 
     def cells(self, numbers: Floats) -> Int64Array:
-        """By the power of ten, then the two digits: the same operations as in an engine, bit by bit."""
+        """By the power of ten, then the three digits: the same operations as in an engine, bit by bit."""
         size = np.abs(numbers)
         power = np.searchsorted(_POWERS, size * (1 + TOUCHING), side="right") - 1  # -1: below the least one
         scaled = np.minimum(size, BEYOND) * _SCALES[np.clip(power, 0, None)]
-        up = np.floor(scaled * (1 + TOUCHING)) - 10
-        down = np.ceil(scaled * (1 - TOUCHING)) - 10
+        up = np.floor(scaled * (1 + TOUCHING)) - 100
+        down = np.ceil(scaled * (1 - TOUCHING)) - 100
         half = len(self._sizes)
-        from_zero = np.where(power < 0, -1, np.minimum(90 * power + up, half - 1)).astype(np.int64)
-        to_zero = np.where(power < 0, 0, np.minimum(90 * power + down, half)).astype(np.int64)
+        from_zero = np.where(power < 0, -1, np.minimum(900 * power + up, half - 1)).astype(np.int64)
+        to_zero = np.where(power < 0, 0, np.minimum(900 * power + down, half)).astype(np.int64)
         return np.where(numbers < 0, half - to_zero, half + 2 + from_zero)
 
     def cell(self, number: Any) -> Any:
@@ -107,10 +113,10 @@ class DecimalGrid(Grid):
 
         size, half = number.abs(), len(self._sizes)
         near = size * (1 + TOUCHING)
-        first = _stepwise(near, _POWERS, [0.0, *(90.0 * power for power in range(len(_POWERS)))])
+        first = _stepwise(near, _POWERS, [0.0, *(900.0 * power for power in range(len(_POWERS)))])
         scaled = ibis.least(size, BEYOND) * _stepwise(near, _POWERS, [0.0, *map(float, _SCALES)])
-        up = first + (scaled * (1 + TOUCHING)).floor() - 10
-        down = first + (scaled * (1 - TOUCHING)).ceil() - 10
+        up = first + (scaled * (1 + TOUCHING)).floor() - 100
+        down = first + (scaled * (1 - TOUCHING)).ceil() - 100
         tiny = near < float(_POWERS[0])
         return ibis.cases(
             (tiny & (number < 0), float(half)),
@@ -121,7 +127,7 @@ class DecimalGrid(Grid):
 
 
 _POWERS = np.array([float(f"1e{power}") for power in range(LOWEST, HIGHEST + 1)])
-_SCALES = np.array([float(f"1e{1 - power}") for power in range(LOWEST, HIGHEST + 1)])
+_SCALES = np.array([float(f"1e{2 - power}") for power in range(LOWEST, HIGHEST + 1)])
 
 
 def _stepwise(size: Any, steps: Floats, values: Sequence[float]) -> Any:

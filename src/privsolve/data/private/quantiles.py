@@ -65,7 +65,7 @@ class _Regions:
         self.sums = self._summed()
 
     def _check_rounding(self) -> None:
-        largest = self.kappa * self.intervals * (self.intervals + 1) * max(self.records, 1) + 100.0
+        largest = 2 * self.kappa * self.cuts * self.records + 200.0  # C <= 2(k-1)N, and the prior
         error = UNIT * (8 * self.intervals * largest + 8 * self.intervals * (len(self.starts) + 100))
         if error > MARGIN / 4:
             raise PrivsolveError(
