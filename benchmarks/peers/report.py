@@ -133,13 +133,20 @@ def ranks(runs: pd.DataFrame) -> str:
         by_epsilon = {e: ranked(runs, metric, e).mean(axis=1) for e in EPSILONS}
         all_ranks = pd.DataFrame(by_epsilon).assign(mean=lambda t: t.mean(axis=1)).sort_values("mean")
         groups = dict(zip(runs["name"], runs["group"], strict=True))
-        rows = [[f"*{n}*" if groups[n] == OURS else n, *(f"{x:.1f}" for x in row)] for n, row in all_ranks.iterrows()]
+        rows = [
+            [f"*{n}*" if groups[n] == OURS else n, *("–" if np.isnan(x) else f"{x:.1f}" for x in row)]
+            for n, row in all_ranks.iterrows()
+        ]
         gap = critical_difference(len(all_ranks), runs["dataset"].nunique())
         parts.append(
             f"### By {WORDS[metric]}\n\nMean ranks that differ by less than {gap:.1f} are not told apart (Nemenyi, 5%).\n"
         )
         parts.append(table(["", *(f"ε = {e:g}" for e in EPSILONS), "mean"], rows) + "\n")
     return "\n".join(parts)
+
+
+def _rank(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.1f}"
 
 
 def against(runs: pd.DataFrame) -> str:
@@ -149,7 +156,7 @@ def against(runs: pd.DataFrame) -> str:
         found = duels(runs, metric)
         rows = [[rival, *(counts[word] for word in ("ahead", "level", "behind"))] for rival, counts in found.items()]
         parts.append(f"*{SINGLE[metric]}*, by {WORDS[metric]}:\n")
-        parts.append(table(["against", "ahead", "level", "behind"], rows) + "\n")
+        parts.append((table(["against", "ahead", "level", "behind"], rows) if rows else "not run yet") + "\n")
     return "\n".join(parts)
 
 

@@ -93,7 +93,7 @@ def _verdict(runs: pd.DataFrame, metric: str, dataset: str, epsilon: float) -> V
 
 
 SINGLE = {"accuracy": "card or tree, depth 3", "auc": "risk score"}
-"""One model of ours per metric, named before looking, for the duels: no choice afterwards helps it."""
+"""One model of ours per metric for the duels, the same in all cells: no choice afterwards helps it."""
 
 
 def duels(runs: pd.DataFrame, metric: str) -> dict[str, Counter[str]]:
@@ -136,8 +136,10 @@ def _compare(
 
 
 def ranked(runs: pd.DataFrame, metric: str, epsilon: float) -> pd.DataFrame:
-    """Ranks (1 is best) of all private competitors on every data set; who has no result there is last."""
+    """Ranks (1 is best) on every data set of the private competitors that were run on all; who gave no model is last there."""
     private = runs[(runs["epsilon"] == epsilon) & runs["group"].isin([OURS, PRIVATE])]
+    everywhere = private.groupby("name")["dataset"].transform("nunique") == runs["dataset"].nunique()
+    private = private[everywhere]
     kept = private[private["adjacency"] == private.groupby("name")["adjacency"].transform(_ranked_adjacency)]
     table = means(kept, metric).pivot(index="name", columns="dataset", values="mean")
     table = table.reindex(list(dict.fromkeys(kept["name"])))
