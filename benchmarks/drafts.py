@@ -1,4 +1,3 @@
-# ruff: noqa: I001 (peers is a folder beside this file)
 """What drafting a schema privately costs: test accuracy beside a schema written by hand and a draft that leaks.
 
     PYTHONPATH=src:benchmarks python benchmarks/drafts.py --model tree --shares 0.1 0.25 0.5 > drafts.csv

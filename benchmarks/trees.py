@@ -1,15 +1,23 @@
 """How good private trees are on Adult, and how time grows with records, features and depth.
 
-Run `python benchmarks/trees.py accuracy`, `... growth` or `... optimum`; prints Markdown tables. `... table FILE` writes the
-training table as text (label first), for solvers that are run apart, such as STreeD.
+Run `python benchmarks/trees.py accuracy`, `... growth` or `... union`; prints Markdown tables. `... streed PYTHON` runs
+STreeD beside us, with the Python of another environment (`pip install pystreed` there). Seconds are of the processor, of
+all threads together, so that other programs on the machine matter less.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import privsolve as ps
 from privsolve.engines.trees.sampler import TreeSums
@@ -29,13 +37,13 @@ def adult(depth: int, leaves: str = "labels") -> tuple[ps.TreeProblem, ps.TreePr
     return train, test
 
 
-def timed(problem: ps.TreeProblem, epsilon: float = 1.0, adjacency: str = "replace") -> tuple[TreeSums, float]:
-    """All sums, and the seconds they took, after compilation."""
+def timed(problem: ps.TreeProblem, epsilon: float = 1.0, adjacency: str = "replace") -> tuple[TreeSums, float, float]:
+    """All sums, the seconds of the processor and those on the clock that they took, after compilation."""
     sums = TreeSums(problem, ps.TreePrior(), tree_temperature(problem.trees, epsilon, adjacency))
     sums.compile()
-    start = time.perf_counter()
+    start, clock = time.process_time(), time.perf_counter()
     sums.solve()
-    return sums, time.perf_counter() - start
+    return sums, time.process_time() - start, time.perf_counter() - clock
 
 
 def accuracy() -> None:
@@ -43,16 +51,16 @@ def accuracy() -> None:
     print("| depth | adjacency | ε = 0.1 | 0.3 | 1 | 3 | best tree | seconds: draw | best |\n" + "|---" * 9 + "|")
     for depth in (2, 3, 4, 5):
         train, test = adult(depth)
-        start = time.perf_counter()
+        start = time.process_time()
         best, _ = ps.best_tree(train)
-        best_seconds = time.perf_counter() - start
+        best_seconds = time.process_time() - start
         for adjacency in ("replace", "add-remove"):
             cells, seconds = [], 0.0
             for epsilon in EPSILONS:
                 sampler = ps.TreeSampler(train, epsilon, adjacency=adjacency, random_state=1)
-                start = time.perf_counter()
+                start = time.process_time()
                 drawn = [sampler.draw()]
-                seconds = time.perf_counter() - start
+                seconds = time.process_time() - start
                 drawn += [sampler.draw() for _ in range(DRAWS - 1)]
                 cells.append(f"{np.mean([test.quality(tree)['training_accuracy'] for tree in drawn]):.4f}")
             top = test.quality(best.root)["training_accuracy"]
@@ -64,7 +72,7 @@ def accuracy() -> None:
 
 def growth() -> None:
     """Seconds for all sums, by records, features and depth; half of the answers are yes."""
-    print("| features | records | depth | seconds | MiB |\n|---|---|---|---|---|")
+    print("| features | records | depth | seconds of the processor | on the clock | MiB |\n" + "|---" * 6 + "|")
     rng = np.random.default_rng(0)
     for features, records, depth in (
         (33, 5_000, 3), (33, 50_000, 3), (33, 500_000, 3), (33, 5_000, 4), (33, 50_000, 4), (33, 5_000, 5),
@@ -76,30 +84,125 @@ def growth() -> None:
         targets = (answers[:, :3].sum(axis=1) + rng.random(records) > 2).astype(int)
         problem = ps.TreeProblem.from_records(answers, targets, trees)
         work = ps.TreeSampler(problem, 1.0, random_state=0).work
-        _, seconds = timed(problem)
-        print(f"| {features} | {records:,} | {depth} | {seconds:.2f} | {work.memory / 2**20:.0f} |", flush=True)
+        _, seconds, clock = timed(problem)
+        mebibytes = work.memory / 2**20
+        print(f"| {features} | {records:,} | {depth} | {seconds:.2f} | {clock:.2f} | {mebibytes:.0f} |", flush=True)
 
 
-def optimum() -> None:
-    """The certified best trees, for comparison with other solvers."""
-    for depth in (3, 4):
-        train, _ = adult(depth)
-        start = time.perf_counter()
-        _, loss = ps.best_tree(train)
-        print(f"depth {depth}: {loss} mistakes, {time.perf_counter() - start:.2f} s")
+STREED = """
+import json, sys, time
+import numpy as np
+from pystreed import STreeDClassifier
+
+table = np.load(sys.argv[1])
+for depth in map(int, sys.argv[2:]):
+    model = STreeDClassifier(max_depth=depth, max_num_nodes=2**depth - 1, time_limit=3600)
+    start, clock = time.process_time(), time.perf_counter()
+    model.fit(table[:, 1:], table[:, 0])
+    seconds, waited = time.process_time() - start, time.perf_counter() - clock
+    wrong = int((model.predict(table[:, 1:]) != table[:, 0]).sum())
+    print(json.dumps({"depth": depth, "mistakes": wrong, "seconds": seconds, "clock": waited}), flush=True)
+"""
 
 
-def table(path: str) -> None:
-    """The training records as text: the label, then the answers."""
+def streed(python: str) -> None:
+    """STreeD's optimum beside the first private draw and the certified best tree, one after the other, in one run."""
     frame, schema = ps.datasets.adult(), ps.tree_schema(ps.datasets.adult_schema())
     train = frame[frame["split"] == "train"]
     label = (train["income"] == ">50K").to_numpy().astype(int)
-    np.savetxt(path, np.column_stack([label, schema.encode(train)]), fmt="%d")
+    ps.best_tree(adult(2)[0])  # compiles
+    ps.TreeSampler(adult(2)[0], 1.0, random_state=0).draw()
+    print("| depth | what | mistakes | seconds of the processor | STreeD takes so many times as long | on the clock |")
+    print("|---" * 6 + "|")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "table.npy"
+        np.save(path, np.column_stack([label, schema.encode(train)]))
+        for depth in (3, 4):
+            problem, _ = adult(depth)
+            rows = []
+            sampler = ps.TreeSampler(problem, 1.0, random_state=0)
+            start, clock = time.process_time(), time.perf_counter()
+            drawn = sampler.draw()
+            taken = time.process_time() - start, time.perf_counter() - clock
+            rows.append(("private draw, ε = 1", problem.total_loss(drawn), *taken))
+            start, clock = time.process_time(), time.perf_counter()
+            _, loss = ps.best_tree(problem)
+            rows.append(("best tree", loss, time.process_time() - start, time.perf_counter() - clock))
+            command = [python, "-c", STREED, str(path), str(depth)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            other = json.loads(done.stdout.splitlines()[-1])
+            rows.append(("STreeD", other["mistakes"], other["seconds"], other["clock"]))
+            for what, mistakes, seconds, waited in rows:
+                cpu, wait = other["seconds"] / seconds, other["clock"] / waited
+                print(
+                    f"| {depth} | {what} | {mistakes:,} | {seconds:.2f} | {cpu:.1f} | {waited:.2f} ({wait:.1f}) |",
+                    flush=True,
+                )
+
+
+Data = tuple[pd.DataFrame, pd.Series]
+
+
+def adult_parts(seed: int) -> tuple[Data, Data]:
+    """Adult's own training and test records, whatever the seed."""
+    frame = ps.datasets.adult()
+    parts = (frame[frame["split"] == split] for split in ("train", "test"))
+    train, test = ((part.drop(columns="income"), part["income"]) for part in parts)
+    return train, test
+
+
+def small(load: Callable[..., Any], columns: int) -> tuple[Callable[[int], tuple[Data, Data]], ps.Schema]:
+    """One of scikit-learn's data sets, its first class against the others; every column is cut at its quartiles.
+
+    The quartiles are read off all records: good enough to compare methods that all use them, not for a release.
+    """
+    found = load(as_frame=True)
+    frame, label = found.data.iloc[:, :columns], pd.Series(np.where(found.target == 0, "first", "other"))
+    cuts = {
+        name: sorted({float(f"{value:.4g}") for value in frame[name].quantile([0.25, 0.5, 0.75])}) for name in frame
+    }
+    bins = [ps.Bins(name, points, "thresholds") for name, points in cuts.items() if frame[name].nunique() > 1]
+    schema = ps.Schema(bins, ps.Label("class", "first", "other"))
+
+    def parts(seed: int) -> tuple[Data, Data]:
+        order = np.random.default_rng(seed).permutation(len(frame))
+        at = len(order) * 7 // 10
+        train, test = ((frame.iloc[rows], label.iloc[rows]) for rows in (order[:at], order[at:]))
+        return train, test
+
+    return parts, schema
+
+
+def union() -> None:
+    """Test accuracy of a card, a tree, and a card or a tree in one draw: means and standard errors over fits."""
+    from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+
+    sets: dict[str, tuple[Callable[[int], tuple[Data, Data]], ps.Schema, int, int]] = {
+        "Adult": (adult_parts, ps.datasets.adult_schema(), 4, DRAWS),
+        "breast cancer": (*small(load_breast_cancer, 10), 3, 40),
+        "wine": (*small(load_wine, 13), 3, 40),
+        "digits": (*small(load_digits, 64), 2, DRAWS),
+    }
+    print("| data | ε | card | tree | card or tree | of which trees |\n" + "|---" * 6 + "|")
+    for name, (parts, schema, features, fits) in sets.items():
+        for epsilon in EPSILONS:
+            cells, trees = [], 0
+            for models in (("card",), ("tree",), ("card", "tree")):
+                scores, trees = [], 0
+                for seed in range(fits):
+                    train, test = parts(seed)
+                    model = ps.PrivateClassifier(
+                        epsilon, models=models, max_features=features, schema=schema, random_state=seed
+                    ).fit(*train)
+                    scores.append(model.score(*test))
+                    trees += isinstance(model.model_, ps.DecisionTree)
+                cells.append(f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1) / np.sqrt(fits):.4f}")
+            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} | {trees} of {fits} |", flush=True)
 
 
 if __name__ == "__main__":
     what = sys.argv[1] if len(sys.argv) > 1 else "accuracy"
-    if what == "table":
-        table(sys.argv[2])
+    if what == "streed":
+        streed(sys.argv[2])
     else:
-        {"accuracy": accuracy, "growth": growth, "optimum": optimum}[what]()
+        {"accuracy": accuracy, "growth": growth, "union": union}[what]()

@@ -92,7 +92,7 @@ def _verdict(runs: pd.DataFrame, metric: str, dataset: str, epsilon: float) -> V
     return min(worst, key=lambda v: v.gap - v.error) if worst else None
 
 
-SINGLE = {"accuracy": "card or tree, depth 3", "auc": "tree of risks, depth 3"}
+SINGLE = {"accuracy": "card or tree, depth 3", "auc": "risk score"}
 """One model of ours per metric, named before looking, for the duels: no choice afterwards helps it."""
 
 

@@ -16,7 +16,7 @@ from privsolve.cards.scorecard import Scorecard
 from privsolve.data.questions import Choice, Option, Quantity
 from privsolve.privacy.guarantee import Proof
 from promises import promise
-from random_scorecards import AWKWARD, Case, random_case, release_of
+from random_scorecards import AWKWARD, Case, random_case, release_of, risk_release
 
 CARD = Scorecard.of(
     release_of(["member", "new", "hours", "intercept"], [3, -2, 2, -3], [1, 1, 99, 1]),
@@ -201,3 +201,27 @@ def contrast_problems(browser: Browser) -> list[str]:
     return found;
     """
     return list(browser.run(script))
+
+
+def test_the_page_of_a_risk_score_says_the_risk_and_lets_the_threshold_be_moved(
+    browser: Browser, tmp_path: Path
+) -> None:
+    card = Scorecard.of(
+        risk_release(["member", "new", "intercept"], [3, -2, -1]), positive="accepted", negative="declined"
+    )
+    show(browser, card, tmp_path)
+    assert browser.text("#risk") == ""
+    fill(browser, card, {"member": "yes", "new": "no"})
+    assert card.scale is not None
+    assert browser.text("#risk") == f"Risk {card.scale.text(Fraction(3))}" == "Risk 73%"
+    assert browser.text("#decision") == "accepted"
+    assert browser.text("#risks .here") == "3 73%"
+    browser.driver.execute_script(
+        "const t = document.getElementById('threshold'); t.value = 4; t.dispatchEvent(new Event('input'))"
+    )
+    assert browser.text("#decision") == "declined"
+    assert browser.text("#needed") == "at least 4"
+    assert browser.text(".ends").split() == ["−2", "3"]
+    for width in (1200, 360):
+        browser.open(tmp_path / "scorecard.html", width)
+        assert browser.layout_problems() == []

@@ -24,6 +24,7 @@ from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree
 from privsolve.noise.entropy import Randomness
 from random_problems import TABLES
 
+PATHS = {"listed": {}, "blocks": {"max_listed": 0}, "lazy": {"max_listed": 0, "max_rows": 0}}
 MISTAKES = ps.ZeroOneLoss()
 LOSSES = (MISTAKES, *TABLES.values())
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -171,13 +172,13 @@ def test_the_law_is_still_exact_when_little_is_tightened():
     assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
 
 
-@pytest.mark.parametrize("max_listed", [10**6, 0])
+@pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("loss", [MISTAKES, TABLES["Brier"], TABLES["not monotone"]])
-def test_the_test_of_the_law_notices_a_wrong_temperature(loss, max_listed):
+def test_the_test_of_the_law_notices_a_wrong_temperature(loss, path):
     cards = problem(3, 4, 2, cost=40, loss=loss)
     kappa = 0.1 / loss.largest
-    assert p_value(cards, cards.sampler(kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) > 1e-3
-    assert p_value(cards, cards.sampler(1.1 * kappa, seed=11, max_listed=max_listed), kappa, draws=20_000) < 1e-6
+    assert p_value(cards, cards.sampler(kappa, seed=11, **PATHS[path]), kappa, draws=20_000) > 1e-3
+    assert p_value(cards, cards.sampler(1.1 * kappa, seed=11, **PATHS[path]), kappa, draws=20_000) < 1e-6
 
 
 def test_seeded_draws_are_reproducible_and_in_the_domain():
@@ -191,9 +192,26 @@ def test_seeded_draws_are_reproducible_and_in_the_domain():
 @pytest.mark.parametrize("name", [name for name, (cards, _) in CASES.items() if cards.max_features > 0])
 def test_the_lazy_tree_has_the_same_law(name):
     cards, kappa = CASES[name]
-    sampler = cards.sampler(kappa, seed=12, max_listed=0)
+    sampler = cards.sampler(kappa, seed=12, **PATHS["lazy"])
     assert p_value(cards, sampler, kappa) > 1e-3
     assert sampler.statistics.nodes > 0
+
+
+@pytest.mark.parametrize("name", [name for name, (cards, _) in CASES.items() if cards.max_features > 1])
+def test_blocks_have_the_same_law(name):
+    cards, kappa = CASES[name]
+    sampler = cards.sampler(kappa, seed=12, **PATHS["blocks"])
+    assert p_value(cards, sampler, kappa) > 1e-3
+    assert sampler.statistics.nodes > 0
+
+
+def test_the_law_of_blocks_is_still_exact_when_little_is_tightened():
+    cards = problem(10, 4, 3, points=(-1, 1))
+    members, _, log_law = exact_law(cards, 0.4)
+    index = {tuple(member): i for i, member in enumerate(members.tolist())}
+    draws = [index[tuple(cards.sampler(0.4, seed, **PATHS["blocks"]).draw(1)[0].tolist())] for seed in range(1500)]
+    expected = 1500 * np.exp(log_law - logsumexp(log_law))
+    assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
 
 
 @MANY
@@ -255,6 +273,8 @@ def test_minimum_is_the_first_best_scorecard(cards, scale, seed):
     table, zero = rng.integers(-scale, scale + 1, (m, len(cards.points))), rng.integers(-scale, scale + 1, m)
     starts = rng.integers(-scale, scale + 1, len(cards.intercepts))
     found = minimise_supports(*cards.arrays, table, starts, zero)
+    in_blocks = minimise_supports(*cards.arrays, table, starts, zero, max_listed=0)
+    assert (in_blocks.value, in_blocks.weights.tolist()) == (found.value, found.weights.tolist())
     members, _ = cards.members()
     values = cards.losses(members) * 2**20 + starts[members[:, -1] - cards.intercepts[0]] + zero.sum()
     for j in range(m):
@@ -278,16 +298,16 @@ def test_extreme_temperatures_neither_overflow_nor_vanish(kappa):
     assert 0 < sampler.relative_error(sampler.instance.largest_difference) < 1e-3
 
 
-@pytest.mark.parametrize("max_listed", [10**6, 0])
-def test_weights_of_very_many_records_are_as_precise_as_stated(max_listed):
+@pytest.mark.parametrize("path", PATHS)
+def test_weights_of_very_many_records_are_as_precise_as_stated(path):
     """Logarithms of tens of millions, against sums with sixty digits."""
     cards, kappa = problem(30, 4, 3, cost=2**27), 0.4999995
-    sampler = cards.sampler(kappa, seed=5, max_listed=max_listed)
+    sampler = cards.sampler(kappa, seed=5, **PATHS[path])
     largest = sampler.instance.largest_difference
     stated = sampler.relative_error(largest)
     assert kappa * largest > 3e7
     assert 1e-9 < stated < 2.5e-7
-    if max_listed == 0:
+    if path != "listed":
         losses = cards.losses(cards.members()[0])
         assert cards.losses(sampler.draw(5)).tolist() == [losses.min()] * 5
         return
@@ -326,9 +346,10 @@ def test_supports_too_light_for_floats_are_drawn_in_logarithms():
     cards = Scorecards(
         rows, 30 * positive, 30 * (1 - positive), 2, np.array([-1, 1]), np.array([0, 1]), np.zeros((2, 2)), np.zeros(2)
     )  # fmt: skip
-    sampler = cards.sampler(40.0, seed=4)
-    assert p_value(cards, sampler, 40.0, draws=2000) > 1e-3
-    assert sampler.statistics.opened["exact in logs"] > 0
+    for limits in PATHS.values():
+        sampler = cards.sampler(40.0, seed=4, **limits)
+        assert p_value(cards, sampler, 40.0, draws=2000) > 1e-3
+        assert sampler.statistics.opened["exact in logs"] > 0
 
 
 def test_problems_without_columns_rows_or_room():
@@ -350,6 +371,12 @@ def test_limits_raise_and_release_nothing():
         cards.sampler(0.1, max_supports=10).draw(1)
     with pytest.raises(WorkLimitReached, match="nothing was released"):
         minimise_supports(*cards.arrays, np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int), max_supports=10)
+    tables = np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int)
+    for max_listed in (10**6, 0):
+        with pytest.raises(WorkLimitReached, match="seconds: nothing was released"):
+            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, time_limit=1e-9)
+        with pytest.raises(WorkLimitReached, match="within 0 supports: nothing was released"):
+            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, node_limit=0)
 
 
 def test_wrong_arguments_are_named():

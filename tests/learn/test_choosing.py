@@ -134,3 +134,15 @@ def test_wrong_arguments_spend_nothing(options: dict[str, Any], message: str) ->
     with pytest.raises(ValueError, match=message):
         ps.PrivateClassifier(0.5, schema=INDICATORS, budget=accountant, **options).fit(X, Y)
     assert accountant.history == ()
+
+
+@pytest.mark.parametrize("models", [("tree",), {"card": 1e-6, "tree": 1.0}], ids=["tree", "either"])
+def test_monotone_in_a_column(models: Any) -> None:
+    """The older are never told less, as far as the tree can see."""
+    prior = ps.TreePrior(monotone={"age": 1})
+    fitted = ps.PrivateClassifier(8.0, models=models, depth=2, tree_prior=prior, schema=SCHEMA, random_state=2).fit(
+        X, Y
+    )
+    assert fitted.release_.setting["prior"]["monotone"] == {"age": 1}
+    ages = X.head(3).assign(colour="blue", dose=1.0, age=[20.0, 40.0, 60.0])
+    assert fitted.predict(ages).tolist() == ["no", "no", "yes"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
+import pickle
 from typing import Any
 
 import numpy as np
@@ -188,12 +190,30 @@ def test_the_setting_of_other_releases_has_no_strange_fields() -> None:
     release["setting"]["more"] = 1
     with pytest.raises(ValueError, match="unknown fields: more"):
         ps.Release.from_json(json.dumps(release))
+    del release["setting"]["more"], release["setting"]["union"]["trees"]
+    with pytest.raises(ValueError, match="must say of a union what the weights, cards and trees were"):
+        ps.Release.from_json(json.dumps(release))
 
 
 def test_seeds_repeat() -> None:
     same = {ps.private_union(problem(), 0.5, random_state=3).release.to_json() for _ in range(3)}
     assert len(same) == 1
     assert len({ps.private_union(problem(), 0.5).release.to_json() for _ in range(8)}) > 1
+
+
+def test_copies_do_not_repeat_draws() -> None:
+    original = UnionSampler(problem(), 0.01)
+    original.draw()  # leaves uniforms that were drawn ahead
+    copies = [copy.deepcopy(original), pickle.loads(pickle.dumps(original))]
+    drawn = [[str(sampler.draw()) for _ in range(12)] for sampler in (original, *copies)]
+    assert all(a != b for i, a in enumerate(drawn) for b in drawn[:i])
+
+
+def test_two_threads_cannot_draw_at_once() -> None:
+    sampler = UnionSampler(problem(), 0.5, random_state=0)
+    sampler._uniforms.claim()
+    with pytest.raises(ps.PrivsolveError, match="another thread"):
+        sampler.draw()
 
 
 def test_progress_tells_of_both() -> None:
@@ -242,6 +262,10 @@ def test_wrong_problems() -> None:
         UnionProblem(good.table, good.domain, shares)
     with pytest.raises(ValueError, match="domain must be SparsePoints"):
         UnionProblem(good.table, ps.TernaryCube(4), good.trees)  # type: ignore[arg-type]
+    deep = problem(features=18, depth=1)
+    many = UnionProblem(deep.table, ps.SparsePoints(19, 17, 1, 1), deep.trees)
+    with pytest.raises(ValueError, match="max_features must be at most"):
+        UnionSampler(many, 1.0)
     sampler = UnionSampler(good, 5.0, weights={"card": 1.0, "tree": 1e-8}, max_attempts=1, random_state=0)
     with pytest.raises(ps.WorkLimitReached):
         _ = [sampler.draw() for _ in range(50)]

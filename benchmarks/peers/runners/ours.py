@@ -34,10 +34,10 @@ def predictions(estimator: Any, frame: pd.DataFrame) -> tuple[np.ndarray, np.nda
 
 
 def numbers_of(model: Any) -> int:
-    """How many numbers a person has to read: points and the threshold; or questions and leaves."""
+    """How many numbers a person has to read: points, the threshold and the unit of risks; or questions and leaves."""
     if hasattr(model, "root"):
         return sum(1 for _ in nodes_of(model.root))
-    return int(np.count_nonzero(model.weights[:-1])) + 1 + int(hasattr(model, "unit_of_risk"))
+    return int(np.count_nonzero(model.weights[:-1])) + 1 + int(hasattr(model, "log_odds"))
 
 
 def version() -> str:

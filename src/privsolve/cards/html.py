@@ -93,9 +93,9 @@ def _scale(card: Card) -> list[str]:
     first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold) + 1
     return [
         ends,
-        '<label class="mover screen" for="threshold">Decide from a total of '
+        '<label class="mover screen" for="threshold">Decide from a total of <output id="from" for="threshold"></output>'
         f'<input type="range" id="threshold" min="{first}" max="{last}" value="{min(max(now, first), last)}" step="1">'
-        '<output id="from" for="threshold"></output></label>',
+        "</label>",
     ]
 
 

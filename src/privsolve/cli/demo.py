@@ -14,7 +14,7 @@ from privsolve.cli.display import sampling_progress
 from privsolve.cli.paying import Payment
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.cli.signals import Stop, stoppable
-from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
+from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.learn.publishing import Folder, output_folder
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.releases import Run
@@ -41,7 +41,7 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> 
     schema = ps.datasets.adult_schema()
     records = ps.datasets.adult()
     encoded = schema.table(records[records["split"] == "train"])
-    domain = scorecard_domain(schema.dim, max_features=MAX_FEATURES, max_points=3, intercept=(-8, 8))
+    domain = scorecard_domain(schema.dim, max_features=None, max_points=3, intercept=(-8, 8))
     console.print(
         f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
     )

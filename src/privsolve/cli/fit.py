@@ -48,7 +48,7 @@ from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain
+from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
@@ -125,16 +125,15 @@ def fit(
         cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
-        most = MAX_FEATURES if max_features is None else max_features
         domain = scorecard_domain(
-            the_schema.dim, most, max_points, (-intercept, intercept) if the_schema.intercept else None
+            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
         )
         recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
             recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
         elif model is ModelName.auto:
             recipe = UnionRecipe(
-                epsilon, the_schema, depth, most, max_points, (-intercept, intercept), adjacency, *costs,
+                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
                 weights=class_weights(card_weight),
             )  # fmt: skip
         elif objective is Objective.RISK or stages not in (None, 1):

@@ -32,7 +32,8 @@ Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
 MaxFeatures = Annotated[
     int | None,
     typer.Option(
-        help="At most so many features have points, in each stage.", show_default="4; in stages by their number"
+        help="At most so many features have points, in each stage.",
+        show_default="4, fewer on more than 148 columns; in stages by their number",
     ),
 ]
 ObjectiveOption = Annotated[

@@ -36,8 +36,8 @@ from privsolve.cli.options import (
 from privsolve.data import Schema
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
-from privsolve.engines.trees.sampler import Work, cores
-from privsolve.learn.fitting import MAX_FEATURES, scorecard_domain
+from privsolve.engines.trees.sampler import Work
+from privsolve.learn.fitting import scorecard_domain
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
 from privsolve.learn.publishing import as_json
 from privsolve.learn.risks import Objective
@@ -82,7 +82,6 @@ def plan(
         asked = found if found is None or model is ModelName.card else tree_schema(found, intercept=True)
         dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
         limits = (-intercept, intercept) if has_intercept else None
-        most = MAX_FEATURES if max_features is None else max_features
         if objective is Objective.RISK or stages not in (None, 1):
             known = records if adjacency == "replace" else None
             count = number_of_stages(epsilon, known) if stages is None else stages
@@ -91,7 +90,7 @@ def plan(
             _plan_stages(shape, epsilon, records, adjacency, by, json_output)
             return
         if model is ModelName.card:
-            domain = scorecard_domain(dim, most, max_points, limits)
+            domain = scorecard_domain(dim, max_features, max_points, limits)
             _plan_cards(domain, epsilon, records, adjacency, loss, json_output)
             return
         questions = TreeQuestions.plain(features or 0) if found is None else TreeQuestions.of(tree_schema(found))
@@ -101,7 +100,7 @@ def plan(
         if model is ModelName.tree:
             bounds = tree_expectations(trees, epsilon, adjacency=adjacency)
         else:
-            domain = scorecard_domain(dim, most, max_points, limits)
+            domain = scorecard_domain(dim, max_features, max_points, limits)
             weight = class_weights(card_weight)["card"]
             bounds = union_expectations(domain, trees, epsilon, card_weight=weight, adjacency=adjacency, loss=loss)
             words = f"{domain.size:,} scorecards and {words}"
@@ -170,7 +169,7 @@ def _show_trees(
     title = f"More {what} than the best, at most, with probability 0.95"
     console.print(_table(title, ("drawn", what, "of records", "best of all"), bounds, shares, unit))
     console.print(
-        f"The sums over trees take about {_seconds(sums.seconds)} on {cores()} core{'s' * (cores() > 1)}, beside the "
+        f"The sums over trees take about {_seconds(sums.processor_seconds)} of computing, shared by all cores, beside the "
         f"counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
     )
     console.print(PROVED)

@@ -18,7 +18,7 @@ from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tre
 from privsolve.errors import PrivsolveError
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, warn_in_search
 from privsolve.learn.estimators import binary_labels
-from privsolve.learn.fitting import MAX_FEATURES, Recipe, scorecard_domain, with_outside
+from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.trees import DEPTH
 from privsolve.losses import ZeroOneLoss
@@ -42,7 +42,7 @@ class UnionRecipe:
     epsilon: float
     schema: Schema
     depth: int = DEPTH
-    max_features: int = MAX_FEATURES
+    max_features: int | None = None
     max_points: int = 3
     intercept: int | tuple[int, int] = (-8, 8)
     adjacency: str = "replace"
@@ -141,7 +141,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         *,
         models: Sequence[str] | Mapping[str, float] = ("card", "tree"),
         depth: int = DEPTH,
-        max_features: int = MAX_FEATURES,
+        max_features: int | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
         card_prior: Prior | None = None,

@@ -20,7 +20,7 @@ from privsolve.domains import Domain
 from privsolve.evaluation import Evaluation
 from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
 from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.fitting import MAX_FEATURES, Recipe, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
 from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
@@ -189,7 +189,7 @@ class PrivateScorecard(_PrivateClassifier):
         objective: `"mistakes"`, and the card says yes or no; or `"risk"`, and it has a probability for every total
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: at most so many features have points, in each stage if there are several. Left out: 4 by mistakes in
-            one stage; otherwise as many as can be listed for the number of features to choose from.
+            one stage, or fewer on more than 148 columns; otherwise as many as can be listed for the number of columns.
         max_points: points lie in `-max_points..max_points`, in each stage.
         stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
             sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
@@ -280,8 +280,7 @@ class PrivateScorecard(_PrivateClassifier):
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None
-        most = MAX_FEATURES if self.max_features is None else self.max_features
-        return scorecard_domain(schema.dim, most, self.max_points, intercept)
+        return scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
 
     @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -12,6 +12,8 @@ import numpy as np
 
 from privsolve.data import EncodedTable
 from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
+from privsolve.engines.supports.problems import declares_columns
+from privsolve.engines.supports.work import check_work, default_max_features
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
@@ -23,9 +25,6 @@ from privsolve.privacy.accounting import Account
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
 from privsolve.releases import Run
-
-MAX_FEATURES = 4
-"""Of a scorecard, unless said otherwise: on a hundred features to choose from, a draw takes seconds."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +83,8 @@ class Recipe:
         table, schema = encoded.table, encoded.schema
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
+        if isinstance(domain, SparsePoints) and declares_columns(problem):
+            check_work(domain.columns, domain.max_features, problem.n)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
@@ -99,11 +100,12 @@ def with_outside(run: Run, encoded: EncodedTable) -> Run:
 
 
 def scorecard_domain(
-    dim: int, max_features: int, max_points: int, intercept: int | tuple[int, int] | None
+    dim: int, max_features: int | None, max_points: int, intercept: int | tuple[int, int] | None
 ) -> SparsePoints:
     """Scorecards on `dim` features, the last of which is the intercept if there is one; few features limit the card."""
     columns = dim - (intercept is not None)
-    return SparsePoints(dim, min(max_features, columns), max_points, intercept)
+    most = default_max_features(columns) if max_features is None else max_features
+    return SparsePoints(dim, min(most, columns), max_points, intercept)
 
 
 def linear_domain(dim: int, domain: str | Domain) -> Domain:

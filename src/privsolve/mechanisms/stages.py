@@ -141,9 +141,9 @@ def staged(
     `problem.domain` must be `plan.domain`. `budget` pays for all stages, or refuses, before anything is drawn.
 
     Guarantee:
-        The sum is `epsilon`-DP under the stated adjacency, and `Σ ε_k²/8`-zCDP: stage k is an exact draw of the exponential mechanism
-        with `ε_k`, and depends on the data beside that only through the earlier stages (theory, sections 4 and 13). Running time,
-        failures and the diagnostics are not covered (section 7).
+        The sum is `epsilon`-DP under the stated adjacency, and `Σ ε_k²/8`-zCDP: stage k is an exact draw of the exponential
+        mechanism with `ε_k`, and depends on the data beside that only through the earlier stages (theory, sections 4 and
+        13). Running time, failures and the diagnostics are not covered (section 7).
     """
     start = time.perf_counter()
     if problem.domain != plan.domain:
@@ -224,7 +224,7 @@ def stages_utility_bound(
 ) -> float:
     """With probability `1 - beta` no stage costs more than its best short card by more than this, all stages together.
 
-    Each stage is compared with the best card of three features with one point each that can be added where it stands (section 13).
+    Each stage is compared with the best card of three features, one point each, that it could add (section 13).
     """
     beta = calibration.check_beta(beta)
     total = 0.0

@@ -32,8 +32,8 @@ MAX_MEMORY = 4 * 2**30
 MAX_WORK = 10**12
 """Leaf values that a sum may look at: about half an hour."""
 
-MAX_ATTEMPTS = 200_000
-"""Trees that may be drawn and lost, some minutes."""
+MAX_ATTEMPTS = 50_000
+"""Trees that may be drawn and lost: some minutes."""
 
 ProgressCallback = Callable[[float], None]
 

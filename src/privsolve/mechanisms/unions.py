@@ -14,6 +14,7 @@ import numpy as np
 from privsolve.checks import check_callback, check_count, check_finite
 from privsolve.domains.trees import TreePrior
 from privsolve.engines.rejection import SamplingProgress
+from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.problems import columns_of, declares_columns, support_sampler
 from privsolve.errors import PrivsolveError
 from privsolve.mechanisms.exponential import (
@@ -134,6 +135,8 @@ class UnionSampler:
         self._kappa = inverse_temperature(epsilon, adjacency, problem.loss)
         if self._kappa != self.trees.kappa:
             raise PrivsolveError("cards and trees have different temperatures, which is a defect: nothing is released")
+        if problem.domain.max_features > LARGEST_SUPPORT:
+            raise ValueError(f"max_features must be at most {LARGEST_SUPPORT} where trees are offered too")
         if not declares_columns(problem.cards):
             raise ValueError("cards and trees ask yes/no questions: the table must have 0/1 features with scales of 1")
         self.cards = support_sampler(
@@ -263,6 +266,10 @@ def checked_weights(weights: Mapping[str, float]) -> dict[ModelClass, float]:
 def _setting(sampler: UnionSampler, chosen: Choice) -> dict[str, Any]:
     """How the model was chosen, the class that it is not of included."""
     cards, trees = sampler.problem.cards.setting, tree_setting(sampler.problem.trees, sampler.trees.prior)
-    both = {"weights": {str(kind): weight for kind, weight in sampler.weights.items()}, "cards": cards, "trees": trees}
+    both = {
+        "weights": {str(kind): weight for kind, weight in sampler.weights.items()},
+        "cards": cards | {"prior": sampler.card_prior.to_dict()},
+        "trees": trees,
+    }
     own = trees if isinstance(chosen, Node) else cards
     return own | {"union": both}

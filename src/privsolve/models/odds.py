@@ -13,6 +13,9 @@ from privsolve.checks import check_between
 FARTHEST_LOG_ODDS = 3.5
 """Risks end where the log-odds do, at 2.9% and 97.1%: a wider scale hardly predicts better, and one record could move more."""
 
+FARTHEST_CUT = 2**20
+"""No score of a card is as large."""
+
 LEAST_UNIT, LARGEST_UNIT = 0.01, 3.5
 
 
@@ -38,8 +41,13 @@ def risk_at(log_odds: float, score: Fraction) -> float:
 
 
 def cut_of_threshold(log_odds: float, threshold: float) -> int:
-    """The largest whole score whose risk is not above a threshold: scores above it are decided positive."""
+    """The largest whole score whose risk is not above a threshold: scores above it are decided positive.
+
+    Where all risks are above it, or none, no score that a card can have lies on the other side.
+    """
     threshold = check_between("threshold", threshold, 0.0, 1.0)
     scores = np.arange(-last_score(log_odds), last_score(log_odds) + 1)
     above = scores[risks_of(log_odds, scores) > threshold]
-    return int(above[0]) - 1 if len(above) else int(scores[-1])
+    if len(above) in (0, len(scores)):
+        return -FARTHEST_CUT if len(above) else FARTHEST_CUT
+    return int(above[0]) - 1

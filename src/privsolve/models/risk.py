@@ -11,7 +11,7 @@ import numpy as np
 from privsolve.arrays import Floats
 from privsolve.checks import check_integer
 from privsolve.models.linear import LinearRule
-from privsolve.models.odds import check_log_odds, cut_of_threshold, last_score, risk_at, risks_of
+from privsolve.models.odds import FARTHEST_CUT, check_log_odds, cut_of_threshold, risk_at, risks_of
 from privsolve.models.outcomes import Outcomes, total_outcomes
 
 
@@ -19,8 +19,8 @@ from privsolve.models.outcomes import Outcomes, total_outcomes
 class RiskScore(LinearRule):
     """A linear rule whose score is a risk: `1 / (1 + exp(-log_odds·score))`, between about 3% and 97%.
 
-    A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at any time
-    (`deciding_at`), which takes nothing from the data.
+    A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at
+    any time (`deciding_at`), which takes nothing from the data.
     """
 
     log_odds: float = 0.5
@@ -30,8 +30,7 @@ class RiskScore(LinearRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
-        ends = last_score(self.log_odds)
-        object.__setattr__(self, "cut", check_integer("cut", self.cut, -ends, ends))
+        object.__setattr__(self, "cut", check_integer("cut", self.cut, -FARTHEST_CUT, FARTHEST_CUT))
 
     def risks(self, table: Any) -> Floats:
         """The risk of every row of a table."""

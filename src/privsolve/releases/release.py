@@ -50,6 +50,8 @@ class Release:
     def __post_init__(self) -> None:
         if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
+        if UNION in self.setting and not _says_of_all(self.setting[UNION]):
+            raise ValueError("the release's setting must say of a union what the weights, cards and trees were")
         if self.domain is not None and not self.domain.contains(self.weights):
             raise ValueError("the release's weights are not a member of its domain")
         _ = self.loss  # read, so that a damaged one is refused
@@ -138,6 +140,10 @@ class Release:
     def scorecard(self) -> Scorecard:
         """The release as a scorecard that people can use, with one question per column of the schema."""
         return Scorecard.of(self)
+
+
+def _says_of_all(union: object) -> bool:
+    return isinstance(union, dict) and set(union) == {"weights", "cards", "trees"}
 
 
 def _content(text: str) -> dict[str, Any]:

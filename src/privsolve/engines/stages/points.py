@@ -32,11 +32,12 @@ class Shape(NamedTuple):
 
 
 class Law(NamedTuple):
-    """`κ` and the prior of points (by column) and intercepts, each of sum 1."""
+    """`κ`, the prior of points (by column) and intercepts, each of sum 1, and the cut between heavy and light cards."""
 
     kappa: float
     points: Floats
     intercepts: Floats
+    cut: float
 
 
 class Scratch(NamedTuple):
@@ -131,11 +132,67 @@ def floor(shape, scratch, size):
     for c in range(1 << size):
         ones = count_bits(c)
         start = (ones - shape.most) * shape.low
-        best = scratch.cost[0, c, start]
-        for x in range(start + 1, start + shape.intercepts + ones * (shape.high - shape.low)):
-            best = min(best, scratch.cost[0, c, x])
-        total += best
+        total += least_in(scratch.cost[0, c], start, start + shape.intercepts + ones * (shape.high - shape.low))
     return total
+
+
+@compiled
+def sketch(shape, law, scratch, size):
+    """A bound on the sum of `prior·exp(-κ(loss - floor))` over all points of the loaded support.
+
+    A cell of two or more columns is charged to its first one, at the best score that its other points can lead to: then the
+    columns are independent given the intercept.
+    """
+    base, n = -shape.most * shape.low, shape.intercepts + shape.high - shape.low
+    sums = np.empty(shape.intercepts)
+    lowest = least_in(scratch.cost[0, 0], base, base + shape.intercepts)
+    for t in range(shape.intercepts):
+        sums[t] = law.intercepts[t] * np.exp(-law.kappa * (scratch.cost[0, 0, base + t] - lowest))
+    gain = np.empty(n, np.int64)
+    for i in range(size):
+        floor_i = charge(shape, scratch, size, i, gain)
+        points = law.points[scratch.support[i]]
+        for t in range(shape.intercepts):
+            total = 0.0
+            for p in range(len(shape.points)):
+                total += points[p] * np.exp(-law.kappa * (gain[t + shape.points[p] - shape.low] - floor_i))
+            sums[t] *= total
+    bound = 0.0
+    for t in range(shape.intercepts):
+        bound += sums[t]
+    return bound
+
+
+@compiled
+def charge(shape, scratch, size, i, gain):
+    """What the cells whose first column is i cost at least, by the score of that column; the sum of their floors."""
+    gain[:] = 0
+    total = np.int64(0)
+    start = (1 - shape.most) * shape.low  # of the scores of one column
+    for c in range(1 << size):
+        if c >> i & 1 and c & ((1 << i) - 1) == 0:
+            others = count_bits(c) - 1
+            cost = scratch.cost[0, c]
+            first = start + others * shape.low
+            width = 1 + others * (shape.high - shape.low)
+            lowest = cost[first]
+            for x in range(len(gain)):
+                best = cost[first + x]
+                for d in range(1, width):
+                    best = min(best, cost[first + x + d])
+                gain[x] += best
+                lowest = min(lowest, best)
+            total += lowest
+    return total
+
+
+@compiled
+def least_in(cost, start, stop):
+    """The least entry."""
+    best = cost[start]
+    for x in range(start + 1, stop):
+        best = min(best, cost[x])
+    return best
 
 
 @compiled
@@ -155,8 +212,8 @@ def take(supports, s, scratch):
 
 
 @compiled
-def weigh(shape, law, scratch, size, smallest, cut):
-    """The sum of `prior·exp(-κ(loss - smallest))` over the heavy points, those with an exponent of at most `cut`.
+def weigh(shape, law, scratch, size, smallest):
+    """The sum of `prior·exp(-κ(loss - smallest))` over the heavy points, those with an exponent of at most the cut.
 
     `terms` holds one summand for each choice: the points of the last column vary slowest, the intercept fastest.
     """
@@ -170,7 +227,7 @@ def weigh(shape, law, scratch, size, smallest, cut):
             losses = scratch.cost[depth, 0]
             for t in range(shape.intercepts):
                 excess = law.kappa * (losses[start + t] - smallest)
-                term = prior[depth] * law.intercepts[t] * np.exp(-excess) if excess <= cut else 0.0
+                term = prior[depth] * law.intercepts[t] * np.exp(-excess) if excess <= law.cut else 0.0
                 scratch.terms[at_term] = term
                 at_term += 1
                 total += term

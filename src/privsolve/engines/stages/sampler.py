@@ -3,8 +3,8 @@
     P(S, v, t)  ∝  Π_{j ∈ S} weight[j, v_j] · weight_t[t] · exp(-κ·loss(S, v, t))
 
 All supports are listed with a floor below their losses, which bounds their weight: `U(S) = (prior mass of S)·exp(-κ·floor(S))`.
-An attempt proposes a support in proportion to its bound, tightens it by the least loss and then to the exact sum, and survives
-each step with probability new/old. Tightened bounds stay, so the work is bounded by public numbers.
+An attempt proposes a support in proportion to its bound, tightens it by a sketch and then to the exact sum, and survives each
+step with probability new/old. Tightened bounds stay, so the work is bounded by public numbers.
 """
 
 # mypy: disallow_untyped_defs=False
@@ -35,6 +35,7 @@ from privsolve.engines.stages.points import (
     least,
     load,
     new_scratch,
+    sketch,
     take,
     weigh,
 )
@@ -43,11 +44,15 @@ from privsolve.noise.coins import SumTree, choose, coin, log_total, new_sum_tree
 from privsolve.noise.entropy import Randomness
 
 CUT = 500.0
-LIGHT = math.exp(-CUT)
+"""Cards with `κ(loss - least)` beyond this are light: floats could not hold their weights, so they are drawn from the prior.
+Every bound has `e^-CUT` on top for them."""
+
 INFLATION = math.log1p(1e-9)
 LARGEST_PRIOR_SPREAD = 150.0
 REFILL = 4
-FLOOR, LEAST, EXACT = range(3)
+FLOOR, SKETCHED, EXACT = range(3)
+LEAST_SKETCH = math.exp(-600.0)
+"""Below this a sketch is not precise, and not used."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +129,17 @@ def supports_of(columns: int, most: int) -> Int64Array:
 
 
 class Frontier(NamedTuple):
-    """Where every support stands: its columns, a reference (`lowest`) below its losses, the log of its prior mass times
-    `exp(-κ·lowest)` (`top`), its bound relative to that, and how far it is known."""
+    """Where every support stands: its columns, the log of its prior mass times `exp(-κ·floor)` (`top`), its bound relative to
+    that and how far it is known; once it is, its least loss and the sum relative to that."""
 
     supports: Int64Array
     sizes: Int64Array
-    lowest: Int64Array
+    floor: Int64Array
     top: Floats
     log_bound: Floats
     known: Int64Array
+    least: Int64Array
+    log_sum: Floats
 
 
 @compiled
@@ -164,27 +171,29 @@ def _tighten(shape, law, listed, frontier, s, size, stream, scratch, counts):
     load(listed.moment, listed.child_start, scratch, size)
     if frontier.known[s] == FLOOR:
         counts[1] += 1
-        smallest = least(shape, scratch, size)
-        if smallest < frontier.lowest[s]:
-            return GREW
-        below = law.kappa * (smallest - frontier.lowest[s])
-        frontier.known[s], frontier.lowest[s] = LEAST, smallest
-        frontier.top[s] -= below
-        frontier.log_bound[s] = INFLATION
-        if not coin(stream, -below - INFLATION):
-            return LOST
+        bound, before = sketch(shape, law, scratch, size), frontier.log_bound[s]
+        frontier.known[s] = SKETCHED
+        if bound > LEAST_SKETCH:
+            frontier.log_bound[s] = math.log(bound + math.exp(-law.cut)) + INFLATION
+            if frontier.log_bound[s] > before:
+                return GREW
+            if not coin(stream, frontier.log_bound[s] - before):
+                return LOST
     counts[2] += 1
-    after = math.log(weigh(shape, law, scratch, size, frontier.lowest[s], CUT) + LIGHT)
-    before, frontier.known[s], frontier.log_bound[s] = frontier.log_bound[s], EXACT, after
-    if after > before:
+    before = frontier.log_bound[s]
+    frontier.least[s] = least(shape, scratch, size)
+    frontier.log_sum[s] = math.log(weigh(shape, law, scratch, size, frontier.least[s]) + math.exp(-law.cut))
+    frontier.log_bound[s] = frontier.log_sum[s] - law.kappa * (frontier.least[s] - frontier.floor[s])
+    frontier.known[s] = EXACT
+    if frontier.log_bound[s] > before:
         return GREW
-    return KEPT if coin(stream, after - before) else LOST
+    return KEPT if coin(stream, frontier.log_bound[s] - before) else LOST
 
 
 @compiled
 def draw(shape, law, listed, frontier, s, size, weighed, stream, scratch):
     """One card of the support: a heavy one from the sums, or a light one from the prior; whether it is kept."""
-    if coin(stream, -CUT - frontier.log_bound[s]):
+    if coin(stream, -law.cut - frontier.log_sum[s]):
         load(listed.moment, listed.child_start, scratch, size)
         for depth in range(size):
             column = scratch.support[size - depth - 1]
@@ -193,11 +202,11 @@ def draw(shape, law, listed, frontier, s, size, weighed, stream, scratch):
             scratch.at[depth] = p
         scratch.at[size] = choose(stream, law.intercepts, shape.intercepts)
         loss = scratch.cost[size, 0, scratch.at[size] - shape.most * shape.low]
-        excess = law.kappa * (loss - frontier.lowest[s])
-        return excess > CUT and coin(stream, CUT - excess)
+        excess = law.kappa * (loss - frontier.least[s])
+        return excess > law.cut and coin(stream, law.cut - excess)
     if not weighed:
         load(listed.moment, listed.child_start, scratch, size)
-        weigh(shape, law, scratch, size, frontier.lowest[s], CUT)
+        weigh(shape, law, scratch, size, frontier.least[s])
     first, n_points = 0, len(shape.points)
     block = n_points**size * shape.intercepts
     for depth in range(size):
@@ -238,6 +247,7 @@ class StageSampler(RejectionSampler):
         rng: Randomness,
         max_attempts: int = 100_000_000,
         progress: SamplingCallback | None = None,
+        cut: float = CUT,
     ) -> None:
         self.instance, shape = inst, inst.shape
         choices = (inst.most + 1) * (len(inst.points) + len(inst.intercepts))
@@ -250,7 +260,7 @@ class StageSampler(RejectionSampler):
             raise ValueError(
                 f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
             )
-        self._shape, self._law = shape, Law(float(kappa), np.exp(prior), np.exp(prior_intercept))
+        self._shape, self._law = shape, Law(float(kappa), np.exp(prior), np.exp(prior_intercept), float(cut))
         self._log_mass, self._log_mass_intercept = mass, mass_intercept
         self._scratch: Scratch = new_scratch(shape)
         self._counts, self._size = np.zeros(3, dtype=np.int64), 0
@@ -266,8 +276,9 @@ class StageSampler(RejectionSampler):
         self.reference = int(floors.min())
         mass = np.append(self._log_mass, 0.0)[supports].sum(axis=1) + self._log_mass_intercept
         top = mass - self._law.kappa * (floors - self.reference)
-        n, first = len(floors), 2 * INFLATION
-        self._frontier = Frontier(supports, sizes, floors, top, np.full(n, first), np.full(n, FLOOR))
+        n, first = len(floors), math.log1p(math.exp(-self._law.cut)) + 2 * INFLATION
+        empty = np.zeros(n, dtype=np.int64), np.zeros(n)
+        self._frontier = Frontier(supports, sizes, floors, top, np.full(n, first), np.full(n, FLOOR), *empty)
         self._tree: SumTree = new_sum_tree(top + first, n)
 
     def _compile(self) -> None:
@@ -308,7 +319,7 @@ class StageSampler(RejectionSampler):
         return {
             "nodes": int(self._counts[1:].sum()),
             "log_frontier": float(log_total(self._tree)),
-            "opened": {"minimised": int(self._counts[1]), "summed": int(self._counts[2])},
+            "opened": {"sketched": int(self._counts[1]), "summed": int(self._counts[2])},
         }
 
     def log_partition(self) -> float:
@@ -320,8 +331,8 @@ class StageSampler(RejectionSampler):
         take(frontier.supports, s, self._scratch)
         load(self._listed.moment, self._listed.child_start, self._scratch, size)
         smallest = int(least(self._shape, self._scratch, size))
-        total = weigh(self._shape, self._law, self._scratch, size, smallest, CUT)
-        return float(frontier.top[s]) - self._law.kappa * (smallest - int(frontier.lowest[s])) + math.log(total)
+        total = weigh(self._shape, self._law, self._scratch, size, smallest)
+        return float(frontier.top[s]) - self._law.kappa * (smallest - int(frontier.floor[s])) + math.log(total)
 
 
 @dataclass(frozen=True)
@@ -355,8 +366,8 @@ def _first_best(inst: StageInstance, listed: Listed, support: Int64Array, size: 
     shape, scratch = inst.shape, new_scratch(inst.shape)
     take(support[None, :], 0, scratch)
     load(listed.moment, listed.child_start, scratch, size)
-    law = Law(1.0, np.ones((inst.columns, len(inst.points))), np.ones(len(inst.intercepts)))
-    weigh(shape, law, scratch, size, best, 0.0)
+    law = Law(1.0, np.ones((inst.columns, len(inst.points))), np.ones(len(inst.intercepts)), 0.0)
+    weigh(shape, law, scratch, size, best)
     terms = scratch.terms[: len(inst.points) ** size * len(inst.intercepts)]
     places = np.unravel_index(int(np.argmax(terms)), (len(inst.points),) * size + (len(inst.intercepts),))
     weights = np.zeros(inst.columns + 1, dtype=np.int64)

@@ -17,11 +17,18 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import binom
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, inlined
+from privsolve.engines.supports.bits import pack
 from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.moments import fill_moments
+from privsolve.engines.supports.numbering import number_supports
+
+LARGEST_SCATTER = 10**8
+"""Beyond so many subsets of ones moments are counted by bit sets instead, which gives the same integers."""
 
 
 class Listing(NamedTuple):
@@ -38,33 +45,25 @@ class Listing(NamedTuple):
     binomial: Int64Array
 
 
+def scattered_subsets(inst: CardInstance) -> float:
+    """How many subsets of ones the rows have: what scattering them takes."""
+    ones = inst.rows.sum(axis=1)
+    return float(sum(np.where(ones >= size, binom(ones, size), 0).sum() for size in range(inst.max_features + 1)))
+
+
 def list_supports(inst: CardInstance) -> Listing:
     """Scatter the rows into moments and invert them to the Bayes loss of every support."""
     m, most = inst.n_columns, inst.max_features
-    inner = sum(math.comb(m, size) for size in range(most))
     binomial = np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(m + 1)], dtype=np.int64)
-    child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
+    child_start, last = number_supports(m, most)
     moment, bayes = np.zeros(inst.n_supports, dtype=np.int64), np.empty(inst.n_supports, dtype=np.int64)
     listing = Listing(child_start, last, moment, bayes, binomial)
-    _number(m, child_start, last)
-    _scatter(inst.rows, inst.row_cell, most, child_start, moment)
+    if scattered_subsets(inst) > LARGEST_SCATTER:
+        fill_moments(inst, pack(inst, np.zeros(m, dtype=np.bool_)), most, child_start, moment)
+    else:
+        _scatter(inst.rows, inst.row_cell, most, child_start, moment)
     _walk(inst.costs, m, most, inst.base, listing)
     return listing
-
-
-@compiled
-def _number(m, child_start, last):
-    """Fill `child_start` and `last` level by level: extensions are numbered in the order of what they extend."""
-    if len(child_start) == 0:
-        return
-    last[0] = -1
-    first = 1
-    for number in range(len(child_start)):
-        child_start[number] = first - (last[number] + 1)
-        for j in range(last[number] + 1, m):
-            if first < len(last):
-                last[first] = j
-            first += 1
 
 
 @compiled
@@ -257,3 +256,15 @@ def _sum_over_supports(child_start, last, addend, total):
         extensions, added = total[start + first : start + len(addend)], addend[first:]
         for x in range(len(extensions)):
             extensions[x] = total[number] + added[x]
+
+
+@compiled
+def count_cells_of(rows, row_cell, columns, size, cells):
+    """`D_c` of every cell of a support straight from the rows."""
+    for c in range(1 << size):
+        cells[c] = 0
+    for r in range(len(rows)):
+        c = 0
+        for i in range(size):
+            c |= rows[r, columns[i]] << i
+        cells[c] += row_cell[r]

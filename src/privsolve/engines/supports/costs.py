@@ -16,12 +16,13 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 
 HALF = 32
+CHORDS = 256
 MOST_RECORDS = 2**31
 
 
@@ -34,13 +35,17 @@ class Step(NamedTuple):
 class Table(NamedTuple):
     """The loss of a positive and of a negative record at the scores `first`, `first + 1`, ... that can be reached.
 
-    `hull` are the entries that are best for some numbers of records, from best for positives to best for negatives.
+    `hull` are the entries that are best for some numbers of records, from best for positives to best for negatives. The
+    chords are lower bounds: `least >= P·chord_positive[i] + N·chord_negative[i]` where `P/(P+N)` lies between `i/CHORDS` and
+    `(i + 1)/CHORDS` (theory, supports: "Chords").
     """
 
     first: int
     positive: Int64Array
     negative: Int64Array
     hull: Int64Array
+    chord_positive: Floats
+    chord_negative: Floats
 
 
 CellCosts = Step | Table
@@ -51,7 +56,8 @@ def cell_costs(loss: ScoreLoss, lowest: int, highest: int) -> CellCosts:
     if loss.is_step:
         return Step()
     positive, negative = loss.table[:, loss.entries(np.arange(lowest, highest + 1))]
-    return Table(lowest, np.ascontiguousarray(positive), np.ascontiguousarray(negative), _hull(positive, negative))
+    hull, tables = _hull(positive, negative), (np.ascontiguousarray(positive), np.ascontiguousarray(negative))
+    return Table(lowest, *tables, hull, *_chords(positive[hull], negative[hull]))
 
 
 def row_cells(loss: ScoreLoss, positives: Int64Array, negatives: Int64Array) -> tuple[Int64Array, int]:
@@ -77,6 +83,17 @@ def _hull(positive: Int64Array, negative: Int64Array) -> Int64Array:
             chain.pop()
         chain.append(e)
     return np.array(chain, dtype=np.int64)
+
+
+def _chords(positive: Int64Array, negative: Int64Array) -> tuple[Floats, Floats]:
+    """What a positive and a negative record cost along each chord; one more than there are, for a share of exactly 1."""
+    share = np.arange(CHORDS + 1)[
+        :, None
+    ]  # of positive records, in units of 1/CHORDS: integers, so the knots are exact
+    knot = (share * positive + (CHORDS - share) * negative).min(axis=1) / CHORDS
+    slope = np.append(np.diff(knot), knot[-1] - knot[-2]) * CHORDS
+    at_none = np.append(knot[:-1], knot[-2]) - slope * np.append(np.arange(CHORDS), CHORDS - 1) / CHORDS
+    return at_none + slope, at_none
 
 
 def _turns_out(positive: Int64Array, negative: Int64Array, a: int, b: int, c: int) -> bool:

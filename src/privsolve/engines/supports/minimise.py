@@ -2,7 +2,8 @@
 
 No scorecard of a support costs less than `Bayes(S)` plus the least perturbation of its columns. Supports are listed
 with that bound, the most promising one is solved to have a first solution, and then only supports whose bound beats it
-are opened, step by step along the same chain of bounds that the sampler uses (`fold`). All numbers are exact integers
+are opened, step by step along the same chain of bounds that the sampler uses (`fold`). Where they are too many to list,
+`minimise_blocks` goes through them row by row. All numbers are exact integers
 in units of `2^-20` (theory, section 6).
 
 *Ties* go to the first scorecard in a fixed order that does not depend on the data: the smaller support, then the
@@ -17,6 +18,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +26,9 @@ from numpy.typing import ArrayLike
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.semirings import COSTS, INFINITE_COST
-from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
+from privsolve.engines.supports.cells import cells_of, columns_of, count_cells_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
+from privsolve.engines.supports.costs import sum_of_least
 from privsolve.engines.supports.fold import (
     Fold,
     Grid,
@@ -38,11 +41,15 @@ from privsolve.engines.supports.fold import (
     sketch,
 )
 from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.minimise_blocks import BlockSearch, Limits
+from privsolve.engines.supports.moments import fits
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
 SCALE = np.int64(1 << UNIT_BITS)
+MAX_LISTED = 1_000_000
+MAX_SUPPORTS = 3_000_000_000
 FOLDS = 2
 """Folds of the bound between the sketch and the exact value."""
 
@@ -79,7 +86,10 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
 
 
 class _Solver:
-    """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points."""
+    """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points.
+
+    A support is given by what `_load` takes, and `_rank` says which of two comes first in the order of ties.
+    """
 
     def __init__(self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array) -> None:
         self.inst = inst
@@ -88,26 +98,28 @@ class _Solver:
         self.fold: Fold
         self.grid, self.fold = new_fold(inst, weight_intercept)
         self.now: Current = new_current(inst)
-        self.listing = list_supports(inst)
-        self.best, self.best_support = INFINITE_COST, -1
+        self.best, self.best_support = INFINITE_COST, None
         self.folded = self.solved = 0
 
-    def beats(self, lower: int, support: int) -> bool:
+    def beats(self, lower: int, rank: Any) -> bool:
         """Whether a support with this bound may hold a scorecard before the best one."""
-        return lower < self.best or (lower == self.best and support < self.best_support)
+        if lower != self.best or self.best_support is None:
+            return lower < self.best
+        return bool(rank < self._rank(self.best_support))
 
-    def open(self, support: int) -> None:
+    def open(self, support: Any) -> None:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
-        size, base = self._load(support), int(self.listing.bayes[support]) << UNIT_BITS
+        size, rank = self._load(support), self._rank(support)
+        base = (self.inst.base + int(sum_of_least(self.grid.costs, self.now.cells[: 1 << size]))) << UNIT_BITS
         needed = int(folding_order(self.grid.costs, self.now.cells, size, self.fold.order))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1
-            if not self.beats(base + int(evaluate(COSTS, self.grid, self.fold, size, 0, FOLDS)), support):
+            if not self.beats(base + int(evaluate(COSTS, self.grid, self.fold, size, 0, FOLDS)), rank):
                 return
         self.solved += 1
         value = base + int(evaluate(COSTS, self.grid, self.fold, size, 0, needed))
-        if self.beats(value, support):
+        if self.beats(value, rank):
             self.best, self.best_support = value, support
 
     def trace(self) -> Int64Array:
@@ -127,13 +139,44 @@ class _Solver:
                 fix_column(COSTS, self.grid, self.fold, size, depth, int(inst.points[first]))
         return weights
 
+    def _rank(self, support: Any) -> Any:
+        raise NotImplementedError
+
+    def _load(self, support: Any) -> int:
+        """Columns and cells of a support into `now`; returns how many columns."""
+        raise NotImplementedError
+
+    def _load_fold(self, size: int) -> None:
+        load(COSTS, self.grid, self.fold, size, self.now.cells, SCALE, self.now.columns, self.weight)
+
+
+class _ListedSolver(_Solver):
+    """Supports by their number in a listing."""
+
+    def __init__(self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array) -> None:
+        super().__init__(inst, weight, weight_intercept)
+        self.listing = list_supports(inst)
+
+    def _rank(self, support: int) -> int:
+        return support
+
     def _load(self, support: int) -> int:
         size = int(columns_of(self.listing, support, self.now.columns))
         cells_of(self.listing, self.now.columns, size, self.now.scratch, self.now.cells)
         return size
 
-    def _load_fold(self, size: int) -> None:
-        load(COSTS, self.grid, self.fold, size, self.now.cells, SCALE, self.now.columns, self.weight)
+
+class _RowSolver(_Solver):
+    """Supports by their columns."""
+
+    def _rank(self, support: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        return len(support), support
+
+    def _load(self, support: tuple[int, ...]) -> int:
+        size = len(support)
+        self.now.columns[:size] = support
+        count_cells_of(self.inst.rows, self.inst.row_cell, self.now.columns, size, self.now.cells)
+        return size
 
 
 def minimise_supports(
@@ -147,12 +190,17 @@ def minimise_supports(
     table: ArrayLike,
     table_intercept: ArrayLike,
     table_zero: ArrayLike,
-    max_supports: int = 20_000_000,
+    max_supports: int = MAX_SUPPORTS,
+    max_listed: int = MAX_LISTED,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
 ) -> Minimum:
     """The scorecard of least `loss·2^20 + perturbation`, certified; the first of a fixed order if several are best.
 
     `table[j, i]` is the perturbation, in units of `2^-20`, of `points[i]` on column j, `table_zero[j]` that of no
-    points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`.
+    points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`, and so do
+    more than `node_limit` supports that must be sketched or solved, and more than `time_limit` seconds. Up to `max_listed`
+    supports are listed one by one, others gone through in blocks.
     """
     start = time.perf_counter()
     inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
@@ -160,35 +208,56 @@ def minimise_supports(
     if inst.n_supports > max_supports:
         raise WorkLimitReached(
             f"{inst.n_supports:,} supports are more than max_supports = {max_supports:,}: nothing was released; "
-            "raise max_supports (twenty-four bytes each) or lower max_features"
+            "raise max_supports or lower max_features"
         )
-    solver = _Solver(inst, weight, weight_intercept)
+    limits = Limits(node_limit, time_limit)
+    listed = inst.n_supports <= max_listed or inst.max_features < 2 or not fits(inst)
+    solver, sketched = (_by_list if listed else _by_blocks)(inst, weight, weight_intercept, limits)
+    weights = solver.trace()
+    seconds = time.perf_counter() - start
+    work = MinimiserWork(inst.n_supports, sketched, solver.folded, solver.solved, seconds)
+    return Minimum(weights, solver.best + constant, work)
+
+
+def _by_blocks(
+    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits
+) -> tuple[_Solver, int]:
+    solver = _RowSolver(inst, weight, weight_intercept)
+    search = BlockSearch(inst, weight.min(axis=1, initial=INFINITE_COST), int(weight_intercept.min()), limits)
+    search.run(solver)
+    return solver, search.sketched
+
+
+def _by_list(
+    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits
+) -> tuple[_Solver, int]:
+    solver = _ListedSolver(inst, weight, weight_intercept)
     lower = sum_over_supports(inst, solver.listing, weight.min(axis=1, initial=INFINITE_COST)) + weight_intercept.min()
     lower += solver.listing.bayes << UNIT_BITS
     solver.open(int(np.argmin(lower)))
     supports = np.flatnonzero(lower <= solver.best)
     sharper = lower[supports]
+    limits.check(len(supports))
     _sketch_all(solver.grid, solver.listing, solver.fold, solver.now, solver.weight, supports, sharper)
     for k in np.lexsort((supports, sharper)):
         if sharper[k] > solver.best:
             break
         if solver.beats(int(sharper[k]), int(supports[k])):
+            limits.check(solver.solved)
             solver.open(int(supports[k]))
-    weights = solver.trace()
-    seconds = time.perf_counter() - start
-    work = MinimiserWork(inst.n_supports, len(supports), solver.folded, solver.solved, seconds)
-    return Minimum(weights, solver.best + constant, work)
+    return solver, len(supports)
 
 
 @cache
-def compile_minimiser(loss: ScoreLoss) -> None:
-    """Solve a toy, which compiles everything that larger problems with this loss need: their types are the same."""
+def compile_minimiser(loss: ScoreLoss, supports: int) -> None:
+    """Solve a toy, which compiles everything that a problem with this loss and so many supports needs."""
     rows, positives, negatives = (
         [[0, 0], [0, 1], [1, 0], [1, 1]],
         [0, 0, 0, 9],
         [9, 9, 9, 0],
     )  # the best has both columns
-    minimise_supports(rows, positives, negatives, loss, 2, [-1, 1], [-1, 0], [[0, 0]] * 2, [0, 0], [0, 0])
+    arrays = rows, positives, negatives, loss, 2, [-1, 1], [-1, 0], [[0, 0]] * 2, [0, 0], [0, 0]
+    minimise_supports(*arrays, max_listed=MAX_LISTED if supports <= MAX_LISTED else 0)
 
 
 def _tables(

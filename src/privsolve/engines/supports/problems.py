@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
+from privsolve.engines.supports.blocks import MAX_ROWS, shape_of
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
-from privsolve.engines.supports.minimise import Minimum, minimise_supports
+from privsolve.engines.supports.minimise import MAX_SUPPORTS, Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
 from privsolve.noise.entropy import Randomness
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
-
-MOST_SUPPORTS_TO_MINIMISE = 20_000_000
 
 
 class Columns(NamedTuple):
@@ -101,8 +100,14 @@ def log_prior_of_zero(problem: Problem, prior: Prior) -> float:
     return float(sum(table[domain.values(0) == 0][0] for table in prior.log_tables(domain)[: domain.columns]))
 
 
-def minimise(problem: Problem, columns: Columns, perturbation: Perturbation) -> Minimum:
-    """The certified best scorecard under a perturbation without a norm term."""
+def minimise(
+    problem: Problem,
+    columns: Columns,
+    perturbation: Perturbation,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
+) -> Minimum:
+    """The certified best scorecard under a perturbation without a norm term; reaching a limit raises."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
     tables = np.array(perturbation.coordinate[: domain.columns])
@@ -110,14 +115,21 @@ def minimise(problem: Problem, columns: Columns, perturbation: Perturbation) -> 
     return minimise_supports(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
         columns.points, columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
-        max_supports=MOST_SUPPORTS_TO_MINIMISE,
+        node_limit=node_limit, time_limit=time_limit,
     )  # fmt: skip
 
 
 def can_minimise(problem: Problem, perturbation: Perturbation) -> bool:
-    """Whether the columns are declared, the supports can be listed and the perturbation is separable over the columns."""
+    """Whether the columns are declared, the supports are not too many and the perturbation is separable over the columns."""
     domain = problem.domain
     if not declares_columns(problem) or perturbation.norm is not None or not isinstance(domain, SparsePoints):
         return False
-    supports = sum(math.comb(domain.columns, size) for size in range(domain.max_features + 1))
-    return supports <= MOST_SUPPORTS_TO_MINIMISE
+    few_rows = domain.max_features < 2 or shape_of(domain.columns, domain.max_features).rows <= MAX_ROWS
+    return count_supports(problem) <= MAX_SUPPORTS and few_rows
+
+
+def count_supports(problem: Problem) -> int:
+    """Number of supports of a scorecard problem."""
+    domain = problem.domain
+    assert isinstance(domain, SparsePoints)
+    return sum(math.comb(domain.columns, size) for size in range(domain.max_features + 1))

@@ -12,8 +12,9 @@ independent with exactly the target law.
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,8 +32,19 @@ from privsolve.engines.rejection import (
     SPARE_UNIFORMS,
     RejectionSampler,
     SamplingCallback,
+    SamplingProgress,
 )
 from privsolve.engines.semirings import WEIGHTS
+from privsolve.engines.supports.bits import turned
+from privsolve.engines.supports.blocks import (
+    MAX_ROWS,
+    BlockFrontier,
+    Chosen,
+    attempt_in_blocks,
+    look_up,
+    put_in_force,
+    shape_of,
+)
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
@@ -50,8 +62,10 @@ from privsolve.engines.supports.fold import fill_up, folding_order, load, new_fo
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
+from privsolve.engines.supports.moments import fits
+from privsolve.errors import WorkLimitReached
 from privsolve.losses import ScoreLoss
-from privsolve.noise.coins import choose_log, coin, log_total, new_sum_tree, propose, set_weight
+from privsolve.noise.coins import SumTree, choose_log, coin, log_total, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
 
 REFILL = 4
@@ -112,9 +126,10 @@ class SupportSampler(RejectionSampler):
     `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `kappa`
     is `κ = ε/Δ`.
 
-    Up to `max_listed` supports are listed; beyond, the tree is opened lazily, up to `max_supports` entries (about a
-    hundred bytes each). `max_attempts` caps the attempts of all draws. Limits are checked between attempts only; reaching
-    one raises `WorkLimitReached` and returns nothing.
+    Up to `max_listed` supports are listed one by one, beyond that in blocks of up to `max_rows` rows (twelve bytes each; a
+    row holds the supports that differ in their last column), and where even those are too many the tree is opened lazily.
+    The frontier has up to `max_supports` entries (about a hundred bytes each). `max_attempts` caps the attempts of all
+    draws. Limits are checked between attempts only; reaching one raises `WorkLimitReached` and returns nothing.
 
     Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per scorecard, which adds at most four
     times as much to ε (theory, section 4), for data of at most `2^40` total cost, if `rng` is the operating system's.
@@ -137,19 +152,21 @@ class SupportSampler(RejectionSampler):
         max_attempts: int = 10_000_000,
         max_supports: int = 4_000_000,
         max_listed: int = 1_000_000,
+        max_rows: int = MAX_ROWS,
         progress: SamplingCallback | None = None,
     ) -> None:
         self.instance = inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
         if not (math.isfinite(kappa) and kappa >= 0):
             raise ValueError(f"kappa must be finite and not negative, got {kappa}")
         max_supports = check_count("max_supports", max_supports)
-        lazy = inst.max_features > 0 and inst.n_supports > min(max_listed, max_supports)
+        self._max_supports = max_supports
+        path = _path(inst, min(max_listed, max_supports), max_rows)
         # the most uniforms that one attempt can use: a choice among n takes up to n - 1
         choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
         reserve = choices + SPARE_UNIFORMS
         super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
-        self._order = tree_order(inst) if lazy else np.arange(inst.n_columns)
-        if lazy:
+        self._order = _column_order(inst, path)
+        if path != "listed":
             inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, self._order]))
         self._law, self._log_mass, self._log_mass_intercept = _normalised(
             inst, log_weight, log_weight_intercept, float(kappa), self._order
@@ -158,17 +175,24 @@ class SupportSampler(RejectionSampler):
         self._now = new_current(inst)
         self._counts, self._size = np.zeros(1 + len(STEPS), dtype=np.int64), 0
         self._lazy: LazyFrontier | None = None
-        if lazy:
+        self._blocks: BlockFrontier | None = None
+        if path == "blocks":
+            flip = turned(inst)
+            self._blocks = BlockFrontier(
+                inst, flip, self._law.kappa, self._log_mass, self._log_mass_intercept, self._report_listing
+            )
+            self.reference = self._blocks.reference
+        elif path == "lazy":
             self._lazy = LazyFrontier(inst, self._law.kappa, self._log_mass, self._log_mass_intercept, max_supports)
             self.reference = self._lazy.reference
         else:
             self._list()
-        compile_once((SupportSampler, type(inst.costs), self._lazy is None), self._compile)
+        compile_once((SupportSampler, type(inst.costs), path), self._compile)
 
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
         stream, law = self._uniforms.stream, self._law
-        tree = self._lazy.tree if self._lazy else self._tree
+        tree = self._frontier_tree
         compile_for(coin, stream, 0.0)
         compile_for(choose_log, stream, np.zeros(1), 1)
         compile_for(propose, stream, tree)
@@ -177,6 +201,14 @@ class SupportSampler(RejectionSampler):
         if self._lazy:
             self._lazy.compile()
             compile_for(attempt, law, self._grid, self._fold, self._now, 0, 0, stream, 0.0)
+        elif self._blocks:
+            blocks, chosen = self._blocks, Chosen(0, 0, 0, 0, 0, 0)
+            compile_for(
+                attempt_in_blocks, law, self._grid, blocks.supports, blocks.target, blocks.sums, blocks.tightened, tree,
+                stream, self._fold, self._now, self._counts, 0, 0,
+            )  # fmt: skip
+            compile_for(look_up, blocks.tightened, 0)
+            compile_for(put_in_force, blocks.supports, blocks.sums, blocks.tightened, tree, 0, chosen, 0, 0.0)
         else:
             compile_for(
                 _attempt_until_kept, law, self._grid, self._listing, self._frontier, tree, stream, self._fold, self._now,
@@ -205,7 +237,7 @@ class SupportSampler(RejectionSampler):
         small = LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
         small += 1000.0 + inst.n_columns
         operations = (1 << most) + most * len(inst.points) + len(inst.intercepts) + 64
-        in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy else 0)
+        in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy or self._blocks else 0)
         large = self._law.kappa * largest_difference + small
         return 2.0**-52 * operations * small + 2.0**-53 * in_large_logs * large
 
@@ -229,15 +261,29 @@ class SupportSampler(RejectionSampler):
 
     def _attempt(self, most: int) -> tuple[int, int]:
         before = int(self._counts[0])
-        outcome, self._size = self._attempt_lazily() if self._lazy else self._attempt_listed(most)
+        if self._lazy:
+            outcome, self._size = self._attempt_lazily()
+        else:
+            outcome, self._size = self._attempt_in_blocks(most) if self._blocks else self._attempt_listed(most)
         return outcome, int(self._counts[0]) - before
 
     def _frontier_size(self) -> int:
-        return len(self._lazy) if self._lazy else self.instance.n_supports
+        frontier = self._lazy or self._blocks
+        return len(frontier) if frontier else self.instance.n_supports
+
+    @property
+    def _frontier_tree(self) -> SumTree:
+        frontier = self._lazy or self._blocks
+        return frontier.tree if frontier else self._tree
+
+    def _report_listing(self, done: int) -> None:
+        if self._progress is not None:
+            self._progress(SamplingProgress(0, done, time.monotonic() - self._start))
 
     def _engine_statistics(self) -> dict[str, Any]:
         opened = {name: int(n) for name, n in zip(STEPS[1:], self._counts[2:], strict=True)}
-        return {"nodes": self._lazy.opened if self._lazy else 0, "log_frontier": self.log_bound(), "opened": opened}
+        nodes = self._lazy.opened if self._lazy else len(self._blocks.sums.block) if self._blocks else 0
+        return {"nodes": nodes, "log_frontier": self.log_bound(), "opened": opened}
 
     def _attempt_listed(self, attempts: int) -> tuple[int, int]:
         """Attempts over the listing until one is kept or the uniforms run low: its outcome and the support's size."""
@@ -252,6 +298,35 @@ class SupportSampler(RejectionSampler):
             frontier.step[support], frontier.log_bound[support] = EXACT_IN_LOGS, log_bound
             set_weight(self._tree, support, frontier.log_top[support] + log_bound)
         return outcome, size
+
+    def _attempt_in_blocks(self, attempts: int) -> tuple[int, int]:
+        """Attempts over the blocks until one is kept or something runs low: its outcome and the support's size."""
+        blocks = self._blocks
+        assert blocks is not None
+        blocks.make_room()
+        if len(blocks) + self.instance.max_features * self.instance.n_columns > self._max_supports:
+            raise WorkLimitReached(
+                f"the frontier over supports has grown to max_supports = {self._max_supports:,} entries: nothing was "
+                "released; raise max_supports or lower max_features"
+            )
+        outcome, entry, chosen = attempt_in_blocks(
+            self._law, self._grid, blocks.supports, blocks.target, blocks.sums, blocks.tightened, blocks.tree,
+            self._uniforms.stream, self._fold, self._now, self._counts, attempts, self._reserve,
+        )  # fmt: skip
+        if outcome == NEEDS_LOGS:
+            step, log_bound = look_up(blocks.tightened, chosen.key)
+            outcome, log_bound = self._finish_in_logs(chosen.size, int(step), float(log_bound))
+            put_in_force(
+                blocks.supports,
+                blocks.sums,
+                blocks.tightened,
+                blocks.tree,
+                entry,
+                Chosen(*chosen),
+                EXACT_IN_LOGS,
+                log_bound,
+            )
+        return outcome, chosen.size
 
     def _finish_in_logs(self, size: int, step: int, log_bound: float) -> tuple[int, float]:
         """The end of an attempt whose weights leave the floats: its outcome and the exact bound."""
@@ -309,7 +384,7 @@ class SupportSampler(RejectionSampler):
 
     def log_bounds(self, step: int = EXACT) -> Floats:
         """`log` of the bound of every support at a step of the chain (`chain.STEPS`), for small problems and tests."""
-        if self._lazy:
+        if self._lazy or self._blocks:
             raise ValueError("the supports are not listed: raise max_supports")
         return np.array([self._log_bound(support, step) for support in range(self.instance.n_supports)])
 
@@ -327,7 +402,24 @@ class SupportSampler(RejectionSampler):
 
     def log_bound(self) -> float:
         """`log` of the sum of the current bounds: `log_partition() - log_bound()` is the log of the acceptance rate."""
-        return float(log_total(self._lazy.tree if self._lazy else self._tree))
+        return float(log_total(self._frontier_tree))
+
+
+def _path(inst: CardInstance, max_listed: int, max_rows: int) -> Literal["listed", "blocks", "lazy"]:
+    """How the supports are gone through; all ways lead to the same law."""
+    if inst.max_features == 0 or inst.n_supports <= max_listed:
+        return "listed"
+    few = inst.max_features > 1 and shape_of(inst.n_columns, inst.max_features).rows <= max_rows
+    return "blocks" if few and fits(inst) else "lazy"
+
+
+def _column_order(inst: CardInstance, path: str) -> Int64Array:
+    """The order of the columns that makes a path short."""
+    if path == "listed":
+        return np.arange(inst.n_columns)
+    if path == "lazy":
+        return tree_order(inst)
+    return np.argsort(inst.rows.sum(axis=0) * (1 - 2 * turned(inst)) + turned(inst) * len(inst.rows), kind="stable")
 
 
 def _normalised(

@@ -47,9 +47,14 @@ class Work:
     memory: int
 
     @property
+    def processor_seconds(self) -> float:
+        """About how long all cores together work on it, beside the counting."""
+        return LEAF_SECONDS * self.leaf_values
+
+    @property
     def seconds(self) -> float:
         """About how long it takes with all cores, beside the counting."""
-        return LEAF_SECONDS * self.leaf_values / cores()
+        return self.processor_seconds / cores()
 
 
 def cores() -> int:

@@ -1,0 +1,332 @@
+"""Moments of all sets of few columns, and what the supports around one prefix can lose at least.
+
+As in `cells`, the moment of a set is the sum over the rows that have all its columns, and inclusion-exclusion turns the
+moments of a support's subsets into its cells. Here moments are counted with bit sets (`bits`), and those of the largest
+supports, nearly all of them, are never stored: a *node* is a prefix T of `max_features - 2` columns. Its supports
+`T ∪ {j, k}` are handled side by side, some of its *rows* j at a time, because for every `U ⊂ T` the moments of `U ∪ {j, k}`
+are neighbours in memory. Only that of `T ∪ {j, k}` itself must then be counted.
+
+Columns may be turned round (`bits.turned`). Cells are then named the other way round, until `name_cells`.
+"""
+
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from privsolve.arrays import Int64Array
+from privsolve.compiled import compiled
+from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
+from privsolve.engines.supports.costs import HALF, Step, is_step, least
+from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.numbering import number_supports
+
+LARGEST_MOMENT = 2**30
+"""Sums of four moments of a loss with one step must fit into 32 bits."""
+
+
+PAIRS = 1024
+"""Supports handled at a time, or those of one row if these are more: their cells should stay in the cache."""
+
+
+class Moments(NamedTuple):
+    """The moments of all sets of at most `max_features - 1` columns, numbered as in `cells`."""
+
+    child_start: Int64Array
+    moment: NDArray[Any]
+    binomial: Int64Array
+
+
+class Node(NamedTuple):
+    """Scratch for a prefix T of d columns.
+
+    Number and content of each of its `2^d` cells, and for each later column k the `part` of the cell that has k. For the
+    pairs (j, k) of some rows j, one after the other (`first`, `second`), the part that has `both`, and for one cell at a
+    time those that have `one` and the `other`. `loss` is for what `T ∪ {j, k}` loses at least, `single` for `T ∪ {j}`.
+    """
+
+    number: Int64Array
+    cell: NDArray[Any]
+    part: NDArray[Any]
+    first: NDArray[np.uint32]
+    second: NDArray[np.uint32]
+    both: NDArray[Any]
+    one: NDArray[Any]
+    other: NDArray[Any]
+    loss: NDArray[Any]
+    single: NDArray[Any]
+
+
+def fits(inst: CardInstance) -> bool:
+    """Whether moments fit into the numbers that hold them."""
+    return not isinstance(inst.costs, Step) or inst.largest_loss < LARGEST_MOMENT
+
+
+def new_node(inst: CardInstance) -> Node:
+    """Room for any prefix; cells of one step are 32 bits wide, so that a vector instruction handles many."""
+    cells, m = 1 << (inst.max_features - 2), inst.n_columns
+    kind, loss = (np.int32, np.int32) if isinstance(inst.costs, Step) else (np.int64, np.float64)
+    pairs = min(m * (m - 1) // 2, PAIRS + m)
+    return Node(
+        np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=kind), np.zeros((cells, m), dtype=kind),
+        np.zeros(pairs, dtype=np.uint32), np.zeros(pairs, dtype=np.uint32), np.zeros((cells, pairs), dtype=kind),
+        np.zeros(max(pairs, m), dtype=kind), np.zeros(pairs, dtype=kind), np.zeros(pairs, dtype=loss), np.zeros(m, dtype=loss),
+    )  # fmt: skip
+
+
+def count_moments(inst: CardInstance, bits: Bits) -> Moments:
+    """The moments of all sets of at most `max_features - 1` columns, by size."""
+    m, most = inst.n_columns, inst.max_features - 1
+    child_start, _ = number_supports(m, most)
+    total = sum(math.comb(m, size) for size in range(most + 1))
+    kind = np.int32 if isinstance(inst.costs, Step) else np.int64
+    binomial = np.array([[math.comb(n, k) for k in range(most + 2)] for n in range(m + 1)], dtype=np.int64)
+    moments = Moments(child_start, np.zeros(total, dtype=kind), binomial)
+    fill_moments(inst, bits, most, child_start, moments.moment)
+    return moments
+
+
+def fill_moments(inst: CardInstance, bits: Bits, most: int, child_start: Int64Array, moment: NDArray[Any]) -> None:
+    """The moments of all sets of at most `most` columns, by size, on all cores."""
+    m = inst.n_columns
+    moment[0] = inst.row_cell.sum()
+    walk = new_walk(bits, m, 0)
+    begin(walk, 0)
+    _count_singles(walk, bits.weight, moment)
+    for size in range(2, most + 1):
+        walks = Workers(lambda size=size: new_walk(bits, m, size - 2))  # type: ignore[misc]
+        walks.run(lambda walk, first: _count_from(walk, first, bits.weight, child_start, moment), firsts(m, size - 2))
+
+
+def firsts(m: int, size: int) -> range:
+    """The first columns of all sets of a size; one of any for the empty set."""
+    return range(m - size + 1) if size > 0 else range(1)
+
+
+class Workers:
+    """Tasks on all cores, each worker with scratch of its own."""
+
+    def __init__(self, scratch: Callable[[], Any]) -> None:
+        self._spare: list[Any] = []
+        self._scratch = scratch
+
+    def run(
+        self, task: Callable[[Any, int], Any], tasks: Iterable[int], progress: Callable[[int], None] | None = None
+    ) -> None:
+        """Run `task(scratch, number)` for all numbers; `progress` is called with how many are done."""
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        with ThreadPoolExecutor(min(workers, 8)) as pool:
+            futures = [pool.submit(self._one, task, number) for number in tasks]
+            try:
+                for done, future in enumerate(as_completed(futures)):
+                    future.result()
+                    if progress is not None:
+                        progress(done + 1)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    def _one(self, task: Callable[[Any, int], Any], number: int) -> None:
+        scratch = self._spare.pop() if self._spare else self._scratch()
+        try:
+            task(scratch, number)
+        finally:
+            self._spare.append(scratch)
+
+
+@compiled
+def _count_singles(walk, weight, moment):
+    count_later(walk, weight)
+    if len(moment) > 1:
+        for j in range(walk.n_columns):
+            moment[1 + j] = walk.counted[j]
+
+
+@compiled
+def _count_from(walk, first, weight, child_start, moment):
+    """Moments of the sets of two columns more than the walk's, those that start with column `first`."""
+    m = walk.n_columns
+    more = begin(walk, first)
+    while more:
+        number = 0
+        for i in range(len(walk.path)):
+            number = child_start[number] + walk.path[i]
+        for j in range(walk.path[-1] + 1 if len(walk.path) > 0 else 0, m - 1):
+            count_pairs(walk, weight, j)
+            start = child_start[child_start[number] + j]
+            copy_row(moment[start + j + 1 : start + m], walk.counted[j + 1 : m])
+        more = advance(walk)
+
+
+@compiled
+def copy_row(into, source):
+    """`into[:] = source`, whatever the width of the numbers."""
+    for k in range(len(into)):
+        into[k] = source[k]
+
+
+@compiled
+def enter(moments, path, node):
+    """Cells and parts of the prefix `path`."""
+    size, m, child_start = len(path), node.part.shape[1], moments.child_start
+    after = path[size - 1] + 1 if size > 0 else 0
+    node.number[0] = 0
+    for i in range(size):
+        for c in range(1 << i):
+            node.number[c + (1 << i)] = child_start[node.number[c]] + path[i]
+    for c in range(1 << size):
+        node.cell[c] = moments.moment[node.number[c]]
+        start = child_start[node.number[c]]
+        copy_row(node.part[c, after:], moments.moment[start + after : start + m])
+    half = 1
+    while half < 1 << size:
+        for c in range(1 << size):
+            if c & half == 0:
+                node.cell[c] -= node.cell[c + half]
+        half *= 2
+    _invert_rows(node.part[:, after:])
+
+
+@compiled
+def _invert_rows(rows):
+    """Moments of supersets to exact cells, side by side."""
+    half = 1
+    while half < len(rows):
+        for c in range(len(rows)):
+            if c & half == 0:
+                without, having = rows[c], rows[c + half]
+                for k in range(len(without)):
+                    without[k] -= having[k]
+        half *= 2
+
+
+@compiled
+def next_rows(node, j):
+    """The pairs of row j and of those after it that are handled together: the row after these, and how many pairs."""
+    m, stop, pairs = node.part.shape[1], j, 0
+    while stop < m - 1 and (stop == j or pairs + m - 1 - stop <= PAIRS):
+        first, second = node.first[pairs : pairs + m - 1 - stop], node.second[pairs : pairs + m - 1 - stop]
+        for x in range(len(first)):
+            first[x] = stop
+            second[x] = stop + 1 + x
+        pairs += m - 1 - stop
+        stop += 1
+    return stop, pairs
+
+
+@compiled
+def enter_rows(moments, node, j, pairs):
+    """`both` of so many pairs from row j on; the last of its cells holds the moments of `T ∪ {j, k}` already."""
+    cells, child_start = len(node.cell), moments.child_start
+    for c in range(cells - 1):
+        start = child_start[child_start[node.number[c]] + j] + j + 1
+        copy_row(node.both[c, :pairs], moments.moment[start : start + pairs])
+    _invert_rows(node.both[:, :pairs])
+
+
+@compiled
+def least_of_rows(costs, node, pairs):
+    """Into `loss`: no more than what the cells of `T ∪ {j, k}` lose at least, and close to it."""
+    first, second, one, other = node.first[:pairs], node.second[:pairs], node.one[:pairs], node.other[:pairs]
+    loss = node.loss[:pairs]
+    for x in range(pairs):
+        loss[x] = 0
+    for c in range(len(node.cell)):
+        part = node.part[c]
+        for x in range(pairs):  # gathered first: the sums are then straight vector code
+            one[x] = part[first[x]]
+            other[x] = part[second[x]]
+        add_least(costs, node.both[c, :pairs], one, other, node.cell[c], loss)
+
+
+@compiled
+def least_of_singles(costs, node, after):
+    """Into `single`: the same for `T ∪ {j}`."""
+    single, nothing = node.single[after:], node.one[: len(node.single) - after]
+    for x in range(len(single)):
+        single[x] = 0
+        nothing[x] = 0
+    for c in range(len(node.cell)):
+        add_least(costs, nothing, nothing, node.part[c, after:], node.cell[c], single)
+
+
+def add_least(costs, both, one, other, whole, loss):
+    """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
+
+
+@overload(add_least)
+def _add_least(costs, both, one, other, whole, loss):
+    return _add_step if is_step(costs) else _add_table
+
+
+def _add_step(costs, both, one, other, whole, loss):
+    zero = np.int32(0)  # casts, because sums of 32 bits are 64 wide for numba
+    for x in range(len(loss)):
+        b, i, o = both[x], one[x], other[x]
+        total = min(b, zero) + min(np.int32(i - b), zero) + min(np.int32(o - b), zero)
+        loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
+
+
+def _add_table(costs, both, one, other, whole, loss):
+    for x in range(len(loss)):
+        b, i, o = both[x], one[x], other[x]
+        total = chord(costs, b) + chord(costs, i - b) + chord(costs, o - b)
+        loss[x] += total + chord(costs, whole - i - o + b)
+
+
+@compiled
+def chord(costs, cell):
+    """A lower bound of `least` of a `Table`: a chord of a concave function."""
+    positives, negatives = np.float64(cell >> HALF), np.float64(cell & ((1 << HALF) - 1))
+    at = np.int64(positives / (positives + negatives + 1e-9) * (len(costs.chord_positive) - 1))
+    return positives * costs.chord_positive[at] + negatives * costs.chord_negative[at]
+
+
+@compiled
+def exact_loss(costs, node, j, k):
+    """What the cells of `T ∪ {j, k}` lose at least, exactly; those of `T ∪ {j}` for k < 0, of T for j < 0.
+
+    Row j must be the first in `both`.
+    """
+    total = np.int64(0)
+    for c in range(len(node.cell)):
+        whole = np.int64(node.cell[c])
+        if j < 0:
+            total += least(costs, whole)
+            continue
+        one = np.int64(node.part[c, j])
+        if k < 0:
+            total += least(costs, one) + least(costs, whole - one)
+        else:
+            b, o = np.int64(node.both[c, k - j - 1]), np.int64(node.part[c, k])
+            total += least(costs, b) + least(costs, one - b) + least(costs, o - b)
+            total += least(costs, whole - one - o + b)
+    return total
+
+
+@compiled
+def name_cells(node, columns, size, j, k, flip, cells):
+    """The cells of T, `T ∪ {j}` or `T ∪ {j, k}`, named by the columns as they are; row j is the first in `both`."""
+    n, turn = len(node.cell), np.int64(0)
+    for i in range(size):
+        turn |= np.int64(flip[columns[i]]) << i
+    for c in range(n):
+        whole = np.int64(node.cell[c])
+        one = np.int64(node.part[c, j]) if j >= 0 else 0
+        other = np.int64(node.part[c, k]) if k >= 0 else 0
+        both = np.int64(node.both[c, k - j - 1]) if k >= 0 else 0
+        cells[c ^ turn] = whole - one - other + both
+        if j >= 0:
+            cells[(c | n) ^ turn] = one - both
+        if k >= 0:
+            cells[(c | 2 * n) ^ turn] = other - both
+            cells[(c | 3 * n) ^ turn] = both

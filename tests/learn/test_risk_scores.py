@@ -1,0 +1,128 @@
+"""Risk scores as estimators and on the command line: probabilities, thresholds, and everything a person gets to see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.metrics import RocCurveDisplay, roc_auc_score
+from sklearn.model_selection import TunedThresholdClassifierCV
+from typer.testing import CliRunner
+
+import privsolve as ps
+from privsolve.cli import app
+from small_tables import SCHEMA, patients
+
+FRAME = patients(600)
+X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
+POSITIVE = SCHEMA.positive(Y.to_numpy())
+
+
+def fitted(**options: object) -> ps.PrivateScorecard:
+    card = ps.PrivateScorecard(3.0, objective="risk", schema=SCHEMA, random_state=1, **options)  # type: ignore[arg-type]
+    return card.fit(X, Y)  # type: ignore[no-any-return]
+
+
+def test_probabilities_are_the_risks_of_the_totals() -> None:
+    card = fitted()
+    risks = card.predict_proba(X)
+    assert risks.shape == (len(X), 2)
+    assert risks.sum(axis=1) == pytest.approx(1)
+    assert (card.predict(X) == card.classes_[(risks[:, 1] > 0.5).astype(int)]).all()
+    assert roc_auc_score(POSITIVE, risks[:, 1]) > 0.7
+    scale = card.scorecard_.scale
+    assert scale is not None
+    assert [scale.risk(total) for total in map(_fraction, card.totals(X))] == pytest.approx(risks[:, 1])
+    assert (card.totals(X) - float(card.scorecard_.threshold) == card.decision_function(X)).all()
+    assert isinstance(card.release_.model, ps.RiskScore)
+
+
+def _fraction(value: float) -> object:
+    from fractions import Fraction
+
+    return Fraction(value)
+
+
+def test_a_card_by_mistakes_has_no_probabilities_and_stages_of_it_are_no_risk_scores() -> None:
+    by_mistakes = ps.PrivateScorecard(1.0, stages=2, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
+    assert not hasattr(by_mistakes, "predict_proba")
+    assert not isinstance(by_mistakes.release_.model, ps.RiskScore)
+    assert "2 stages" in by_mistakes.privacy_.mechanism
+
+
+def test_costs_move_the_decision_and_not_the_risks() -> None:
+    plain, careful = fitted(), fitted(false_negative=9)
+    assert (plain.predict_proba(X) == careful.predict_proba(X)).all()
+    assert (careful.predict(X) == careful.classes_[(careful.predict_proba(X)[:, 1] > 0.1).astype(int)]).all()
+    assert careful.release_.guarantee == plain.release_.guarantee
+
+
+@pytest.mark.filterwarnings("ignore::privsolve.PrivacyWarning")
+def test_the_tools_of_scikit_learn_take_it() -> None:
+    base = ps.PrivateScorecard(3.0, objective="risk", max_features=2, stages=1, schema=SCHEMA, random_state=1)
+    calibrated = CalibratedClassifierCV(base, cv=2).fit(X, Y)
+    assert calibrated.predict_proba(X).shape == (len(X), 2)
+    tuned = TunedThresholdClassifierCV(base, cv=2, scoring="balanced_accuracy").fit(X, Y)
+    assert set(tuned.predict(X)) <= set(base.fit(X, Y).classes_)
+    assert 0.6 < RocCurveDisplay.from_estimator(fitted(), X, Y, pos_label=fitted().classes_[1]).roc_auc <= 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"objective": "profit"}, "objective must be one of"),
+        ({"objective": "risk", "stages": 0}, "stages must be between 1 and 6"),
+        ({"objective": "risk", "prior": ps.SparsePrior()}, "prior is for cards chosen by mistakes"),
+        ({"objective": "risk", "log_odds": -1.0}, "log_odds must be a number from"),
+        ({"objective": "risk", "max_features": 9}, "max_features of a stage must be between 1 and 5"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_paid(wrong: dict[str, object], message: str) -> None:
+    account = ps.Accountant(1.0)
+    with pytest.raises(ValueError, match=message):
+        ps.PrivateScorecard(0.5, schema=SCHEMA, budget=account, **wrong).fit(X, Y)  # type: ignore[arg-type]
+    assert account.totals.releases == 0
+
+
+def test_every_form_of_the_card_has_the_risks() -> None:
+    card = fitted().scorecard_
+    for form in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
+        assert "Risk score" in form
+        assert "Risk of" in form
+        for line in card.risks:
+            assert line.risk.replace("%", "") in form
+    assert card.risks[0].low == card.minimum
+    assert card.risks[-1].high == card.maximum
+
+
+def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
+    FRAME.to_csv(tmp_path / "patients.csv", index=False)
+    SCHEMA.save(tmp_path / "schema.toml")
+    run = CliRunner().invoke
+    asked = ["--schema", str(tmp_path / "schema.toml"), "--epsilon", "2", "--objective", "risk", "--seed", "1"]
+    done = run(app, ["fit", str(tmp_path / "patients.csv"), *asked, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 0, done.output
+    assert "Risk of" in done.output
+    release = str(tmp_path / "out" / "release.json")
+    assert "Risk score" in run(app, ["show", release]).output
+    scored = tmp_path / "scored.csv"
+    assert (
+        run(app, ["predict", str(tmp_path / "patients.csv"), "--release", release, "--out", str(scored)]).exit_code == 0
+    )
+    found, model = pd.read_csv(scored), ps.Release.from_json(Path(release).read_text()).model
+    assert isinstance(model, ps.RiskScore)
+    assert np.allclose(found["risk"], model.risks(FRAME))
+    assert (found["score"] + float(-model.shift) == model.scores(FRAME)).all()
+    plan = run(
+        app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
+    )
+    assert json.loads(plan.output)["stages"] == 2
+    refused = run(
+        app, ["fit", str(tmp_path / "patients.csv"), *asked, "--model", "tree", "--out", str(tmp_path / "other")]
+    )
+    assert refused.exit_code != 0
+    assert "--objective is for --model card" in refused.output
