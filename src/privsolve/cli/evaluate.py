@@ -49,7 +49,7 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     json_output: Json = False,
 ) -> None:
-    """How good a release is on a table: accuracy, mistakes of both kinds, ROC and calibration, with noise to publish them."""
+    """How good a release is on a table, privately: accuracy, mistakes of both kinds, ROC and calibration, with noise."""
     with one_line_errors(), stoppable() as stop:
         found = load_release(release)
         adjacency = found.guarantee.adjacency
