@@ -51,9 +51,11 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.selection import Selection, Selector, choice_utility_bound, choose
     from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
+    from privsolve.models.candidate import Candidate
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
@@ -78,6 +80,7 @@ __all__ = [
     "BrierLoss",
     "Budget",
     "BudgetExceeded",
+    "Candidate",
     "Categories",
     "Category",
     "Choice",
@@ -129,6 +132,8 @@ __all__ = [
     "Schema",
     "ScoreTable",
     "Scorecard",
+    "Selection",
+    "Selector",
     "SignCube",
     "Solution",
     "SolveInterrupted",
@@ -151,6 +156,8 @@ __all__ = [
     "__version__",
     "audit",
     "best_tree",
+    "choice_utility_bound",
+    "choose",
     "compose",
     "data",
     "datasets",
@@ -208,6 +215,8 @@ _HOMES = {
     "problems.problem": "LinearProblem Problem",
     "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.selection": "Selection Selector choice_utility_bound choose",
+    "models.candidate": "Candidate",
     "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
     "problems.unions": "UnionProblem",
