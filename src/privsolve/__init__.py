@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Domain,
         FiniteSet,
         IntegerBall,
+        IntegerGrid,
         Knapsack,
         KnapsackDomain,
         Permutations,
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from privsolve.privacy.composition import Composition, compose
     from privsolve.privacy.guarantee import Guarantee, Proof
     from privsolve.privacy.ledger import Ledger
+    from privsolve.problems.discrete import DiscreteProblem
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
@@ -88,12 +90,14 @@ __all__ = [
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
+    "DiscreteProblem",
     "Domain",
     "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
     "IntegerBall",
+    "IntegerGrid",
     "IntegerRangeError",
     "Knapsack",
     "KnapsackDomain",
@@ -193,8 +197,8 @@ _HOMES = {
     "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
-    "SparseSigns Subsets TernaryCube",
+    "domains": "Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube SpanningTrees "
+    "SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
@@ -210,6 +214,7 @@ _HOMES = {
     "privacy.composition": "Composition compose",
     "privacy.guarantee": "Guarantee Proof",
     "privacy.ledger": "Ledger",
+    "problems.discrete": "DiscreteProblem",
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
