@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Domain,
         FiniteSet,
         IntegerBall,
+        IntegerGrid,
         Knapsack,
         KnapsackDomain,
         Permutations,
@@ -51,9 +52,11 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
+    from privsolve.mechanisms.selection import Selection, Selector, choice_utility_bound, choose
     from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
+    from privsolve.models.candidate import Candidate
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from privsolve.privacy.composition import Composition, compose
     from privsolve.privacy.guarantee import Guarantee, Proof
     from privsolve.privacy.ledger import Ledger
+    from privsolve.problems.discrete import DiscreteProblem
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
@@ -78,6 +82,7 @@ __all__ = [
     "BrierLoss",
     "Budget",
     "BudgetExceeded",
+    "Candidate",
     "Categories",
     "Category",
     "Choice",
@@ -85,12 +90,14 @@ __all__ = [
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
+    "DiscreteProblem",
     "Domain",
     "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
     "Guarantee",
     "IntegerBall",
+    "IntegerGrid",
     "IntegerRangeError",
     "Knapsack",
     "KnapsackDomain",
@@ -129,6 +136,8 @@ __all__ = [
     "Schema",
     "ScoreTable",
     "Scorecard",
+    "Selection",
+    "Selector",
     "SignCube",
     "Solution",
     "SolveInterrupted",
@@ -151,6 +160,8 @@ __all__ = [
     "__version__",
     "audit",
     "best_tree",
+    "choice_utility_bound",
+    "choose",
     "compose",
     "data",
     "datasets",
@@ -186,8 +197,8 @@ _HOMES = {
     "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall Knapsack KnapsackDomain Permutations SignCube SpanningTrees SparsePoints "
-    "SparseSigns Subsets TernaryCube",
+    "domains": "Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube SpanningTrees "
+    "SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
@@ -203,11 +214,14 @@ _HOMES = {
     "privacy.composition": "Composition compose",
     "privacy.guarantee": "Guarantee Proof",
     "privacy.ledger": "Ledger",
+    "problems.discrete": "DiscreteProblem",
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
     "learn.choosing": "PrivateClassifier",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
+    "mechanisms.selection": "Selection Selector choice_utility_bound choose",
+    "models.candidate": "Candidate",
     "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
     "problems.unions": "UnionProblem",

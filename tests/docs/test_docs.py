@@ -32,6 +32,7 @@ EXECUTED = (
     "guides/choosing-a-mechanism.md",
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
+    "guides/your-own-loss.md",
 )
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}

@@ -29,6 +29,18 @@ class TestIntegerBall(DomainConformance):
         return sum(v * v for v in w) <= domain.radius_sq
 
 
+class TestIntegerGrid(DomainConformance):
+    domains: ClassVar = [
+        ps.IntegerGrid([-2], [3]),
+        ps.IntegerGrid([0, -1], [2, 1]),
+        ps.IntegerGrid([1, 1, 4], [2, 1, 6]),
+    ]
+
+    def belongs(self, domain: Domain, w: Vector) -> bool:
+        assert isinstance(domain, ps.IntegerGrid)
+        return all(low <= v <= high for low, v, high in zip(domain.low, w, domain.high, strict=True))
+
+
 class TestSignCube(DomainConformance):
     domains: ClassVar = [ps.SignCube(1), ps.SignCube(4)]
 
@@ -223,7 +235,7 @@ def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_every_kind_is_held_to_the_suite() -> None:
     tried = {d.kind for cls in DomainConformance.__subclasses__() for d in cls.domains}
     ours = {kind for kind in domain_kinds() if _class_of(kind).__module__.startswith("privsolve.")}
-    assert len(ours) == 9
+    assert len(ours) == 10
     assert ours <= tried
 
 

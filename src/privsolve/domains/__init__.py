@@ -4,6 +4,7 @@ from privsolve.domains.balls import IntegerBall
 from privsolve.domains.base import Domain, check_domain, domain_from_dict, domain_kinds
 from privsolve.domains.cubes import SignCube, SparseSigns, TernaryCube
 from privsolve.domains.finite import FiniteSet
+from privsolve.domains.grids import IntegerGrid
 from privsolve.domains.knapsack import Knapsack
 from privsolve.domains.knapsack_domain import KnapsackDomain
 from privsolve.domains.permutations import Permutations
@@ -15,6 +16,7 @@ __all__ = [
     "Domain",
     "FiniteSet",
     "IntegerBall",
+    "IntegerGrid",
     "Knapsack",
     "KnapsackDomain",
     "Permutations",

@@ -15,7 +15,7 @@ from privsolve.arrays import Int64Array
 from privsolve.domains.knapsack import Knapsack, check_totals
 from privsolve.registry import enter
 
-ENUMERATION_LIMIT = 5_000_000
+ENUMERATION_LIMIT = 10_000_000
 
 
 class Domain(ABC):
@@ -64,7 +64,7 @@ class Domain(ABC):
 
     @abstractmethod
     def members(self) -> Int64Array:
-        """All members as rows, in lexicographic order; refuses domains of more than five million."""
+        """All members as rows, in lexicographic order; refuses domains of more than ten million."""
 
     def knapsack(self) -> Knapsack:
         """The additive costs that cut the domain out of the product of `values`, where there are such."""

@@ -57,7 +57,7 @@ class KnapsackDomain(Domain):
         return total <= knapsack.limit and bool(knapsack.allowed[total])
 
     def members(self) -> Int64Array:
-        """All members as rows, in lexicographic order; refuses domains of more than five million."""
+        """All members as rows, in lexicographic order; refuses domains of more than ten million."""
         self.check_listable()
         prefixes = self._prefixes()
         result = np.empty((self.size, self.dim), dtype=np.int64)

@@ -1,9 +1,10 @@
-"""What a record loses: public integer tables over scores, and linear costs."""
+"""What a record loses: public integer tables over scores, linear costs, and what is stated of a loss of your own."""
 
 from privsolve.losses.base import COST_LIMIT, Loss, loss_from_dict
 from privsolve.losses.linear import LinearLoss
 from privsolve.losses.risks import BrierLoss, LogLoss, RiskLoss
 from privsolve.losses.scores import ScoreLoss, ScoreTable
+from privsolve.losses.stated import StatedLoss
 from privsolve.losses.zero_one import ZeroOneLoss
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "RiskLoss",
     "ScoreLoss",
     "ScoreTable",
+    "StatedLoss",
     "ZeroOneLoss",
     "loss_from_dict",
 ]

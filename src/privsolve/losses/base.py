@@ -28,6 +28,13 @@ class Loss(ABC):
         @property
         def largest(self) -> int: ...  # noqa: D102
 
+    def within(self, distance_sq: int) -> float:
+        """How much one record's loss can differ between two members at this squared distance: `largest` unless more is known.
+
+        It may grow with the distance, but not faster than its square (theory, section 15).
+        """
+        return self.largest
+
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if "kind" in cls.__dict__:

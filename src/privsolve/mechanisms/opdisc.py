@@ -43,12 +43,16 @@ class Sphere(Geometry):
         """Dimension k of the lifted vectors."""
         return self.domain.lift_dim
 
-    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
+    def effect(self, loss: Loss) -> float:
+        """Of the closest pairs: they are the worst, bounded or Lipschitz (theory, section 15)."""
+        return loss.within(self.domain.separation_sq)
+
+    def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
         """`c = 2ΔD²/τ²` in the ℓ2 norm; at most that in ℓ∞ and `√k` times that in ℓ1."""
         c = calibration.sphere_shift(spread, self.domain.radius_sq_bound, self.domain.separation_sq)
         return Shift(self.dim, sqrt(self.dim) * c, c, c, partial(self._published, adjacency, largest))
 
-    def _published(self, adjacency: Adjacency, largest: int, epsilon: float, delta: float) -> float:
+    def _published(self, adjacency: Adjacency, largest: float, epsilon: float, delta: float) -> float:
         if adjacency is not Adjacency.REPLACE:
             raise ValueError("noise='gaussian-published' is stated for adjacency='replace' only")
         separation = sqrt(self.domain.separation_sq)
@@ -120,7 +124,7 @@ def sphere_noise(
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
     return _OPDISC.calibrate(
         Sphere(domain), epsilon, noise=law, delta=delta, adjacency=adjacency,
-        largest=(loss or ZeroOneLoss()).largest, solver_tolerance=solver_tolerance,
+        loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
     )  # fmt: skip
 
 
@@ -140,7 +144,7 @@ def opdisc(
     """Choose weights privately by minimising the loss minus `<η, π(w)>` with a certified oracle.
 
     Args:
-        problem: a `Problem` (table, domain and loss), or a `LinearProblem`.
+        problem: a `Problem` (table, domain and loss), a `LinearProblem` or a `DiscreteProblem`.
         epsilon: privacy budget of this release.
         delta: for Gaussian noise; `1 / n²` if left out under `adjacency="replace"`, where n is public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.

@@ -53,9 +53,13 @@ class Geometry(ABC):
     def dim(self) -> int:
         """Dimension of the noise."""
 
+    def effect(self, loss: Loss) -> float:
+        """How much one record's loss can differ between two members, of those pairs that set the noise."""
+        return loss.largest
+
     @abstractmethod
-    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
-        """Lengths of the vectors `v_w` for a range of `spread`; `largest` is the largest loss of one record."""
+    def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
+        """Lengths of the vectors `v_w` for a range of `spread`; `largest` is the effect of one record's loss."""
 
     @abstractmethod
     def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
@@ -170,14 +174,14 @@ class PerturbedMechanism(Mechanism):
         noise: str,
         delta: float | None,
         adjacency: Adjacency | str,
-        largest: int,
+        loss: Loss,
         solver_tolerance: float,
     ) -> Noise:
         """The noise that a release needs: looks at no data (theory, sections 1 and 6)."""
         epsilon = calibration.check_epsilon(epsilon)
         law, theory = self.law_of(noise)
         delta = _checked_delta(law, delta)
-        the_adjacency = Adjacency.of(adjacency)
+        the_adjacency, largest = Adjacency.of(adjacency), geometry.effect(loss)
         spread = calibration.effective_range(
             calibration.range_sensitivity(the_adjacency) * largest,
             calibration.rounding_error(geometry.domain.dim),
@@ -219,7 +223,7 @@ class PerturbedMechanism(Mechanism):
             delta = problem.n**-2.0  # n is public
         paid_for = oracle_tolerance(the_oracle)
         found = self.calibrate(
-            geometry, epsilon, noise=noise, delta=delta, adjacency=the_adjacency, largest=problem.loss.largest,
+            geometry, epsilon, noise=noise, delta=delta, adjacency=the_adjacency, loss=problem.loss,
             solver_tolerance=paid_for,
         )  # fmt: skip
         check_scipy()
@@ -248,7 +252,7 @@ class PerturbedMechanism(Mechanism):
         """The bound for the default law."""
         found = self.calibrate(
             self.geometry(domain), epsilon, noise=self.noises()[0], delta=None, adjacency=adjacency,
-            largest=loss.largest, solver_tolerance=0.0,
+            loss=loss, solver_tolerance=0.0,
         )  # fmt: skip
         return (Expectation(self.name, found.utility_bound(beta)),)
 
@@ -268,7 +272,7 @@ class PerturbedMechanism(Mechanism):
         """By listing the members and adding the noise in floating point."""
         found = self.calibrate(
             self.geometry(problem.domain), epsilon, noise=options["noise"], delta=options.get("delta"),
-            adjacency=adjacency, largest=problem.loss.largest, solver_tolerance=0.0,
+            adjacency=adjacency, loss=problem.loss, solver_tolerance=0.0,
         )  # fmt: skip
         return perturbed_draws(problem, found, runs, rng)
 

@@ -43,13 +43,13 @@ class Separators(Geometry):
         """Number m of indicators."""
         return self.count
 
-    def shift(self, spread: float, adjacency: Adjacency, largest: int) -> Shift:
+    def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
         """`mρ`, `√m·ρ` and `ρ`."""
         l1 = calibration.separator_shift_l1(spread, self.count)
         l2 = calibration.separator_shift_l2(spread, self.count)
         return Shift(self.count, l1, l2, spread, partial(self._published, adjacency, largest))
 
-    def _published(self, adjacency: Adjacency, largest: int, epsilon: float, delta: float) -> float:
+    def _published(self, adjacency: Adjacency, largest: float, epsilon: float, delta: float) -> float:
         if adjacency is not Adjacency.REPLACE or largest != 1:
             raise ValueError("noise='gaussian-published' is stated for adjacency='replace' and losses in [0, 1] only")
         return calibration.separator_sigma_published(self.count, epsilon, delta)
@@ -115,7 +115,7 @@ def separator_noise(
     thresholds = _RSPM.geometry(domain)
     return _RSPM.calibrate(
         thresholds if count is None else Separators(domain, check_count("count", count)), epsilon, noise=law, delta=delta,
-        adjacency=adjacency, largest=(loss or ZeroOneLoss()).largest, solver_tolerance=solver_tolerance,
+        adjacency=adjacency, loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from privsolve.noise.entropy import Randomness
 __all__ = [
     "directions",
     "discrete_laplace",
+    "exp_coin",
     "gamma",
     "gaussian",
     "l2_gamma",
@@ -128,6 +129,14 @@ def _one_discrete_laplace(rng: Randomness, scale: Fraction) -> int:
         negative = rng.integer_below(2) == 1
         if size or not negative:  # otherwise 0 would be counted twice
             return -size if negative else size
+
+
+def exp_coin(rng: Randomness, exponent: Fraction) -> bool:
+    """True with probability exactly `exp(-exponent)`, for a fraction of at least 0: a coin for every whole 1 of it first."""
+    if exponent < 0:
+        raise ValueError("exponent must not be negative")
+    whole, rest = divmod(exponent.numerator, exponent.denominator)
+    return all(_bernoulli_exp(rng, 1, 1) for _ in range(whole)) and _bernoulli_exp(rng, rest, exponent.denominator)
 
 
 def _bernoulli_exp(rng: Randomness, numerator: int, denominator: int) -> bool:

@@ -14,12 +14,12 @@ from privsolve.problems.problem import BaseProblem
 
 
 class EnumerationOracle(Oracle):
-    """Exact minimum over a domain small enough to list (five million members at most)."""
+    """Exact minimum over a domain small enough to list (ten million members at most)."""
 
     name = "enumeration"
     lists: ClassVar[bool] = True
     about: ClassVar[Solver | None] = Solver(
-        "enumeration", "MIT", EXACT, "domains of at most 5,000,000 members", takes=Oracle.domains
+        "enumeration", "MIT", EXACT, "domains of at most 10,000,000 members", takes=Oracle.domains
     )
 
     def check(self, problem: BaseProblem) -> None:

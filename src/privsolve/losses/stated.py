@@ -1,0 +1,59 @@
+"""A loss of the user's own: what is stated about it in public, which is all that sets the noise (theory, section 15)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from privsolve.checks import check_integer, check_positive
+from privsolve.losses.base import COST_LIMIT, Loss
+
+ROUNDING = 1.0 + 2.0**-20
+"""Rounding to whole steps moves the difference of two losses by less than this, the division in floats included."""
+
+UPWARDS = 1.0 + 2.0**-40
+"""More than the floats in a bound can lose."""
+
+
+@dataclass(frozen=True)
+class StatedLoss(Loss):
+    """Losses in whole steps that vary over the domain by at most `largest`, and between members by their distance.
+
+    `lipschitz` is in steps per unit of Euclidean distance, before rounding. `step` is the public unit that losses were
+    rounded to, empty if they are whole numbers as they are. `clipped` says that larger ones were cut to the bound.
+    """
+
+    largest: int
+    lipschitz: float | None = None
+    step: str = ""
+    clipped: bool = False
+    kind: ClassVar[str] = "stated"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))
+        if self.lipschitz is not None:
+            object.__setattr__(self, "lipschitz", check_positive("lipschitz", self.lipschitz))
+        if not isinstance(self.step, str) or not isinstance(self.clipped, bool):
+            raise ValueError("step must be a text and clipped true or false")
+        if self.step and not (_fraction(self.step) or 0) > 0:
+            raise ValueError("step must be the text of a positive number")
+
+    @property
+    def slack(self) -> float:
+        """What rounding adds to the difference of two losses."""
+        return ROUNDING if self.step else 0.0
+
+    def within(self, distance_sq: int) -> float:
+        """The smaller of `largest` and `G·distance`, with what rounding adds to it (theory, section 15)."""
+        if self.lipschitz is None:
+            return self.largest
+        return min(float(self.largest), (self.lipschitz * math.sqrt(distance_sq) + self.slack) * UPWARDS)
+
+
+def _fraction(text: str) -> Fraction | None:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
