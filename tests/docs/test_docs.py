@@ -48,6 +48,7 @@ def test_code_prints_what_the_page_shows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("privsolve.cli.common.console._width", 100)  # it may have been made in a narrower window
     monkeypatch.setattr(
         "privsolve.engines.trees.sampler.cores", lambda: 2
     )  # what is shown does not depend on the machine

@@ -58,7 +58,8 @@ def test_an_engine_scores_exactly_as_python_does(data: Any) -> None:
              for row in encoded]  # fmt: skip
     numbered = table.append_column("row", pa.array(range(len(table))))
     found = scored(ibis.memtable(numbered), release).order_by("row").to_pyarrow()
-    assert found["score"].to_pylist() == [e / unit for e in exact]
+    intercept = int(release.weights[-1]) * unit if schema.intercept else 0  # no part of the total that the card prints
+    assert found["score"].to_pylist() == [(e - intercept) / unit for e in exact]
     assert found["prediction"].to_pylist() == ["1" if e > 0 else "not 1" for e in exact]
 
 
@@ -72,7 +73,7 @@ def test_an_engine_predicts_as_the_estimator_and_the_card_do(fitted_with: Schema
     table = ibis.memtable(pa.Table.from_pandas(frame.assign(row=range(400)), preserve_index=False))
     found = scored(table, fitted.release_).order_by("row").to_pyarrow().to_pydict()
     assert found["prediction"] == list(fitted.predict(frame))
-    assert found["score"] == list(fitted.decision_function(frame))
+    assert found["score"] == list(fitted.totals(frame))
     card, codes = fitted.scorecard_, codes_of_frame(frame, fitted_with.columns)
     texts = [[o.text for o in q.options] for q in fitted_with.questions()[:2]]  # type: ignore[union-attr]
     for i in range(50):
@@ -80,6 +81,7 @@ def test_an_engine_predicts_as_the_estimator_and_the_card_do(fitted_with: Schema
             continue
         answers = {"colour": texts[0][codes[0][i]], "age": texts[1][codes[1][i]], "dose": frame["dose"][i]}
         assert card.decide(answers) == f"ill {found['prediction'][i]}"
+        assert float(card.score(answers)) == found["score"][i]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_predictions_are_values_of_the_label(label: Label | None, expected: list
     table = ibis.memtable(pa.table({"age": [40, 20]}))
     found = scored(table, release_of(schema, [2, -1])).order_by("score").to_pyarrow()
     assert found["prediction"].to_pylist()[::-1] == expected
-    assert found["score"].to_pylist() == [-1, 1]
+    assert found["score"].to_pylist() == [0, 2]
 
 
 def test_tables_that_cannot_be_scored() -> None:
