@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -66,8 +66,9 @@ class DiscreteProblem(BaseProblem):
     domain: Domain
     loss: StatedLoss
     records: int
-    totals: Int64Array
+    totals: Int64Array = field(repr=False)
     labels: tuple[str, ...]
+    _members: Int64Array = field(repr=False)
 
     def __init__(
         self,
@@ -96,8 +97,6 @@ class DiscreteProblem(BaseProblem):
         set_field(self, "totals", _totals(source, rule, members))
         if max(int(np.abs(self.totals).max()), self.n * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
-
-    _members: Int64Array
 
     @property
     def n(self) -> int:
