@@ -94,7 +94,7 @@ def test_draws_have_the_exact_law_and_what_is_wrong_is_noticed(name: str) -> Non
         logs = log_law(inst, kappa, prior, sampler.reference)
         assert sampler.log_partition() == pytest.approx(np.logaddexp.reduce(logs), abs=1e-9)
         at = {tuple(card): i for i, card in enumerate(all_cards(inst).tolist())}
-        counts = np.bincount([at[tuple(sampler.draw().tolist())] for _ in range(1500)], minlength=len(at))
+        counts = np.bincount([at[tuple(sampler.draw().tolist())] for _ in range(1000)], minlength=len(at))
         statistic, degrees = surprise(counts, logs)
         right, freedom = right + statistic, freedom + degrees
         shifted += surprise(counts, log_law(replace(inst, loss=_shifted(inst.loss)), kappa, prior, 0))[0]
@@ -157,7 +157,7 @@ def test_light_cards_are_drawn_with_their_exact_weight() -> None:
         sampler = StageSampler(inst, *prior, kappa, Randomness.seeded(seed), cut=0.7)
         logs = log_law(inst, kappa, prior, sampler.reference)
         at = {tuple(card): i for i, card in enumerate(all_cards(inst).tolist())}
-        counts = np.bincount([at[tuple(sampler.draw().tolist())] for _ in range(1500)], minlength=len(at))
+        counts = np.bincount([at[tuple(sampler.draw().tolist())] for _ in range(1000)], minlength=len(at))
         statistic, degrees = surprise(counts, logs)
         right, freedom = right + statistic, freedom + degrees
     assert abs(right - freedom) < 5 * np.sqrt(2 * freedom)

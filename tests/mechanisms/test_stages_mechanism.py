@@ -48,7 +48,7 @@ def exact_law(problem: ps.Problem, plan: ps.Stages, epsilon: float, heat: float 
 def test_the_sum_of_two_stages_has_the_exact_law(loss: ScoreLoss) -> None:
     plan, table = plan_of(), table_of()
     problem = ps.Problem(table, plan.domain, loss)
-    epsilon, runs = 1.2, 3000
+    epsilon, runs = 1.2, 800
     law = exact_law(problem, plan, epsilon)
     assert sum(law.values()) == pytest.approx(1)
     found = Counter(

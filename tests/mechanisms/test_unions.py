@@ -126,7 +126,9 @@ def test_without_an_intercept_and_with_the_lazy_frontier(monkeypatch: pytest.Mon
     from privsolve.engines.supports.sample import SupportSampler
 
     original = SupportSampler.__init__
-    monkeypatch.setattr(SupportSampler, "__init__", lambda self, *a, **o: original(self, *a, **o | {"max_listed": 3}))
+    monkeypatch.setattr(
+        SupportSampler, "__init__", lambda self, *a, **o: original(self, *a, **o | {"max_listed": 3, "max_rows": 1})
+    )
     lazy = sampled(at, 1.0)
     assert lazy.cards._lazy is not None
     assert p_value(lazy, AllChoices(at, *PRIORS["sparse"], 1, 1), (1.0 - 1e-6) / 2, 4000) > 1e-4

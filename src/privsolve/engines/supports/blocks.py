@@ -180,7 +180,7 @@ class BlockFrontier:
         old = self.tightened
         if 2 * int(old.used[0]) >= len(old.key):
             self.tightened = _new_tightened(2 * len(old.key))
-            _move(old, self.tightened)
+            move(old, self.tightened)
 
 
 def _scratch(inst: CardInstance, bits: Bits) -> tuple[Walk, Node, NDArray[np.float32]]:
@@ -381,7 +381,8 @@ def keep(tightened, key, step, log_bound):
 
 
 @compiled
-def _move(old, new):
+def move(old, new):
+    """Put what one hash table holds into a larger one."""
     for at in range(len(old.key)):
         if old.key[at] != EMPTY:
             keep(new, old.key[at], old.step[at], old.log_bound[at])

@@ -42,6 +42,7 @@ from privsolve.engines.supports.blocks import (
     Chosen,
     attempt_in_blocks,
     look_up,
+    move,
     put_in_force,
     shape_of,
 )
@@ -208,6 +209,7 @@ class SupportSampler(RejectionSampler):
                 stream, self._fold, self._now, self._counts, 0, 0,
             )  # fmt: skip
             compile_for(look_up, blocks.tightened, 0)
+            compile_for(move, blocks.tightened, blocks.tightened)
             compile_for(put_in_force, blocks.supports, blocks.sums, blocks.tightened, tree, 0, chosen, 0, 0.0)
         else:
             compile_for(
