@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import privsolve as ps
-from privsolve.engines.supports.work import check_work, count_supports, default_max_features, estimate
+from privsolve.engines.numbering import count_supports
+from privsolve.engines.supports.work import check_work, default_max_features, estimate
 from privsolve.learn.fitting import scorecard_domain
 
 

@@ -1,4 +1,4 @@
-"""Sets of rows as bits: 64 to a word, counted by one instruction."""
+"""Sets as bits: rows, 64 to a word, and the columns of a cell."""
 
 # mypy: disallow_untyped_defs=False
 
@@ -11,6 +11,8 @@ from numba.core import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from privsolve.compiled import compiled
+
 
 def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
     """Each row of zeros and ones as words of 64 bits."""
@@ -20,13 +22,29 @@ def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
     return whole.view(np.uint64)
 
 
-@intrinsic
-def _count_ones(typing_context, word):  # type: ignore[no-untyped-def]
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
+def _count(context: Any, word: Any) -> Any:
+    return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
 
 
-ones_in: Any = _count_ones
-"""The number of ones in a word of 64 bits, in compiled code."""
+def _lowest(context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), generate
+
+
+ones_in: Any = intrinsic(_count)
+"""The number of ones in a word of 64 bits, by one instruction, in compiled code."""
+
+lowest_one: Any = intrinsic(_lowest)
+"""The position of the lowest one of a word that is not 0, in compiled code."""
+
+
+@compiled
+def ones(c):
+    """Number of columns in cell c."""
+    count = 0
+    while c:
+        c &= c - 1
+        count += 1
+    return count

@@ -14,9 +14,10 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_integer
 from privsolve.domains import SparsePoints
+from privsolve.engines.card_priors import CardPrior, CardShape
+from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
-from privsolve.engines.stages.numbering import n_supports
-from privsolve.engines.stages.sampler import StageInstance, StagePrior, StageSampler, relative_error
+from privsolve.engines.stages.sampler import StageInstance, StageSampler, relative_error
 from privsolve.engines.supports.problems import Columns, columns_of
 from privsolve.losses import Loss
 from privsolve.mechanisms.exponential import RELATIVE_ERROR, TOO_LARGE, inverse_temperature
@@ -27,7 +28,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure
-from privsolve.problems.priors import Prior, SparsePrior, check_prior
+from privsolve.problems.priors import Prior, SparsePrior, check_prior, relative_log_weights
 from privsolve.problems.problem import Problem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -69,7 +70,7 @@ class Stages:
         for domain in self.domains:
             check_prior(self.prior, domain)
             check_integer("max_features of a stage", domain.max_features, 1, LARGEST_STAGE)
-            supports = n_supports(first.columns, domain.max_features)
+            supports = count_supports(first.columns, domain.max_features)
             if supports > 4 * MOST_SUPPORTS:
                 raise ValueError(
                     f"max_features={domain.max_features}: a stage on {first.columns} features would list {supports:,} sets of "
@@ -125,7 +126,7 @@ def choices_of(domain: SparsePoints) -> int:
 
 def columns_of_a_stage(columns: int) -> int:
     """The public rule: as many columns as there are supports to list, at most five and at least one."""
-    fits = [most for most in range(1, LARGEST_STAGE + 1) if n_supports(columns, most) <= MOST_SUPPORTS]
+    fits = [most for most in range(1, LARGEST_STAGE + 1) if count_supports(columns, most) <= MOST_SUPPORTS]
     return min(max(fits, default=1), max(columns, 1))
 
 
@@ -211,9 +212,7 @@ class _StageDraws:
     def sampler(self, k: int, epsilon: float, earlier: Int64Array) -> StageSampler:
         """The sampler of stage k on top of the weights of those before it."""
         problem, domain = self.problem, self.plan.domains[k]
-        tables = self.plan.prior.log_tables(domain)
         values = domain.values(0)
-        relative = [table[values != 0] - table[values == 0] for table in tables[: domain.columns]]
         has_intercept = domain.intercept is not None
         instance = StageInstance(
             self.columns.rows, problem.table.positives, problem.table.negatives, problem.table.features @ earlier,
@@ -221,16 +220,15 @@ class _StageDraws:
             domain.values(domain.dim - 1) if has_intercept else np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         kappa = inverse_temperature(epsilon, self.adjacency, problem.loss)
-        weights = np.array(relative), tables[-1] if has_intercept else np.zeros(1)
+        weights = relative_log_weights(self.plan.prior, domain)
         return StageSampler(instance, *weights, kappa, self.rng, progress=self.progress)
 
     def check(self, k: int, epsilon: float) -> None:
         """Raise for whatever stage k would refuse; it depends on public numbers only."""
         domain, loss = self.plan.domains[k], self.problem.loss
-        values, tables = domain.values(0), self.plan.prior.log_tables(domain)
-        relative = np.array([table[values != 0] - table[values == 0] for table in tables[: domain.columns]])
-        prior = StagePrior.of(
-            relative, tables[-1] if domain.intercept is not None else np.zeros(1), domain.max_features
+        points, intercepts = relative_log_weights(self.plan.prior, domain)
+        prior = CardPrior.of(
+            points, intercepts, CardShape(len(points), points.shape[1], len(intercepts), domain.max_features)
         )
         kappa = inverse_temperature(epsilon, self.adjacency, loss)
         if not relative_error(prior, kappa * self.problem.n * loss.largest, choices_of(domain)) <= RELATIVE_ERROR:

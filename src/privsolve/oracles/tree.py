@@ -14,7 +14,7 @@ from privsolve.domains import Domain, FiniteSet, KnapsackDomain
 from privsolve.engines.coordinates.instance import Layout, lay_out, perturbed, weights_of
 from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
 from privsolve.engines.supports.minimise import compile_minimiser
-from privsolve.engines.supports.problems import Columns, can_minimise, columns_of, count_supports
+from privsolve.engines.supports.problems import Columns, can_minimise, columns_of, supports_in
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.losses import Loss, ScoreLoss
 from privsolve.oracles.base import Oracle, Solution, Solve, solution_of
@@ -63,7 +63,7 @@ class TreeOracle(Oracle):
         like = _separable(template)
         if can_minimise(problem, like):
             columns = columns_of(problem)
-            compile_minimiser(problem.loss, count_supports(problem))
+            compile_minimiser(problem.loss, supports_in(problem))
             return partial(self._by_supports, problem, columns)
         layout = lay_out(problem, like)
         compile_search(layout)

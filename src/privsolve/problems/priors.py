@@ -108,19 +108,24 @@ def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDA
     return _log_weights(domain, prior.log_tables(domain), members)
 
 
+def relative_log_weights(prior: Prior, domain: SparsePoints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log weights of the points of every column relative to no points, and of the intercepts (of 0 where there is none)."""
+    tables, zero = prior.log_tables(domain), domain.values(0) == 0
+    columns = np.array([table[~zero] - table[zero] for table in tables[: domain.columns]])
+    return columns, tables[-1] if domain.intercept is not None else np.zeros(1)
+
+
 def log_mass(prior: Prior, domain: SparsePoints) -> float:
     """The logarithm of the prior weight of all scorecards together, relative to no points, the intercept aside.
 
     Sums over supports are elementary symmetric polynomials of the columns' masses: one pass over the columns.
     """
-    tables, zero = prior.log_tables(domain), domain.values(0) == 0
+    columns, intercepts = relative_log_weights(prior, domain)
     sums = np.full(domain.max_features + 1, -np.inf)
     sums[0] = 0.0
-    for table in tables[: domain.columns]:
-        mass = np.logaddexp.reduce(table[~zero] - table[zero])
+    for mass in np.logaddexp.reduce(columns, axis=1):
         sums[1:] = np.logaddexp(sums[1:], sums[:-1] + mass)
-    intercept = np.logaddexp.reduce(tables[-1]) if domain.intercept is not None else 0.0
-    return float(np.logaddexp.reduce(sums) + intercept)
+    return float(np.logaddexp.reduce(sums) + np.logaddexp.reduce(intercepts))
 
 
 def prior_or_uniform(prior: Prior | None) -> Prior:

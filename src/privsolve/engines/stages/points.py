@@ -15,7 +15,8 @@ import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.stages.numbering import subset_numbers
+from privsolve.engines.bits import ones
+from privsolve.engines.numbering import subset_numbers
 
 
 class Shape(NamedTuple):
@@ -86,20 +87,16 @@ def fix_last(shape, scratch, size, depth, v):
     """Fix the points of the last free column: from `depth` columns fixed to `depth + 1`."""
     source, target, half = scratch.cost[depth], scratch.cost[depth + 1], 1 << (size - depth - 1)
     for c in range(half):
-        ones = count_bits(c)
-        start = (ones - shape.most) * shape.low
-        for x in range(start, start + shape.intercepts + ones * (shape.high - shape.low)):
+        start, stop = used(shape, c)
+        for x in range(start, stop):
             target[c, x] = source[c, x] + source[c + half, x + v]
 
 
 @compiled
-def count_bits(c):
-    """Number of columns in cell c."""
-    count = 0
-    while c:
-        c &= c - 1
-        count += 1
-    return count
+def used(shape, c):
+    """The range of scores that cell c can take."""
+    start = (ones(c) - shape.most) * shape.low
+    return start, start + shape.intercepts + ones(c) * (shape.high - shape.low)
 
 
 @compiled
@@ -130,9 +127,7 @@ def floor(shape, scratch, size):
     """What the loaded support loses at least, were every cell free to take the best score it can reach."""
     total = np.int64(0)
     for c in range(1 << size):
-        ones = count_bits(c)
-        start = (ones - shape.most) * shape.low
-        total += least_in(scratch.cost[0, c], start, start + shape.intercepts + ones * (shape.high - shape.low))
+        total += least_in(scratch.cost[0, c], *used(shape, c))
     return total
 
 
@@ -171,7 +166,7 @@ def charge(shape, scratch, size, i, gain):
     start = (1 - shape.most) * shape.low  # of the scores of one column
     for c in range(1 << size):
         if c >> i & 1 and c & ((1 << i) - 1) == 0:
-            others = count_bits(c) - 1
+            others = ones(c) - 1
             cost = scratch.cost[0, c]
             first = start + others * shape.low
             width = 1 + others * (shape.high - shape.low)

@@ -12,7 +12,6 @@ step with probability new/old. Tightened bounds stay, so the work is bounded by 
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -21,11 +20,12 @@ from scipy.special import logsumexp
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
 from privsolve.engines.compiling import compile_for, compile_once
+from privsolve.engines.numbering import count_supports, number_supports
 from privsolve.engines.rejection import GREW, KEPT, LOST, SPARE_UNIFORMS, RejectionSampler, SamplingCallback
 from privsolve.engines.stages.groups import groups_of
-from privsolve.engines.stages.moments import THREADS, moments_of
-from privsolve.engines.stages.numbering import child_starts, n_supports
+from privsolve.engines.stages.moments import moments_of
 from privsolve.engines.stages.points import (
     Law,
     Scratch,
@@ -39,6 +39,7 @@ from privsolve.engines.stages.points import (
     take,
     weigh,
 )
+from privsolve.engines.workers import Workers
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import SumTree, choose, coin, log_total, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
@@ -48,8 +49,10 @@ CUT = 500.0
 Every bound has `e^-CUT` on top for them."""
 
 INFLATION = math.log1p(1e-9)
-LARGEST_PRIOR_SPREAD = 150.0
 REFILL = 4
+PARTS = 16
+"""The floors are computed in so many parts, by as many threads as there are cores."""
+
 LARGEST_SUPPORT = 16
 """No support is as large; only its points count in the error."""
 
@@ -100,25 +103,22 @@ class Listed(NamedTuple):
 def list_moments(inst: StageInstance) -> Listed:
     """The moments of every support."""
     groups = groups_of(inst.rows, inst.positives, inst.negatives, inst.earlier, inst.loss, inst.scores)
-    starts = child_starts(inst.columns, max(inst.most, 1))
-    return Listed(starts, moments_of(groups, starts, inst.most) if inst.most else groups.total[None, :].copy())
+    starts, _ = number_supports(inst.columns, max(inst.most, 1))
+    return Listed(starts, moments_of(groups, starts, inst.most))
 
 
 def list_floors(inst: StageInstance, listed: Listed, supports: Int64Array, sizes: Int64Array) -> Int64Array:
-    """The floor of every support, on both cores."""
+    """The floor of every support, on all cores."""
     shape, found = inst.shape, np.empty(len(supports), dtype=np.int64)
-
-    def part(first: int) -> None:
-        floors_of(shape, listed, supports, sizes, new_scratch(shape, terms=False), first, THREADS, found)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(part, range(THREADS)))
+    Workers(lambda: new_scratch(shape, terms=False)).run(
+        lambda scratch, part: floors_of(shape, listed, supports, sizes, scratch, part, PARTS, found), range(PARTS)
+    )
     return found
 
 
 def supports_of(columns: int, most: int) -> Int64Array:
     """All supports in the order of their numbers, filled up with -1."""
-    found = np.full((n_supports(columns, most), max(most, 1)), -1, dtype=np.int64)
+    found = np.full((count_supports(columns, most), max(most, 1)), -1, dtype=np.int64)
     first, level = 1, np.empty((1, 0), dtype=np.int64)
     for size in range(1, most + 1):
         last = level[:, -1] if size > 1 else np.array([-1])
@@ -231,36 +231,12 @@ def add_up(terms):
     return total
 
 
-class StagePrior(NamedTuple):
-    """The prior of points (by column) and of intercepts, each of sum 1, and the logarithms of their masses."""
-
-    points: Floats
-    intercepts: Floats
-    log_mass: Floats
-    log_mass_intercept: float
-
-    @classmethod
-    def of(cls, log_weight: Floats, log_weight_intercept: Floats, most: int) -> StagePrior:
-        """Normalise log weights; raise for those that are not finite, or too uneven for exact sums."""
-        if not (np.isfinite(log_weight).all() and np.isfinite(log_weight_intercept).all()):
-            raise ValueError("log weights must be finite: leave out points that are not allowed")
-        mass, mass_intercept = np.asarray(logsumexp(log_weight, axis=1)), float(logsumexp(log_weight_intercept))
-        points, intercepts = log_weight - mass[:, None], log_weight_intercept - mass_intercept
-        spread = np.sort(-points.min(axis=1, initial=0.0))[::-1][:most].sum() - intercepts.min()
-        if spread > LARGEST_PRIOR_SPREAD:
-            raise ValueError(
-                f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior, or "
-                "smaller points"
-            )
-        return cls(np.exp(points), np.exp(intercepts), mass, mass_intercept)
-
-
-def relative_error(prior: StagePrior, largest_exponent: float, choices: int) -> float:
+def relative_error(prior: CardPrior, largest_exponent: float, choices: int) -> float:
     """A bound on the relative error of every card's probability, from public numbers only (theory, section 13.3).
 
     `largest_exponent` bounds `κ` times the difference of any two losses, `choices` is how many terms a sum has at most.
     """
-    small = 1000.0 + LARGEST_PRIOR_SPREAD + float(np.abs(prior.log_mass).sum()) + abs(prior.log_mass_intercept)
+    small = 1000.0 + LARGEST_SPREAD + float(np.abs(prior.log_mass).sum()) + abs(prior.log_mass_intercept)
     operations = choices + prior.points.shape[1] * LARGEST_SUPPORT + len(prior.intercepts) + 64
     return float(2.0**-53 * 8 * (largest_exponent + small) + 2.0**-52 * 2 * operations)
 
@@ -290,13 +266,8 @@ class StageSampler(RejectionSampler):
         choices = (inst.most + 1) * (len(inst.points) + len(inst.intercepts))
         reserve = 2 * choices + SPARE_UNIFORMS
         super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
-        shapes = (inst.columns, len(inst.points)), (len(inst.intercepts),)
-        if (log_weight.shape, log_weight_intercept.shape) != shapes:
-            raise ValueError(
-                f"log_weight and log_weight_intercept must have shapes {shapes[0]} and {shapes[1]}, got {log_weight.shape} and "
-                f"{log_weight_intercept.shape}"
-            )
-        self._prior = StagePrior.of(log_weight, log_weight_intercept, inst.most)
+        cards = CardShape(inst.columns, len(inst.points), len(inst.intercepts), inst.most)
+        self._prior = CardPrior.of(log_weight, log_weight_intercept, cards)
         self._shape, self._law = shape, Law(float(kappa), self._prior.points, self._prior.intercepts, float(cut))
         self._scratch: Scratch = new_scratch(shape)
         self._counts, self._size = np.zeros(3, dtype=np.int64), 0

@@ -14,39 +14,20 @@ set are copied together, so that the words to be counted are few.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.bits import lowest_one, ones_in
 from privsolve.engines.supports.costs import HALF, Step
 from privsolve.engines.supports.instance import CardInstance
 
 WORD = 64
 FEW = 12
 Words = NDArray[np.uint64]
-
-
-def _ones(context: Any, word: Any) -> Any:
-    """Number of ones of a word."""
-    return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
-
-
-def _lowest(context: Any, word: Any) -> Any:
-    """Position of the lowest one of a word that is not 0."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return types.int64(types.uint64), generate
-
-
-count_ones: Any = intrinsic(_ones)
-lowest_one: Any = intrinsic(_lowest)
 
 
 class Bits(NamedTuple):
@@ -245,13 +226,13 @@ def count_bits(columns, start, weight, mask, first, count):
             s, t, u, v = mask[w], mask[w + 1], mask[w + 2], mask[w + 3]
             a, b, c, d = columns[w, first:], columns[w + 1, first:], columns[w + 2, first:], columns[w + 3, first:]
             for k in range(len(total)):
-                here = count_ones(s & a[k]) + count_ones(t & b[k]) + count_ones(u & c[k]) + count_ones(v & d[k])
+                here = ones_in(s & a[k]) + ones_in(t & b[k]) + ones_in(u & c[k]) + ones_in(v & d[k])
                 total[k] += unit * here
             w += 4
         while w < end:
             s, a = mask[w], columns[w, first:]
             for k in range(len(total)):
-                total[k] += unit * count_ones(s & a[k])
+                total[k] += unit * ones_in(s & a[k])
             w += 1
 
 
@@ -293,4 +274,4 @@ def count_side_by_side(walk, weight, first, second, total):
             for j in range(len(marked)):
                 marked[j] = columns[j] & mask
             for x in range(len(total)):
-                total[x] += unit * count_ones(marked[first[x]] & columns[second[x]])
+                total[x] += unit * ones_in(marked[first[x]] & columns[second[x]])

@@ -45,7 +45,6 @@ from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import (
     Moments,
     Node,
-    Workers,
     copy_row,
     count_moments,
     enter,
@@ -58,6 +57,7 @@ from privsolve.engines.supports.moments import (
     new_node,
     next_rows,
 )
+from privsolve.engines.workers import Workers
 from privsolve.noise.coins import SumTree, choose_log, coin, new_sum_tree, propose, set_weight
 
 FIRST = (EXACT - LISTED) * INFLATION

@@ -20,11 +20,11 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, inlined
+from privsolve.engines.numbering import count_supports, number_supports
 from privsolve.engines.supports.bits import pack
 from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import fill_moments
-from privsolve.engines.supports.numbering import number_supports
 
 LARGEST_SCATTER = 10**8
 """Beyond so many subsets of ones moments are counted by bit sets instead, which gives the same integers."""
@@ -47,8 +47,7 @@ class Listing(NamedTuple):
 def scattered_subsets(inst: CardInstance) -> int:
     """How many subsets of ones the rows have: what scattering them takes."""
     rows_with = np.bincount(inst.rows.sum(axis=1), minlength=1).tolist()
-    sizes = range(inst.max_features + 1)
-    return sum(rows * sum(math.comb(ones, size) for size in sizes) for ones, rows in enumerate(rows_with) if rows)
+    return sum(rows * count_supports(ones, inst.max_features) for ones, rows in enumerate(rows_with) if rows)
 
 
 def list_supports(inst: CardInstance) -> Listing:

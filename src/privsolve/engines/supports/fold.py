@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.bits import ones
 from privsolve.engines.semirings import better, element, plus, times
 from privsolve.engines.supports.costs import CellCosts, cost_at, is_step, least, mass
 from privsolve.engines.supports.instance import CardInstance
@@ -165,16 +166,6 @@ def copy(into, source):
 def row(size, depth):
     """First row of a depth in `live`; `wide` starts at depth 1."""
     return (2 << size) - (2 << (size - depth))
-
-
-@compiled
-def ones(c):
-    """Number of columns in cell c."""
-    count = 0
-    while c:
-        c &= c - 1
-        count += 1
-    return count
 
 
 @compiled

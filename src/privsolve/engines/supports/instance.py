@@ -7,13 +7,13 @@ over scores.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
+from privsolve.engines.numbering import count_supports
 from privsolve.engines.supports.costs import CellCosts, cell_costs, row_cells, sum_of_spreads
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
@@ -85,7 +85,7 @@ class CardInstance:
     @property
     def n_supports(self) -> int:
         """Number of supports of at most `max_features` columns, the empty one included."""
-        return sum(math.comb(self.n_columns, size) for size in range(self.max_features + 1))
+        return count_supports(self.n_columns, self.max_features)
 
     @property
     def largest_difference(self) -> int:

@@ -29,7 +29,6 @@ from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import (
     Moments,
     Node,
-    Workers,
     copy_row,
     count_moments,
     enter,
@@ -42,6 +41,7 @@ from privsolve.engines.supports.moments import (
     new_node,
     next_rows,
 )
+from privsolve.engines.workers import Workers
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import UNIT_BITS
 

@@ -14,9 +14,6 @@ Columns may be turned round (`bits.turned`). Cells are then named the other way 
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,10 +22,11 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.numbering import number_supports
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
 from privsolve.engines.supports.costs import HALF, Step, is_step, least
 from privsolve.engines.supports.instance import CardInstance
-from privsolve.engines.supports.numbering import number_supports
+from privsolve.engines.workers import Workers
 
 LARGEST_MOMENT = 2**30
 """Sums of four moments of a loss with one step must fit into 32 bits."""
@@ -110,37 +108,6 @@ def fill_moments(inst: CardInstance, bits: Bits, most: int, child_start: Int64Ar
 def firsts(m: int, size: int) -> range:
     """The first columns of all sets of a size; one of any for the empty set."""
     return range(m - size + 1) if size > 0 else range(1)
-
-
-class Workers:
-    """Tasks on all cores, each worker with scratch of its own."""
-
-    def __init__(self, scratch: Callable[[], Any]) -> None:
-        self._spare: list[Any] = []
-        self._scratch = scratch
-
-    def run(
-        self, task: Callable[[Any, int], Any], tasks: Iterable[int], progress: Callable[[int], None] | None = None
-    ) -> None:
-        """Run `task(scratch, number)` for all numbers; `progress` is called with how many are done."""
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        with ThreadPoolExecutor(min(workers, 8)) as pool:
-            futures = [pool.submit(self._one, task, number) for number in tasks]
-            try:
-                for done, future in enumerate(as_completed(futures)):
-                    future.result()
-                    if progress is not None:
-                        progress(done + 1)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
-
-    def _one(self, task: Callable[[Any, int], Any], number: int) -> None:
-        scratch = self._spare.pop() if self._spare else self._scratch()
-        try:
-            task(scratch, number)
-        finally:
-            self._spare.append(scratch)
 
 
 @compiled

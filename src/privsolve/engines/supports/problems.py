@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.domains import SparsePoints
+from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.blocks import MAX_ROWS, shape_of
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
@@ -17,7 +17,7 @@ from privsolve.engines.supports.minimise import MAX_SUPPORTS, Minimum, minimise_
 from privsolve.engines.supports.sample import SupportSampler
 from privsolve.noise.entropy import Randomness
 from privsolve.problems.perturbation import Perturbation
-from privsolve.problems.priors import Prior
+from privsolve.problems.priors import Prior, relative_log_weights
 from privsolve.problems.problem import Problem
 
 
@@ -83,12 +83,9 @@ def support_sampler(
     """The exact sampler of `prior · exp(-κ loss)`."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
-    tables = prior.log_tables(domain)
-    relative = [table[columns.nonzero] - table[~columns.nonzero] for table in tables[: domain.columns]]
-    intercept = tables[-1] if domain.intercept is not None else np.zeros(1)
     return SupportSampler(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
-        columns.points, columns.intercepts, np.array(relative), intercept, kappa, rng, max_attempts=max_attempts,
+        columns.points, columns.intercepts, *relative_log_weights(prior, domain), kappa, rng, max_attempts=max_attempts,
         max_supports=max_nodes, progress=progress,
     )  # fmt: skip
 
@@ -125,11 +122,11 @@ def can_minimise(problem: Problem, perturbation: Perturbation) -> bool:
     if not declares_columns(problem) or perturbation.norm is not None or not isinstance(domain, SparsePoints):
         return False
     few_rows = domain.max_features < 2 or shape_of(domain.columns, domain.max_features).rows <= MAX_ROWS
-    return count_supports(problem) <= MAX_SUPPORTS and few_rows
+    return supports_in(problem) <= MAX_SUPPORTS and few_rows
 
 
-def count_supports(problem: Problem) -> int:
+def supports_in(problem: Problem) -> int:
     """Number of supports of a scorecard problem."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
-    return sum(math.comb(domain.columns, size) for size in range(domain.max_features + 1))
+    return count_supports(domain.columns, domain.max_features)

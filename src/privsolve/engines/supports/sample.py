@@ -23,6 +23,7 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
+from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
 from privsolve.engines.compiling import compile_for, compile_once
 from privsolve.engines.rejection import (
     GREW,
@@ -71,8 +72,6 @@ from privsolve.noise.entropy import Randomness
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
-
-LARGEST_PRIOR_SPREAD = 150.0
 
 
 class ListedFrontier(NamedTuple):
@@ -169,9 +168,10 @@ class SupportSampler(RejectionSampler):
         self._order = _column_order(inst, path)
         if path != "listed":
             inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, self._order]))
-        self._law, self._log_mass, self._log_mass_intercept = _normalised(
-            inst, log_weight, log_weight_intercept, float(kappa), self._order
-        )
+        cards = CardShape(inst.n_columns, len(inst.points), len(inst.intercepts), inst.max_features)
+        prior = CardPrior.of(log_weight, log_weight_intercept, cards, self._order)
+        self._law = Law(float(kappa), fill_up(prior.points, 0.0), prior.intercepts)
+        self._log_mass, self._log_mass_intercept = prior.log_mass, prior.log_mass_intercept
         self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
         self._now = new_current(inst)
         self._counts, self._size = np.zeros(1 + len(STEPS), dtype=np.int64), 0
@@ -236,7 +236,7 @@ class SupportSampler(RejectionSampler):
         all others to one that the cut and the prior keep small.
         """
         inst, most = self.instance, self.instance.max_features
-        small = LARGEST_PRIOR_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
+        small = LARGEST_SPREAD + float(np.abs(self._log_mass).sum()) + abs(self._log_mass_intercept)
         small += 1000.0 + inst.n_columns
         operations = (1 << most) + most * len(inst.points) + len(inst.intercepts) + 64
         in_large_logs = 13 + 2 * nested_levels(inst, most) + (2 + 3 * most if self._lazy or self._blocks else 0)
@@ -422,32 +422,3 @@ def _column_order(inst: CardInstance, path: str) -> Int64Array:
     if path == "lazy":
         return tree_order(inst)
     return np.argsort(inst.rows.sum(axis=0) * (1 - 2 * turned(inst)) + turned(inst) * len(inst.rows), kind="stable")
-
-
-def _normalised(
-    inst: CardInstance,
-    log_weight: ArrayLike,
-    log_weight_intercept: ArrayLike,
-    kappa: float,
-    order: Int64Array,
-) -> tuple[Law, Floats, float]:
-    """The law with priors of sum 1 per column, and the logarithms of the sums."""
-    columns = np.asarray(log_weight, dtype=np.float64)
-    starts = np.asarray(log_weight_intercept, dtype=np.float64)
-    if columns.shape != (inst.n_columns, len(inst.points)) or starts.shape != (len(inst.intercepts),):
-        raise ValueError(
-            f"log_weight must have shape {(inst.n_columns, len(inst.points))} and log_weight_intercept "
-            f"{(len(inst.intercepts),)}, got {columns.shape} and {starts.shape}"
-        )
-    if not (np.isfinite(columns).all() and np.isfinite(starts).all()):
-        raise ValueError("log weights must be finite: leave out points that are not allowed")
-    columns = columns[order]
-    mass, mass_intercept = np.asarray(logsumexp(columns, axis=1)), float(logsumexp(starts))
-    log_prior, log_prior_intercept = columns - mass[:, None], starts - mass_intercept
-    spread = np.sort(-log_prior.min(axis=1, initial=0.0))[::-1][: inst.max_features].sum() - log_prior_intercept.min()
-    if spread > LARGEST_PRIOR_SPREAD:
-        raise ValueError(
-            f"the prior weights of one support differ by more than exp({LARGEST_PRIOR_SPREAD:g}): use a flatter prior"
-        )
-    law = Law(kappa, fill_up(np.exp(log_prior), 0.0), np.exp(log_prior_intercept))
-    return law, mass, mass_intercept

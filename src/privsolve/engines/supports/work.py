@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 
+from privsolve.engines.numbering import count_supports
 from privsolve.engines.supports.blocks import MAX_ROWS
+from privsolve.engines.workers import cores as usable_cores
 
 CELL, SUPPORT, WORD = 1.2, 12.0, 0.35
 """For each cell of a support, for each support, and for each word of 64 rows that is counted."""
@@ -31,11 +32,6 @@ MOST_BY_DEFAULT = 20_000_000
 _log = logging.getLogger("privsolve")
 
 
-def count_supports(columns: int, max_features: int) -> int:
-    """Supports of at most so many columns."""
-    return sum(math.comb(columns, size) for size in range(min(max_features, columns) + 1))
-
-
 def default_max_features(columns: int) -> int:
     """The features of a card if nothing is said: four, or fewer where that means more supports than seconds allow."""
     fewer = (k for k in range(DEFAULT_FEATURES, 1, -1) if count_supports(columns, k) <= MOST_BY_DEFAULT)
@@ -49,7 +45,7 @@ def estimate(columns: int, max_features: int, records: int, cores: int | None = 
         return math.inf
     words = max(records / 64 * KEPT ** max(most - 3, 0), 2.0)
     each = SUPPORT + CELL * (1 << most) + WORD * words
-    return FIXED + 1e-9 * each * count_supports(columns, most) / (cores or os.cpu_count() or 1)
+    return FIXED + 1e-9 * each * count_supports(columns, most) / (cores or usable_cores())
 
 
 def check_work(columns: int, max_features: int, records: int) -> None:

@@ -131,10 +131,10 @@ def add_bits(rows, members, out, some):
     out[:] = 0
     for p in range(len(planes)):
         s, digit, length = rows.statistic[p], rows.digit[p], rows.length[p]
-        total = np.uint64(0)
+        total = 0
         for w in range(length):
             total += ones_in(planes[p, w] & members[w])
-        out[pairs(m), s] += np.int64(total) << digit
+        out[pairs(m), s] += total << digit
         if total == 0:
             continue
         for i in range(m):
@@ -145,7 +145,7 @@ def add_bits(rows, members, out, some):
             if any_left != np.uint64(0):
                 base = place(m, i, i) - i
                 for j in range(i, m):
-                    both = np.uint64(0)
+                    both = 0
                     for w in range(length):
                         both += ones_in(some[w] & sets[j, w])
-                    out[base + j, s] += np.int64(both) << digit
+                    out[base + j, s] += both << digit

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from privsolve.engines.trees.counts import Rows, rows_of
 from privsolve.engines.trees.levels import alternatives, solve_level
 from privsolve.engines.trees.tables import Law, answer, law_of
 from privsolve.engines.trees.units import fill_counts, solve_unit, solve_units
+from privsolve.engines.workers import cores
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.noise.coins import Stream, choose_log
 from privsolve.noise.entropy import Randomness
@@ -55,11 +55,6 @@ class Work:
     def seconds(self) -> float:
         """About how long it takes with all cores, beside the counting."""
         return self.processor_seconds / cores()
-
-
-def cores() -> int:
-    """How many threads are used."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def work_of(trees: DecisionTrees, rows: int) -> Work:

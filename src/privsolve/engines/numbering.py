@@ -15,11 +15,16 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 
 
-def number_supports(m: int, most: int) -> tuple[Int64Array, Int64Array]:
-    """`child_start` and `last` of all supports with fewer than `most` of m columns."""
-    inner = sum(math.comb(m, size) for size in range(most))
+def count_supports(columns: int, most: int) -> int:
+    """Supports of at most `most` of so many columns, the empty one included."""
+    return sum(math.comb(columns, size) for size in range(most + 1))
+
+
+def number_supports(columns: int, most: int) -> tuple[Int64Array, Int64Array]:
+    """`child_start` and `last` (the largest column) of all supports with fewer than `most` columns."""
+    inner = count_supports(columns, most - 1)
     child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
-    _number(m, child_start, last)
+    _number(columns, child_start, last)
     return child_start, last
 
 
@@ -36,3 +41,14 @@ def _number(m, child_start, last):
             if first < len(last):
                 last[first] = j
             first += 1
+
+
+@compiled
+def subset_numbers(child_start, support, size, numbers):
+    """The number of each subset of a support; bit i of the subset is its i-th column."""
+    numbers[0] = 0
+    for c in range(1, 1 << size):
+        top = size - 1
+        while c >> top & 1 == 0:
+            top -= 1
+        numbers[c] = child_start[numbers[c & ~(1 << top)]] + support[top]
