@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 SPACES = " \t\n\r\v\f"
 """What is taken off both ends of a text before it is compared; what is then empty is missing."""
@@ -10,6 +11,41 @@ SPACES = " \t\n\r\v\f"
 NUMBER_PATTERN = r"^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0-9]{1,2})?$"
 """A text that is a number. Everything else (also `inf`, `nan`, hexadecimal and digits with separators, which engines
 read differently) counts as missing where a number is expected."""
+
+COMMA_PATTERN = NUMBER_PATTERN.replace(r"\.", ",")
+"""The same with a decimal comma; a number with a point is then none, as nobody knows whether it stands for thousands."""
+
+TRUE, FALSE = ("true",), ("false",)
+"""What reads as 1 and as 0 where numbers are expected, in any case of letters."""
+
+YES, NO = ("true", "t", "yes", "y"), ("false", "f", "no", "n")
+"""The same where true and false are expected."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What stands for no value in a column, and how its numbers are written: stated in a schema, so public.
+
+    A value is missing if its text is one of `texts` or its number one of `numbers`.
+    """
+
+    texts: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+    comma: bool = False
+    truths: bool = False
+
+    @property
+    def pattern(self) -> str:
+        """Of a text that is a number."""
+        return COMMA_PATTERN if self.comma else NUMBER_PATTERN
+
+    @property
+    def words(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The words that read as 1, and those that read as 0."""
+        return (YES, NO) if self.truths else (TRUE, FALSE)
+
+
+PLAIN = Marks()
 
 
 def check_columns(wanted: Iterable[str], found: Sequence[str]) -> None:

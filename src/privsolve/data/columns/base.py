@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.data.questions import Question
+from privsolve.data.questions import Choice, Question
 
 OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"
 
@@ -95,6 +95,12 @@ class Column(ABC):
     @abstractmethod
     def question(self) -> Question:
         """What a scorecard asks about this column."""
+
+    def answers(self) -> tuple[str, ...]:
+        """What the values of every code are called: the answers to the question, then missing if it is none of them."""
+        question = self.question()
+        texts = tuple(option.text for option in question.options) if isinstance(question, Choice) else ()
+        return (*texts, MISSING) if len(texts) < self.radix else texts
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
