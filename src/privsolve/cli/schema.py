@@ -15,7 +15,7 @@ from rich.table import Table
 
 from privsolve.cli.common import console, errors, one_line_errors, write_out
 from privsolve.cli.drafting import DRAFT_SHARE, PrivateOptions
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import Adjacency
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import Stop, stoppable
@@ -138,6 +138,7 @@ def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -
 def check_command(
     schema_file: Annotated[Path, typer.Argument(help="The schema file.")],
     data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
+    header: Header = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a schema file and list its features; with data, count for the curator what falls outside."""
@@ -146,7 +147,7 @@ def check_command(
         curator = None
         if data is not None:
             with engine_at_work("reading", data):
-                encoded = schema.table(open_table(data))
+                encoded = schema.table(open_table(data, header=header))
             table = encoded.table
             curator = {
                 "note": NOT_PRIVATE,
@@ -154,6 +155,7 @@ def check_command(
                 "positives": int(table.positives.sum()),
                 "distinct_rows": len(table.features),
                 "outside": {column: dict(counts) for column, counts in encoded.outside.items()},
+                "unreadable": list(encoded.unreadable),
             }
         if as_json:
             columns = {column.column: list(column.names) for column in schema.columns}
@@ -190,3 +192,6 @@ def _show_curator(curator: dict[str, object]) -> None:
         console.print(f"  {escape(column)}: {', '.join(f'{n:,} {fate}' for fate, n in counts.items())}")
     if not outside:
         console.print("  every value is in the schema")
+    if unreadable := curator["unreadable"]:
+        assert isinstance(unreadable, list)
+        console.print(f"[bold red]no value can be read: {escape(', '.join(unreadable))}[/bold red]", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -48,12 +49,28 @@ class Marks:
 PLAIN = Marks()
 
 
+def of_place(name: str, place: int) -> str:
+    """What a column is called that has no name, or one that others have too."""
+    return f"{name} (column {place})".strip()
+
+
 def check_columns(wanted: Iterable[str], found: Sequence[str]) -> None:
-    """Raise if the data lacks a column of the schema."""
+    """Raise if the data lacks a column of the schema, or has it more than once."""
     for name in wanted:
-        if name not in found:
-            some = ", ".join(map(str, found[:20])) + (", ..." if len(found) > 20 else "")
-            raise ValueError(f"the data has no column {name!r} as the schema says: its columns are {some}")
+        if name in found:
+            continue
+        alike = re.compile(rf"{re.escape(name)} \(column \d+\)", re.IGNORECASE)
+        if places := [str(other) for other in found if alike.fullmatch(str(other))]:
+            raise twice(name, places)
+        some = ", ".join(map(str, found[:20])) + (", ..." if len(found) > 20 else "")
+        raise ValueError(f"the data has no column {name!r} as the schema says: its columns are {some}")
+
+
+def twice(name: str, places: Sequence[str]) -> ValueError:
+    """The error where the name of a column that is used is not its own."""
+    return ValueError(
+        f"the data has {len(places)} columns called {name!r}: rename them, or use {' or '.join(map(repr, places))}"
+    )
 
 
 def text_for_numbers(name: str) -> ValueError:

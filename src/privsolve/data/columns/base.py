@@ -53,6 +53,11 @@ class Column(ABC):
         """The codes of values that the schema does not list, by what became of them."""
 
     @property
+    def saying_nothing(self) -> frozenset[int]:
+        """The codes of values that cannot be read: if all values have them, the schema does not fit the data."""
+        return frozenset(code for fate, code in self.outside.items() if fate == MISSING)
+
+    @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The features."""

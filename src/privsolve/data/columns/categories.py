@@ -112,6 +112,11 @@ class Categories(Column):
         return {OTHER: len(self.listed), MISSING: len(self.listed) + 1}
 
     @property
+    def saying_nothing(self) -> frozenset[int]:
+        """Missing values, and those in no list; a list of one value says something also where it does not occur."""
+        return frozenset(self.outside.values()) if len(self.listed) > 1 else super().saying_nothing
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The features, all 0/1."""
         declared = [option.name for option in self.options] + [n for n in (self.other, self.missing) if n is not None]
