@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from privsolve.arrays import Floats
-from privsolve.data.reading import SPACES, Marks
+from privsolve.data.reading import PLAIN, SPACES, Marks
 
 _TIME = r"([T ][0-9:.,+Z -]{1,40})?$"
 ISO = "YYYY-MM-DD"
@@ -50,7 +50,7 @@ def days_of(series: Any, name: str, form: str, marks: Marks) -> Floats:
         return np.asarray(parts[0] * 10_000 + parts[1] * 100 + parts[2])
     if kind.is_numeric() or kind == nw.Boolean:
         raise not_days(name, str(kind))
-    read = _reader(form, marks)
+    read = day_parser(form, marks)
     nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
     values = series.to_list()
     found: Floats = np.full(len(values), math.nan)
@@ -74,7 +74,8 @@ def _part(series: Any) -> Floats:
     return values
 
 
-def _reader(form: str, marks: Marks) -> Callable[[str], float]:
+def day_parser(form: str, marks: Marks = PLAIN) -> Callable[[str], float]:
+    """What reads a text without surrounding spaces as a day."""
     pattern, groups = FORMATS[form]
     compiled = re.compile(pattern)
 

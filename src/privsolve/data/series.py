@@ -44,7 +44,7 @@ def _numbers(series: Any, name: str, marks: Marks) -> Floats:
         return _as_floats(series.cast(nw.Float64), 0.0)
     known = _known(series)
     found: Floats = np.full(len(known), math.nan)
-    parsed = _parser(marks)
+    parsed = number_parser(marks)
     for i, value in enumerate(known):
         if isinstance(value, str):
             found[i] = parsed(value.strip(SPACES))
@@ -62,7 +62,7 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _parser(marks: Marks) -> Callable[[str], float]:
+def number_parser(marks: Marks) -> Callable[[str], float]:
     """What reads a text without surrounding spaces as a number."""
     number, (yes, no) = re.compile(marks.pattern), marks.words
     words = dict.fromkeys(yes, 1.0) | dict.fromkeys(no, 0.0)
