@@ -233,7 +233,7 @@ def test_prefixes_are_alive_exactly_where_an_allowed_support_begins_with_them() 
     assert passed_over > 500
 
 
-def test_dead_prefixes_are_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_prefixes_are_not_walked() -> None:
     """With one cut of each variable, blocks with two of one variable have no bound, and the others are those of the rule."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 2, (60, 9))
@@ -242,7 +242,7 @@ def test_dead_prefixes_are_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
     card = rows, *counts, ps.ZeroOneLoss(), 4, [-1, 1], [-1, 0, 1]
     prior = np.zeros((9, 2)), np.zeros(3)
     sampler = SupportSampler(*card, *prior, 0.1, Randomness.seeded(0), max_listed=0, constraints=domain)
-    assert sampler._blocks is not None and sampler._rule is not None
+    assert sampler._blocks is not None
     sums, kept = sampler._blocks.sums, sampler._order
     pairs = list(itertools.combinations(range(9), 2))
     blocks = dict(zip(pairs, np.isfinite(sums.block[sums.first_block :]), strict=True))

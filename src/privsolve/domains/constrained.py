@@ -206,6 +206,14 @@ class ConstrainedPoints(SparsePoints):
         found = every[[self.has(member) for member in every]]
         return np.ascontiguousarray(found)
 
+    def on(self, cards: SparsePoints) -> ConstrainedPoints:
+        """The same constraints on the same columns, with other limits of features, points and intercept."""
+        return ConstrainedPoints(
+            cards.dim, cards.max_features, cards.max_points, cards.intercept, variables=self.variables,
+            max_questions=self.max_questions, max_cuts=self.max_cuts, signs=self.signs, required=self.required,
+            excluded=self.excluded, alternatives=self.alternatives,
+        )  # fmt: skip
+
     @property
     def plain(self) -> SparsePoints:
         """The same cards without the constraints."""
@@ -259,8 +267,12 @@ class ConstrainedPoints(SparsePoints):
     def radius_sq_bound(self) -> int:
         """As many columns as can have points at once at the largest, and the intercept at its larger end."""
         low, high = self.intercept or (0, 0)
-        columns = int(np.flatnonzero(self.sum_over_supports([1] * self.columns, COUNTS))[-1])
-        return columns * self.max_points**2 + max(low**2, high**2)
+        return self.most_columns * self.max_points**2 + max(low**2, high**2)
+
+    @cached_property
+    def most_columns(self) -> int:
+        """Columns that can have points at once."""
+        return int(np.flatnonzero(self.sum_over_supports([1] * self.columns, COUNTS))[-1])
 
     def knapsack(self) -> Knapsack:
         """There is none: the constraints are not additive."""

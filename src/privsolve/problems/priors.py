@@ -142,6 +142,30 @@ def log_mass(prior: Prior, domain: SparsePoints) -> float:
     return float(np.logaddexp.reduce(sums) + np.logaddexp.reduce(intercepts))
 
 
+def least_log_of_short(
+    prior: Prior, domain: SparsePoints, features: int, *, normalised: bool = True
+) -> tuple[int, float]:
+    """How many features a short card has, about so many, and the least log prior of one with one point each.
+
+    Under constraints it has at least a feature of every required variable, and the least is bounded by the least likely
+    columns, whether or not they may stand together (theory, section 16); the prior is divided by its sum if `normalised`.
+    """
+    tables = prior.log_tables(domain)
+    intercept = float(tables[-1].min()) if domain.intercept is not None else 0.0
+    if not isinstance(domain, ConstrainedPoints):
+        most = min(features, domain.max_features)
+        short = np.zeros(domain.dim, dtype=np.int64)
+        short[:most] = 1
+        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
+        return most, prior.log_probability(domain, short)
+    most = max(min(features, domain.most_columns), len(domain.required))
+    values = [domain.values(j) for j in range(domain.columns)]
+    nothing = sum(float(table[v == 0][0]) for table, v in zip(tables, values, strict=False))
+    one = sorted(float((tables[j][np.abs(values[j]) == 1] - tables[j][values[j] == 0]).min()) for j in domain.usable)
+    total = nothing + sum(one[:most]) + intercept
+    return most, total - (log_mass(prior, domain) + nothing if normalised else 0.0)
+
+
 def prior_or_uniform(prior: Prior | None) -> Prior:
     """The prior, the uniform one for None; raise for what is no prior at all."""
     if prior is None:

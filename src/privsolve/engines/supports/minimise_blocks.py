@@ -270,7 +270,7 @@ class BlockSearch:
         waiting: list[Support] = []  # a heap: equal bounds in the order of ties
         if own.min(initial=INFINITE_COST) < INFINITE_COST:
             solver.open(self._columns(int(np.argmin(own))))
-        if row.min(initial=INFINITE_COST) < INFINITE_COST:
+        if row.min(initial=INFINITE_COST) < INFINITE_COST // 2:  # of dead rows it is infinite, or near
             self._open_row(int(np.argmin(row)), solver, waiting)
         for number in np.flatnonzero(own <= min(solver.best, INFINITE_COST - 1)).tolist():
             columns = self._columns(number)
