@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from privsolve.continuous.problem import BoxProblem
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
     from privsolve.data import Bins, Categories, Category, Label, Number, Schema
+    from privsolve.data.constraints import Constraints, Direction
     from privsolve.data.patterns import PatternTable
     from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
+        ConstrainedPoints,
         Domain,
         FiniteSet,
         IntegerBall,
@@ -88,9 +90,12 @@ __all__ = [
     "Category",
     "Choice",
     "Composition",
+    "ConstrainedPoints",
+    "Constraints",
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
+    "Direction",
     "DiscreteProblem",
     "Domain",
     "Evaluation",
@@ -195,12 +200,13 @@ _HOMES = {
     "continuous.problem": "BoxProblem",
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
     "data": "Bins Categories Category Label Number Schema",
+    "data.constraints": "Constraints Direction",
     "data.patterns": "PatternTable",
     "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube SpanningTrees "
-    "SparsePoints SparseSigns Subsets TernaryCube",
+    "domains": "ConstrainedPoints Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube "
+    "SpanningTrees SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",

@@ -42,6 +42,7 @@ from privsolve.problems.priors import (
     UniformPrior,
     check_prior,
     default_prior,
+    least_log_of_short,
     log_weights,
     prior_or_uniform,
 )
@@ -395,6 +396,7 @@ class Exponential(Mechanism):
     title: ClassVar[str] = "exponential mechanism"
     options: ClassVar[frozenset[str]] = frozenset({"prior"})
     exact_law: ClassVar[bool] = True
+    keeps_constraints: ClassVar[bool] = True
     called = "the exponential mechanism"
 
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
@@ -412,13 +414,8 @@ class Exponential(Mechanism):
         uniform = exponential_utility_bound(domain, epsilon, adjacency=adjacency, loss=loss, beta=beta)
         if not isinstance(domain, SparsePoints):
             return (Expectation(self.name, uniform),)
-        features = min(SHORT, domain.max_features)
-        short = np.zeros(domain.dim, dtype=np.int64)
-        short[:features] = 1
-        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
-        sparse = exponential_utility_bound(
-            domain, epsilon, weights=short, prior=default_prior(domain), adjacency=adjacency, loss=loss, beta=beta
-        )
+        features, log_p = least_log_of_short(default_prior(domain), domain, SHORT)
+        sparse = (-log_p - math.log(calibration.check_beta(beta))) / inverse_temperature(epsilon, adjacency, loss)
         words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
         return Expectation(self.name, sparse, words), Expectation(f"{self.name} (uniform)", uniform)
 

@@ -15,7 +15,7 @@ from scipy.sparse import issparse
 from privsolve.arrays import Int64Array
 from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
-from privsolve.domains import Domain, check_domain
+from privsolve.domains import ConstrainedPoints, Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, RiskLoss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
@@ -104,6 +104,11 @@ class Problem(BaseProblem):
         if not isinstance(self.loss, ScoreLoss):
             raise ValueError(
                 f"loss must be a ZeroOneLoss, or another table over scores, got {type(self.loss).__name__}"
+            )
+        if self.schema is not None and self.schema.constraints and not isinstance(self.domain, ConstrainedPoints):
+            raise ValueError(
+                f"the schema states constraints on cards ({self.schema.constraints.words}), which {type(self.domain).__name__} "
+                "does not keep: use cards by the exponential mechanism, or take them out of the schema"
             )
         if self.domain.dim != self.table.dim:
             raise ValueError(
