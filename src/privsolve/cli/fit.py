@@ -21,21 +21,28 @@ from privsolve.cli.options import (
     By,
     CardWeight,
     Depth,
+    Directions,
+    Exclude,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
     LogOdds,
+    MaxCuts,
     MaxFeatures,
     MaxPoints,
+    MaxQuestions,
     Mechanism,
     Model,
     ModelName,
     Noise,
     ObjectiveOption,
+    OneOf,
+    Require,
     StagesOption,
     TreeLeaves,
+    card_limits,
     class_weights,
     group_of,
     refuse_strange_options,
@@ -49,7 +56,7 @@ from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import Recipe, scorecard_domain
+from privsolve.learn.fitting import Recipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
@@ -79,6 +86,12 @@ def fit(
     stages: StagesOption = None,
     log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
+    max_questions: MaxQuestions = None,
+    max_cuts: MaxCuts = None,
+    require: Require = None,
+    exclude: Exclude = None,
+    one_of: OneOf = None,
+    direction: Directions = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -127,9 +140,7 @@ def fit(
         cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
-        domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
-        )
+        limits = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
         recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
             recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
@@ -144,8 +155,11 @@ def fit(
                     f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
                 )
             recipe = StagedRecipe(
-                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
-            )
+                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs,
+                limits,
+            )  # fmt: skip
+        ends = (-intercept, intercept) if the_schema.intercept else None
+        domain = limits.domain(the_schema, max_features, max_points, ends) if recipe is None else None
         asked = recipe.asked if recipe else the_schema
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
@@ -166,6 +180,7 @@ def fit(
                     if recipe:
                         run = recipe.run(encoded, progress=progress, **options)
                     else:
+                        assert domain is not None
                         run = cards.run(encoded, domain, progress=progress, **options)
                 return run if test is None else test.evaluated(run, held, rng)
 

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from privsolve.data import Categories
+from privsolve.data.constraints import Constraints
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
@@ -34,6 +36,19 @@ MaxFeatures = Annotated[
     typer.Option(
         help="At most so many features have points, in each stage.",
         show_default="4, fewer on more than 148 columns; in stages by their number",
+    ),
+]
+MaxQuestions = Annotated[int | None, typer.Option(help="At most so many columns of the table are asked for.")]
+MaxCuts = Annotated[int | None, typer.Option(help="At most so many features of one column have points.")]
+Require = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="The card must ask for it; may be repeated.")]
+Exclude = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="The card must not ask for it.")]
+OneOf = Annotated[
+    list[str] | None, typer.Option("--one-of", metavar="A,B,...", help="At most one of these columns is asked for.")
+]
+Directions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--direction", metavar="COLUMN=up|down", help="Larger values never lower (up) or raise (down) the total."
     ),
 ]
 ObjectiveOption = Annotated[
@@ -91,12 +106,13 @@ CardWeight = Annotated[
 ]
 
 _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
+_LIMITS = frozenset({"max_questions", "max_cuts", "require", "exclude", "one_of", "direction"})
 _RISKS = frozenset({"objective", "stages", "log_odds"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
 STRANGE = {
     ModelName.card: _TREES | _LEAVES | _WEIGHT,
-    ModelName.tree: _CARDS | _NOISE | _WEIGHT | _RISKS,
-    ModelName.auto: _NOISE | _LEAVES | _RISKS,
+    ModelName.tree: _CARDS | _LIMITS | _NOISE | _WEIGHT | _RISKS,
+    ModelName.auto: _LIMITS | _NOISE | _LEAVES | _RISKS,
 }
 """Options that have no meaning for a model."""
 
@@ -110,6 +126,25 @@ def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
             )
+
+
+def card_limits(
+    max_questions: int | None,
+    max_cuts: int | None,
+    require: list[str] | None,
+    exclude: list[str] | None,
+    one_of: list[str] | None,
+    direction: list[str] | None,
+) -> CardLimits:
+    """What the options state about a card."""
+    ways: dict[str, str] = {}
+    for stated in direction or ():
+        name, equals, way = stated.rpartition("=")
+        if not equals or ways.get(name, way) != way:
+            raise ValueError(f"--direction {stated}: write COLUMN=up or COLUMN=down, once for a column")
+        ways[name] = way
+    lists = [[name.strip() for name in names.split(",")] for names in one_of or ()]
+    return CardLimits(max_questions, max_cuts, Constraints(ways, require or (), exclude or (), alternatives=lists))
 
 
 def class_weights(card_weight: float) -> dict[str, float]:

@@ -16,28 +16,37 @@ from privsolve.cli.options import (
     Adjacency,
     CardWeight,
     Depth,
+    Directions,
     Epsilon,
+    Exclude,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
     LogOdds,
+    MaxCuts,
     MaxFeatures,
     MaxPoints,
+    MaxQuestions,
     Model,
     ModelName,
     ObjectiveOption,
+    OneOf,
+    Require,
     StagesOption,
     TreeLeaves,
+    card_limits,
     class_weights,
     refuse_strange_options,
 )
 from privsolve.data import Schema
-from privsolve.domains import SparsePoints
+from privsolve.data.constraints import Constraints
+from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
 from privsolve.engines.trees.sampler import Work
 from privsolve.learn.fitting import scorecard_domain
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
 from privsolve.learn.publishing import as_json
 from privsolve.learn.risks import Objective
@@ -61,6 +70,12 @@ def plan(
     stages: StagesOption = None,
     log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
+    max_questions: MaxQuestions = None,
+    max_cuts: MaxCuts = None,
+    require: Require = None,
+    exclude: Exclude = None,
+    one_of: OneOf = None,
+    direction: Directions = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -84,15 +99,24 @@ def plan(
         asked = found if found is None or as_given else tree_schema(found, intercept=True)
         dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
         limits = (-intercept, intercept) if has_intercept else None
+        stated = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
+        if asked is None and stated != CardLimits(constraints=Constraints()):
+            raise ValueError("constraints on a card are about the columns of a schema: give --schema")
+        restricted = asked if model is ModelName.card and asked is not None and stated.states(asked) else None
         if in_stages:
             known = records if adjacency == "replace" else None
             count = number_of_stages(epsilon, known) if stages is None else stages
-            shape = Stages.of(dim, count, max_features=max_features, max_points=max_points, intercept=limits)
+            most: dict[str, Any] = {"max_features": max_features, "max_points": max_points, "intercept": limits}
+            shape = Stages.of(
+                dim, count, **most, restrict=(lambda cards: stated.on(restricted, cards)) if restricted else None
+            )
             by = BrierLoss(log_odds) if objective is Objective.RISK else loss
             _plan_stages(shape, epsilon, records, adjacency, by, json_output)
             return
         if model is ModelName.card:
             domain = scorecard_domain(dim, max_features, max_points, limits)
+            if restricted is not None:
+                domain = stated.domain(restricted, max_features, max_points, limits)
             _plan_cards(domain, epsilon, records, adjacency, loss, json_output)
             return
         questions = TreeQuestions.plain(features or 0) if found is None else TreeQuestions.of(tree_schema(found))
@@ -124,13 +148,24 @@ def _plan_cards(
     bounds = expectations(domain, epsilon, adjacency=adjacency, loss=loss)
     shares = [bound.excess / records / loss.largest for bound in bounds]
     if json_output:
-        rows = _rows(bounds, shares)
-        typer.echo(as_json({"scorecards": domain.size, "records": records, "epsilon": epsilon, "bounds": rows}))
+        content: dict[str, Any] = {"scorecards": domain.size, "records": records, "epsilon": epsilon}
+        content["bounds"] = _rows(bounds, shares)
+        if isinstance(domain, ConstrainedPoints):
+            free = expectations(domain.plain, epsilon, adjacency=adjacency, loss=loss)[: len(bounds)]
+            rows = _rows(free, [bound.excess / records / loss.largest for bound in free])
+            content["without_constraints"] = {"scorecards": domain.plain.size, "bounds": rows}
+        typer.echo(as_json(content))
         return
     console.print(f"{domain.size:,} scorecards on {domain.columns} features, {records:,} records, epsilon {epsilon:g}")
     what = "mistakes" if loss.largest == 1 else "cost"
     title = f"More {what} than the best card, at most, with probability 0.95"
     console.print(_table(title, ("mechanism", what, "of records", "best of all cards with"), bounds, shares))
+    if isinstance(domain, ConstrainedPoints):
+        without = expectations(domain.plain, epsilon, adjacency=adjacency, loss=loss)[0]
+        console.print(
+            f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them the first line says "
+            f"{without.excess:,.0f}."
+        )
     console.print(PROVED)
 
 

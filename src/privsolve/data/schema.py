@@ -17,6 +17,7 @@ from privsolve.arrays import Int64Array, IntArray
 from privsolve.data import toml
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
+from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
 from privsolve.data.frames import check_order, codes_of_frame
@@ -25,6 +26,7 @@ from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
 
+NO_CONSTRAINTS = Constraints()
 INTERCEPT = "intercept"
 """The name of the constant feature, always the last one."""
 
@@ -71,7 +73,8 @@ class Schema:
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
-    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total.
+    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `constraints` are
+    what every card made with the schema keeps to.
     """
 
     columns: tuple[Column, ...]
@@ -79,6 +82,7 @@ class Schema:
     intercept: bool = True
     guessed: tuple[str, ...] = ()
     paid: Paid | None = None
+    constraints: Constraints = NO_CONSTRAINTS
 
     def __init__(
         self,
@@ -87,6 +91,7 @@ class Schema:
         intercept: bool = True,
         guessed: Sequence[str] = (),
         paid: Paid | None = None,
+        constraints: Constraints = NO_CONSTRAINTS,
     ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
@@ -103,6 +108,10 @@ class Schema:
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
         object.__setattr__(self, "paid", paid)
         self._check_names()
+        if not isinstance(constraints, Constraints):
+            raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
+        constraints.check(found)
+        object.__setattr__(self, "constraints", constraints)
 
     def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
         known = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
@@ -292,25 +301,30 @@ class Schema:
             result["paid"] = self.paid.to_dict()
         if self.label is not None:
             result["label"] = self.label.to_dict()
-        return result | {"columns": {column.column: column.to_dict() for column in self.columns}}
+        if self.constraints.alternatives:
+            result["alternatives"] = [list(names) for names in self.constraints.alternatives]
+        stated = self.constraints.settings
+        return result | {"columns": {c.column: c.to_dict() | stated(c.column) for c in self.columns}}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "paid", "label", "columns"), "the schema")
+        check_keys(description, ("intercept", "guessed", "alternatives", "paid", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
-        found = [column_from_dict(name, settings) for name, settings in columns.items()]
+        plain, constraints = taken_out(columns, description.get("alternatives", ()))
+        found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
-        return cls(found, target, description.get("intercept", True), description.get("guessed", ()), paid)
+        guessed = description.get("guessed", ())
+        return cls(found, target, description.get("intercept", True), guessed, paid, constraints)
 
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return Schema(self.columns, self.label, self.intercept, names, self.paid)
+        return Schema(self.columns, self.label, self.intercept, names, self.paid, self.constraints)
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

@@ -6,6 +6,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -207,7 +208,7 @@ def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
     try:
         label = Label(name if isinstance(name, str) and name else "label", yes, no)
         marked = (*schema.guessed, label.column) if schema.guessed else ()
-        return Schema(schema.columns, label, schema.intercept, marked, schema.paid)
+        return replace(schema, label=label, guessed=marked)
     except ValueError:  # no name for a label, or no values: then they stay without names
         return schema
 

@@ -21,6 +21,7 @@ from privsolve.learn.base import PrivateEstimator, RandomState, StatedSchema, on
 from privsolve.learn.estimators import classes_of, positive_labels, read_for_fit
 from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
 from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.trees import DEPTH
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import inverse_temperature
@@ -215,7 +216,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         if set(weights) == {ModelClass.CARD}:
             cards = Recipe(self.epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
             intercept = self.intercept if schema.intercept else None
-            domain = scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
+            domain = CardLimits().domain(schema, self.max_features, self.max_points, intercept)
             return cards.run(_readable(schema.table(frame, positive)), domain, **options)
         if set(weights) == {ModelClass.TREE}:
             trees = TreeRecipe(

@@ -17,6 +17,7 @@ from sklearn.utils.validation import assert_all_finite
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
+from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
 from privsolve.evaluation import Evaluation
 from privsolve.learn.base import (
@@ -29,7 +30,8 @@ from privsolve.learn.base import (
     with_label,
 )
 from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Recipe, linear_domain
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, answers
@@ -212,6 +214,10 @@ class PrivateScorecard(_PrivateClassifier):
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: at most so many features have points, in each stage if there are several. Left out: 4 by mistakes in
             one stage, or fewer on more than 148 columns; otherwise as many as can be listed for the number of columns.
+        max_questions: at most so many columns of the table are asked for, in all stages together.
+        max_cuts: at most so many features of one column have points; with 1 no answer has more than `max_points`.
+        constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
+            be asked for, alternatives (`Constraints`).
         max_points: points lie in `-max_points..max_points`, in each stage.
         stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
             sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
@@ -243,6 +249,9 @@ class PrivateScorecard(_PrivateClassifier):
         *,
         objective: Literal["mistakes", "risk"] = "mistakes",
         max_features: int | None = None,
+        max_questions: int | None = None,
+        max_cuts: int | None = None,
+        constraints: Constraints | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
         stages: int | None = None,
@@ -258,6 +267,9 @@ class PrivateScorecard(_PrivateClassifier):
         self.epsilon = epsilon
         self.objective = objective
         self.max_features = max_features
+        self.max_questions = max_questions
+        self.max_cuts = max_cuts
+        self.constraints = constraints
         self.max_points = max_points
         self.intercept = intercept
         self.stages = stages
@@ -290,7 +302,7 @@ class PrivateScorecard(_PrivateClassifier):
     def _staged(self, schema: Schema) -> StagedRecipe:
         return StagedRecipe(
             self.epsilon, schema, Objective.of(self.objective), self.stages, self.max_features, self.max_points,
-            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative,
+            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative, self._limits,
         )  # fmt: skip
 
     @classmethod
@@ -308,7 +320,11 @@ class PrivateScorecard(_PrivateClassifier):
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None
-        return scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
+        return self._limits.domain(schema, self.max_features, self.max_points, intercept)
+
+    @property
+    def _limits(self) -> CardLimits:
+        return CardLimits(self.max_questions, self.max_cuts, self.constraints)
 
     @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

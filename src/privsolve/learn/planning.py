@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from privsolve.domains import Domain, SparsePoints
+from privsolve.domains import ConstrainedPoints, Domain, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation
@@ -28,6 +28,7 @@ def expectations(
     return tuple(
         bound
         for mechanism in all_mechanisms()
+        if mechanism.keeps_constraints or not isinstance(domain, ConstrainedPoints)
         for bound in mechanism.expectations(domain, epsilon, adjacency=the_adjacency, loss=the_loss, beta=beta)
     )
 

@@ -12,6 +12,7 @@ from privsolve.domains.trees import tree_schema
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.errors import PrivsolveError
 from privsolve.learn.fitting import with_outside
+from privsolve.learn.limits import NO_LIMITS, CardLimits
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.stages import Stages, number_of_stages, staged
@@ -45,8 +46,9 @@ class Objective(StrEnum):
 class StagedRecipe:
     """How a card is drawn in stages: everything but the data. All of it is public and fixed before the data is looked at.
 
-    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. Chosen by risk, the costs only
-    move the decision: positive where the risk is above `false_positive / (false_positive + false_negative)`.
+    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. The sum of all stages keeps to
+    the `limits`. Chosen by risk, the costs only move the decision: positive where the risk is above
+    `false_positive / (false_positive + false_negative)`.
     """
 
     epsilon: float
@@ -60,6 +62,7 @@ class StagedRecipe:
     adjacency: str = "replace"
     false_positive: int = 1
     false_negative: int = 1
+    limits: CardLimits = NO_LIMITS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.of(self.objective))
@@ -87,8 +90,9 @@ class StagedRecipe:
         asked, ends = self.asked, self.intercept
         intercept = ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None
         return Stages.of(
-            asked.dim, count, max_features=self.max_features, max_points=self.max_points, intercept=intercept
-        )
+            asked.dim, count, max_features=self.max_features, max_points=self.max_points, intercept=intercept,
+            restrict=(lambda cards: self.limits.on(asked, cards)) if self.limits.states(asked) else None,
+        )  # fmt: skip
 
     def run(
         self,

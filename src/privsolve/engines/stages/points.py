@@ -100,8 +100,8 @@ def used(shape, c):
 
 
 @compiled
-def least(shape, scratch, size):
-    """The least loss of the loaded support."""
+def least(shape, law, scratch, size):
+    """The least loss of the loaded support, over points that have weight."""
     found = np.int64(2**62)
     depth, n_points = 0, len(shape.points)
     at, start = scratch.at, -shape.most * shape.low
@@ -114,6 +114,8 @@ def least(shape, scratch, size):
             depth -= 1
         elif at[depth] == n_points:
             depth -= 1
+        elif law.points[scratch.support[size - depth - 1], at[depth]] == 0.0:
+            at[depth] += 1
         else:
             fix_last(shape, scratch, size, depth, shape.points[at[depth]])
             at[depth] += 1
