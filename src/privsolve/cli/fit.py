@@ -43,6 +43,7 @@ from privsolve.cli.options import (
     StagesOption,
     TreeLeaves,
     card_limits,
+    check_most_features,
     class_weights,
     group_of,
     refuse_strange_options,
@@ -161,6 +162,7 @@ def fit(
         ends = (-intercept, intercept) if the_schema.intercept else None
         domain = limits.domain(the_schema, max_features, max_points, ends) if recipe is None else None
         asked = recipe.asked if recipe else the_schema
+        check_most_features(max_features, asked)
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(

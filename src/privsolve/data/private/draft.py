@@ -288,9 +288,12 @@ class _Drafting:
             else:
                 columns.append(found[0])
                 notes[name] = (found[1],)
-        if not columns:
-            raise ValueError(
-                "nothing could be drafted with this epsilon and delta: use more, or write the schema by hand"
+        if not columns:  # it is paid for: the least that can be said of a number, which looks at nothing
+            name = next(iter(self.plan.grids))
+            left_out.pop(name, None)
+            columns, notes[name] = (
+                [Bins(name, [1], "thresholds")],
+                ("Too few records for this epsilon: a cut of no meaning.",),
             )
         return PrivateDraft(Schema(columns, self.plan.label, paid=self.paid), notes, left_out)
 
