@@ -280,7 +280,9 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     assert run("fit", "data.csv", *FIT, "--epsilon", 5, "--seed", 0).exit_code == 0
     result = run("predict", source, "--release", "out/release.json", "--out", out, "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"predictions": out}
+    unread = {"age": {"missing": int(patients()["age"].isna().sum())}}
+    said = {"predictions": out, "columns": ["score", "prediction"], "records": 300, "unread": unread}
+    assert json.loads(result.stdout) == said
     scored = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     frame, release = patients(), load_release("out/release.json")
     rule = release.model
