@@ -449,9 +449,9 @@ def test_payments_of_others_are_not_taken_for_ours(here: Path, monkeypatch: pyte
     """Somebody else pays from the same ledger while a fit is refused."""
     ledger, open_table = Ledger.open("ledger"), fit.open_table
 
-    def meanwhile(source: str) -> Any:
+    def meanwhile(source: str, **options: Any) -> Any:
         ledger.spend(Guarantee.from_dict(json.loads(Path("out9/release.json").read_text())["guarantee"]))
-        return open_table(source)
+        return open_table(source, **options)
 
     assert run("fit", "data.csv", *FIT, "--out", "out9", "--epsilon", 9).exit_code == 0
     monkeypatch.setattr(fit, "open_table", meanwhile)
