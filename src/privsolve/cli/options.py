@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privsolve.data import Categories
+from privsolve.data import Categories, Schema
 from privsolve.data.constraints import Constraints
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective
@@ -158,6 +158,16 @@ def card_limits(
         ways[name] = way
     lists = [[name.strip() for name in names.split(",")] for names in one_of or ()]
     return CardLimits(max_questions, max_cuts, Constraints(ways, require or (), exclude or (), alternatives=lists))
+
+
+def check_most_features(max_features: int | None, schema: Schema) -> None:
+    """Raise for a limit that limits nothing, before anything is read: who states it expects something else."""
+    features = schema.dim - schema.intercept
+    if max_features is not None and max_features > features:
+        raise ValueError(
+            f"--max-features {max_features}: the schema has {features} features; use at most {features}, few enough for people "
+            "to add up (4 is usual), or --max-questions"
+        )
 
 
 def class_weights(card_weight: float) -> dict[str, float]:

@@ -282,7 +282,7 @@ def _asked(column: Column) -> Column:
     cuts = [place * column.step for place in places if first < place <= last]
     if not cuts:
         raise ValueError(f"columns.{column.column}: has a single step, so there is nothing to ask: leave it out")
-    return Bins(column.column, cuts, "thresholds")
+    return Bins(column.column, cuts, "thresholds", missing_values=column.missing_values, decimal=column.decimal)
 
 
 def _checked_weights(values: Sequence[float], name: str) -> NDArray[np.float64]:
