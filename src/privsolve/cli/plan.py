@@ -43,6 +43,7 @@ from privsolve.learn.publishing import as_json
 from privsolve.learn.risks import Objective
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation
+from privsolve.mechanisms.counted import SHARE, count_and_stages
 from privsolve.mechanisms.stages import Stages, number_of_stages, stages_utility_bound
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT, LabelLeaves, ProbabilityLeaves
@@ -85,11 +86,11 @@ def plan(
         dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
         limits = (-intercept, intercept) if has_intercept else None
         if in_stages:
-            known = records if adjacency == "replace" else None
-            count = number_of_stages(epsilon, known) if stages is None else stages
+            count = number_of_stages(epsilon, records, adjacency) if stages is None else stages
             shape = Stages.of(dim, count, max_features=max_features, max_points=max_points, intercept=limits)
             by = BrierLoss(log_odds) if objective is Objective.RISK else loss
-            _plan_stages(shape, epsilon, records, adjacency, by, json_output)
+            counted = stages is None and adjacency == "add-remove"
+            _plan_stages(shape, epsilon, records, adjacency, by, json_output, counted)
             return
         if model is ModelName.card:
             domain = scorecard_domain(dim, max_features, max_points, limits)
@@ -135,9 +136,16 @@ def _plan_cards(
 
 
 def _plan_stages(
-    plan: Stages, epsilon: float, records: int, adjacency: str, loss: BrierLoss | ZeroOneLoss, json_output: bool
+    plan: Stages,
+    epsilon: float,
+    records: int,
+    adjacency: str,
+    loss: BrierLoss | ZeroOneLoss,
+    json_output: bool,
+    counted: bool,
 ) -> None:
-    excess = stages_utility_bound(plan, epsilon, loss=loss, adjacency=adjacency) / loss.largest
+    left = count_and_stages(epsilon)[1] if counted else epsilon
+    excess = stages_utility_bound(plan, left, loss=loss, adjacency=adjacency) / loss.largest
     most = plan.domains[0].max_features
     if json_output:
         content = {"stages": plan.count, "features_per_stage": most, "records": records, "epsilon": epsilon}
@@ -148,6 +156,8 @@ def _plan_stages(
         f"{plan.count} stage{'s' * (plan.count > 1)} of at most {most} of {plan.domain.columns} features, {records:,} records, "
         f"epsilon {epsilon:g}"
     )
+    if counted:
+        console.print(f"The number of stages follows a noisy count of the records, with {float(SHARE):.0%} of epsilon.")
     share = f"{excess / records:.1%} of records" if excess < records else "which says nothing"
     console.print(
         f"More {what} than the best short card that each stage could add, at most, with probability 0.95: {excess:,.0f}, "
