@@ -246,8 +246,9 @@ def test_an_interrupted_fit_releases_nothing_and_stays_paid(here: Path, monkeypa
     assert "nothing was released" in result.stderr
     assert "the ledger keeps the payment" in result.stderr
     assert not Path("out").exists()
+    assert "with --resume" in result.stderr
     (entry,) = Ledger.open("ledger").history()
-    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "failed")
+    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "spent")
 
 
 def test_a_paid_release_is_not_lost_when_the_disk_is_full(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from privsolve.engines.trees.sampler import Work
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation
+from privsolve.mechanisms.counted import SHARE, count_and_stages
 from privsolve.mechanisms.stages import Stages, stages_utility_bound
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT
@@ -112,9 +113,12 @@ class StagePlan(Plan):
 
     stages: Callable[[float], Stages]
     loss: BrierLoss | ZeroOneLoss
+    counted: bool
+    """Whether a noisy count of the records decides how many stages there are."""
 
     def _excess(self, epsilon: float) -> float:
-        found = stages_utility_bound(self.stages(epsilon), epsilon, loss=self.loss, adjacency=self.adjacency)
+        left = count_and_stages(epsilon)[1] if self.counted else epsilon
+        found = stages_utility_bound(self.stages(epsilon), left, loss=self.loss, adjacency=self.adjacency)
         return found / self.loss.largest
 
     def share(self, epsilon: float) -> float:
@@ -135,6 +139,10 @@ class StagePlan(Plan):
             f"{stages.count} stage{'s' * (stages.count > 1)} of at most {stages.domains[0].max_features} of "
             f"{stages.domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
         )
+        if self.counted:
+            console.print(
+                f"The number of stages follows a noisy count of the records, with {float(SHARE):.0%} of epsilon."
+            )
         console.print(
             f"Promise: with probability 0.95 at most {excess:,.0f} more {what} than the best short card that each stage "
             f"could add, {_of_records(excess / self.records)}."
