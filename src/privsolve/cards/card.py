@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
+from privsolve.data.questions import Span
 from privsolve.evaluation import Evaluation
 from privsolve.privacy.guarantee import Guarantee
 
@@ -20,6 +21,9 @@ class OptionPoints:
 
     text: str
     points: Fraction
+    span: Span | None = None
+    covers: tuple[str, ...] = ()
+    """The answers that were merged into this one; each of them is understood as well."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class ChoicePoints:
     def points_for(self, answer: Answer) -> Fraction:
         """The points of the option with this text."""
         for option in self.options:
-            if option.text == answer:
+            if answer == option.text or answer in option.covers:
                 return option.points
         texts = ", ".join(repr(option.text) for option in self.options)
         raise ValueError(f"answers[{self.column!r}] is {answer!r}: choose one of {texts}")
@@ -114,10 +118,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Card:
-    """The points of a release by question. The decision is `positive` iff the points add up to more than `threshold`.
+    """The points of a release by question. The decision is `positive` iff the points add up to at least `threshold`.
 
-    It is made from the release and its public schema alone, so it may be published with it. Points are exact fractions;
-    they are whole numbers unless a number with a scale is asked for.
+    It is made from the release and its public schema alone, so it may be published with it. Points are the smallest whole
+    numbers that decide the same (theory, section 17); a risk score has fractions if it asks for a number with a scale.
     """
 
     rows: tuple[Row, ...]
@@ -178,7 +182,7 @@ class Card:
 
     def decide(self, answers: Mapping[str, Answer]) -> str:
         """What the card says of one person: `positive` or `negative` as they were named."""
-        return self.positive if self.score(answers) > self.threshold else self.negative
+        return self.positive if self.score(answers) >= self.threshold else self.negative
 
 
 def _all_points(row: Row) -> list[int]:

@@ -90,7 +90,7 @@ def _scale(card: Card) -> list[str]:
     ends = f'<p class="ends" aria-hidden="true"><span>{escape(low)}</span><span>{escape(high)}</span></p>'
     if not card.risks:
         return [ends]
-    first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold) + 1
+    first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold)
     return [
         ends,
         '<label class="mover screen" for="threshold">Decide from a total of <output id="from" for="threshold"></output>'

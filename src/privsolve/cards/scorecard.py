@@ -16,7 +16,7 @@ from privsolve.data.questions import Question
 from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.risk import RiskScore
+from privsolve.models.risk import RiskScore, half_of
 from privsolve.privacy.guarantee import Guarantee
 
 
@@ -37,11 +37,7 @@ class Published(Protocol):
 
 
 class Scorecard(Card):
-    """The points of a release by question. The decision is `positive` iff the points add up to more than `threshold`.
-
-    It is made from the release and its public schema alone, so it may be published with it. Points are exact fractions;
-    they are whole numbers unless a number with a scale is asked for.
-    """
+    """The points of a release by question, in every form a person may want them: see `Card`."""
 
     @classmethod
     def of(
@@ -66,8 +62,9 @@ class Scorecard(Card):
         yes, no = positive or yes, negative or no
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
-        rows, threshold = rows_and_threshold(rule, questions)
-        scale = RiskScale(rule.log_odds, rule.shift) if isinstance(rule, RiskScore) else None
+        rows, threshold, unit = rows_and_threshold(rule, questions)
+        half = half_of(int(threshold * unit), unit, rule.cut)
+        scale = RiskScale(rule.log_odds, half) if isinstance(rule, RiskScore) else None
         return cls(rows, threshold, yes, no, release.total, release.evaluation, scale)
 
     def to_text(self, width: int = 80) -> str:

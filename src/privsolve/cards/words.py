@@ -27,7 +27,7 @@ def number(value: Fraction, plus: str = "") -> str:
 
 def total(card: Card, value: Fraction) -> str:
     """A total in figures: as a fraction where rounding would hide on which side of the threshold it is."""
-    close = value != card.threshold and abs(value - card.threshold) < Fraction(1, 10**DECIMALS)
+    close = abs(value - card.threshold) <= Fraction(1, 10**DECIMALS)
     return _fraction(value) if close else number(value)
 
 
@@ -55,16 +55,13 @@ def interval(row: QuantityPoints) -> str:
 
 
 def condition(card: Card) -> str:
-    """When a total is positive; for whole points "at least" is the same as "more than"."""
-    if card.unit == 1:
-        return f"at least {number(first_positive(card))}"
-    return f"more than {_fraction(card.threshold)}"
+    """When a total is positive."""
+    return f"at least {_fraction(first_positive(card))}"
 
 
 def first_positive(card: Card) -> Fraction:
-    """The lowest whole total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
-    first = card.threshold + 1
-    return first if card.scale is None else min(max(first, card.minimum), card.maximum + 1)
+    """The lowest total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
+    return card.threshold if card.scale is None else min(max(card.threshold, card.minimum), card.maximum + 1)
 
 
 def title(card: Card) -> str:
@@ -95,7 +92,7 @@ def notes(card: Card) -> list[str]:
         found.append("No question has points, so the total is always 0.")
     else:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
-    if card.minimum > card.threshold or card.maximum <= card.threshold:
+    if card.minimum >= card.threshold or card.maximum < card.threshold:
         found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
     if any(isinstance(row, QuantityPoints) for row in card.rows):
         found.append("Round a number as asked (up from halfway); one beyond the bounds counts as the nearest bound.")
@@ -104,7 +101,7 @@ def notes(card: Card) -> list[str]:
 
 def decision(card: Card, value: Fraction) -> str:
     """What the card decides at a total."""
-    return card.positive if value > card.threshold else card.negative
+    return card.positive if value >= card.threshold else card.negative
 
 
 def grouped(row: ChoicePoints) -> Iterator[tuple[str, Fraction]]:
@@ -126,7 +123,7 @@ def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
     risk = "" if card.scale is None else f", a risk of {card.scale.text(value)}"
-    return f"Total {total(card, value)}{risk}, which is {'' if value > card.threshold else 'not '}{condition(card)}."
+    return f"Total {total(card, value)}{risk}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
 
 
 @dataclass(frozen=True)

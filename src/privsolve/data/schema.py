@@ -281,6 +281,10 @@ class Schema:
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
         return cls(found, target, description.get("intercept", True), description.get("guessed", ()), paid)
 
+    def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
+        """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
+        return Schema(columns, self.label, intercept)
+
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
