@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
+from privsolve.data.about import About
 from privsolve.data.questions import Span
 from privsolve.evaluation import Evaluation
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Guarantee
 
 Answer = str | float
@@ -32,6 +34,12 @@ class ChoicePoints:
 
     column: str
     options: tuple[OptionPoints, ...]
+    text: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question in words, or the name of the column."""
+        return self.text or self.column
 
     @property
     def lowest(self) -> Fraction:
@@ -61,6 +69,12 @@ class QuantityPoints:
     high: float
     step: float
     points: Fraction
+    text: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question in words, or the name of the column."""
+        return self.text or self.column
 
     @property
     def lowest(self) -> Fraction:
@@ -102,14 +116,14 @@ Row = ChoicePoints | QuantityPoints
 class ExampleLine:
     """One answer of the worked example."""
 
-    column: str
+    question: str
     answer: str
     points: Fraction
 
 
 @dataclass(frozen=True)
 class Example:
-    """A made-up person, their points, and what the card decides."""
+    """A made-up record, its points, and what the card decides."""
 
     lines: tuple[ExampleLine, ...]
     total: Fraction
@@ -131,6 +145,9 @@ class Card:
     guarantee: Guarantee
     evaluation: Evaluation | None = None
     scale: RiskScale | None = None
+    about: About = field(default_factory=About)
+    rule: LinearRule | None = field(default=None, repr=False, compare=False)
+    """What it was made from, if its questions are those of a schema."""
 
     @property
     def risks(self) -> tuple[RiskLine, ...]:
@@ -159,7 +176,7 @@ class Card:
 
     @property
     def example(self) -> Example:
-        """A made-up person: the highest and the lowest option in turn, and numbers in the middle. No data is involved."""
+        """A made-up record: the highest and the lowest option in turn, and numbers in the middle. No data is involved."""
         answers: dict[str, Answer] = {}
         for i, row in enumerate(self.rows):
             if isinstance(row, QuantityPoints):
@@ -168,7 +185,7 @@ class Card:
                 best = (max, min)[i % 2]
                 answers[row.column] = best(row.options, key=lambda option: option.points).text
         lines = tuple(
-            ExampleLine(row.column, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
+            ExampleLine(row.asked, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
             for row in self.rows
         )
         return Example(lines, self.score(answers), self.decide(answers))

@@ -161,7 +161,7 @@ def _check_quantity(question: Quantity, rule: LinearRule) -> None:
 def _row(question: Question, points: Mapping[str, Fraction]) -> Row:
     if isinstance(question, Quantity):
         low, high, step = float(question.low), float(question.high), float(question.step)
-        return QuantityPoints(question.column, low, high, step, points[question.feature])
+        return QuantityPoints(question.column, low, high, step, points[question.feature], question.text)
     return ChoicePoints(
         question.column,
         tuple(
@@ -173,4 +173,5 @@ def _row(question: Question, points: Mapping[str, Fraction]) -> Row:
             )
             for option in question.options
         ),
+        question.text,
     )

@@ -99,6 +99,7 @@
   }
 
   function drawGauge(total, low, high) {
+    const border = element("border");
     const lowest = sum(rows.map((row) => row.lowest));
     const highest = sum(rows.map((row) => row.highest));
     if (highest === lowest) return;
@@ -106,6 +107,9 @@
     const at = (n) => Math.min(Math.max((100 * (Number(n) - Number(lowest))) / Number(highest - lowest), 0), 100);
     const gauge = element("gauge");
     gauge.querySelector(".over").style.left = at(Number(threshold) - 0.5) + "%";
+    border.textContent = threshold > lowest && threshold <= highest ? totalText(threshold) : "";
+    border.style.left = at(threshold) + "%";
+    border.parentElement.dataset.near = at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
     gauge.querySelector(".reach").style.left = at(low) + "%";
     gauge.querySelector(".reach").style.right = 100 - at(high) + "%";
     gauge.querySelector(".now").style.left = at(total) + "%";
@@ -116,6 +120,7 @@
   element("answers").addEventListener("submit", (event) => event.preventDefault());
   element("answers").addEventListener("reset", () => setTimeout(update));
   element("print").addEventListener("click", () => window.print());
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = true)));
   if (card.risks) element("threshold").addEventListener("input", moveThreshold);
   window.addEventListener("pageshow", card.risks ? moveThreshold : update);
   card.risks ? moveThreshold() : update();

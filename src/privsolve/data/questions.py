@@ -52,6 +52,8 @@ class Choice:
 
     column: str
     options: tuple[Option, ...]
+    text: str | None = None
+    """How a person is asked for it; its name if there are no words."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class Quantity:
     high: float
     step: float
     scale: int
+    text: str | None = None
 
 
 Question = Choice | Quantity

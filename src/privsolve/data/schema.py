@@ -6,7 +6,7 @@ import os
 import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data import toml
+from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.engines import count_codes, is_ibis_table
@@ -30,6 +31,8 @@ INTERCEPT = "intercept"
 
 DECIDED = Label("label", True, False).coded
 """Stands in for the label where it has been decided already which records are positive."""
+
+NO_WORDS = About()
 
 MARK = "# GUESSED"
 """How a draft of version 0.1.0 marked what it had read off the data."""
@@ -61,7 +64,8 @@ class Schema:
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
-    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total.
+    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `about` holds words
+    for people, which change nothing but what cards and pages say.
     """
 
     columns: tuple[Column, ...]
@@ -69,6 +73,7 @@ class Schema:
     intercept: bool = True
     guessed: tuple[str, ...] = ()
     paid: Paid | None = None
+    about: About = NO_WORDS
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class Schema:
         intercept: bool = True,
         guessed: Sequence[str] = (),
         paid: Paid | None = None,
+        about: About = NO_WORDS,
     ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
@@ -92,6 +98,10 @@ class Schema:
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
         object.__setattr__(self, "paid", paid)
+        if not isinstance(about, About):
+            raise ValueError(f"about must be About, got {type(about).__name__}")
+        about.check([column.column for column in found])
+        object.__setattr__(self, "about", about)
         self._check_names()
 
     def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
@@ -165,7 +175,7 @@ class Schema:
 
     def questions(self) -> tuple[Question, ...]:
         """What a scorecard asks: one question per column, in order."""
-        return tuple(column.question() for column in self.columns)
+        return tuple(replace(column.question(), text=self.about.asking(column.column)) for column in self.columns)
 
     def encode(self, frame: Any) -> Int64Array:
         """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them."""
@@ -266,20 +276,25 @@ class Schema:
             result["paid"] = self.paid.to_dict()
         if self.label is not None:
             result["label"] = self.label.to_dict()
-        return result | {"columns": {column.column: column.to_dict() for column in self.columns}}
+        if words := self.about.to_dict():
+            result["about"] = words
+        said = self.about.settings
+        return result | {"columns": {column.column: column.to_dict() | said(column.column) for column in self.columns}}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "paid", "label", "columns"), "the schema")
+        check_keys(description, ("intercept", "guessed", "paid", "about", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
+        columns, about = words_taken_out(columns, description.get("about", {}))
         found = [column_from_dict(name, settings) for name, settings in columns.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
-        return cls(found, target, description.get("intercept", True), description.get("guessed", ()), paid)
+        guessed = description.get("guessed", ())
+        return cls(found, target, description.get("intercept", True), guessed, paid, about)
 
     def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
         """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
@@ -288,7 +303,7 @@ class Schema:
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return Schema(self.columns, self.label, self.intercept, names, self.paid)
+        return replace(self, guessed=tuple(names))
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

@@ -24,13 +24,15 @@ def read(text: str) -> dict[str, Any]:
 
 
 def write(schema: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> str:
-    """The text of a schema description, with comments above the whole (`""`), `"guessed"`, `"paid"`, `"label"` and columns."""
+    """The text of a schema description, with comments above the whole (`""`), a table by its name, and columns."""
     lines = _comments(comments.get("", ()))
     lines += [f"intercept = {_value(schema['intercept'])}"]
     if "guessed" in schema:
         lines += ["", *_comments(comments.get("guessed", ())), f"guessed = {_value(schema['guessed'])}"]
     if "paid" in schema:
         lines += ["", *_comments(comments.get("paid", ())), "[paid]", *_settings(schema["paid"])]
+    if "about" in schema:
+        lines += ["", *_comments(comments.get("about", ())), "[about]", *_settings(schema["about"])]
     if "label" in schema:
         lines += ["", *_comments(comments.get("label", ())), "[label]", *_settings(schema["label"])]
     for name, settings in schema["columns"].items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -259,7 +259,7 @@ def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
     Trees have no intercept; with `intercept` the schema keeps its own, for cards that ask the same questions.
     """
     kept = intercept and schema.intercept
-    return Schema([_asked(column) for column in schema.columns], schema.label, kept, schema.guessed, schema.paid)
+    return replace(schema, columns=tuple(_asked(column) for column in schema.columns), intercept=kept)
 
 
 def _asked(column: Column) -> Column:

@@ -203,8 +203,11 @@ def label_words(label: Label) -> tuple[str, str]:
 
 
 def decision_words(schema: Schema | None) -> tuple[str, str]:
-    """What the two decisions are called: by the label and its values."""
-    if schema is None or schema.label is None:
+    """What the two decisions are called: by the words of the schema, otherwise by the label and its values."""
+    if schema is None:
         return "positive", "negative"
-    yes, no = label_words(schema.label)
-    return f"{schema.label.column} {yes}", f"{schema.label.column} {no}"
+    yes, no = "positive", "negative"
+    if schema.label is not None:
+        yes, no = (f"{schema.label.column} {value}" for value in label_words(schema.label))
+    about = schema.about
+    return about.positive or yes, about.negative or (f"not {about.positive}" if about.positive else no)

@@ -12,27 +12,47 @@ from privsolve.models.linear import LinearRule, answers
 from privsolve.models.odds import last_score, risks_of
 from privsolve.models.risk import RiskScore
 from privsolve.models.tally import Tally
+from privsolve.models.tree_sql import column_type
 
 
 def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
     """The Ibis table with more columns: the total as the card prints it, its risk (of a risk score), and the predicted label.
 
-    Only the columns that the rule uses are looked at.
+    Only the columns that the card asks for are looked at.
     """
-    import ibis
-
     tally = model.tally
     check_columns([entry.column.column for entry in tally.entries], table.columns)
     for name in (score, *(["risk"] if isinstance(model, RiskScore) else []), prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
     read_each_value(table)
+    return table.mutate(**_added(table, model, score, prediction))
+
+
+def _added(table: Any, model: LinearRule, score: str, prediction: str) -> dict[str, Any]:
+    """What is added to a table, by name."""
+    import ibis
+
+    tally = model.tally
     total = total_expression(table, tally)
     yes, no = answers(model.stated_schema.label)
     added = {score: total / tally.unit if tally.unit > 1 else total}
     if isinstance(model, RiskScore):
         added["risk"] = _risk(model, total)
-    return table.mutate(**added, **{prediction: ibis.cases((total >= tally.threshold, yes), else_=no)})
+    return added | {prediction: ibis.cases((total >= tally.threshold, yes), else_=no)}
+
+
+def rule_sql(model: LinearRule, dialect: str) -> str:
+    """A query in this dialect that gives score, risk and prediction of every row of a table called `data`."""
+    import ibis
+
+    kinds = {entry.column.column: column_type(entry.column) for entry in model.tally.entries}
+    if not kinds:
+        raise ValueError(
+            "the card asks for no column, so that there is nothing to compute: its decision is always the same"
+        )
+    table = ibis.table(kinds, name="data")
+    return str(ibis.to_sql(table.select(**_added(table, model, "score", "prediction")), dialect=dialect)) + "\n"
 
 
 def total_expression(table: Any, tally: Tally) -> Any:
