@@ -49,6 +49,7 @@ from privsolve.cli.options import (
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
+from privsolve.cli.resuming import sealed_run
 from privsolve.cli.signals import stoppable
 from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
@@ -62,7 +63,6 @@ from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
 from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -128,6 +128,12 @@ def fit(
     by: By = None,
     header: Header = None,
     json_output: Json = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a run that was interrupted: the same command, and nothing more is paid."
+        ),
+    ] = False,
 ) -> None:
     """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
     the curator's diagnostics apart.
@@ -169,8 +175,11 @@ def fit(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         budget = Ledger.open(ledger) if ledger else None
-        with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
-            rng = as_randomness(seed)
+        with (
+            output_folder(out, curator=curator, overwrite=overwrite or resume, page=PAGES[model]) as folder,
+            sealed_run(folder.sealed, resume, budget, seed) as sealed,
+        ):
+            rng = sealed.randomness
             with engine_at_work("reading", data):
                 whole, groups = _read(asked, open_table(data, header=header), test)
             encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
@@ -188,7 +197,7 @@ def fit(
 
             if budget is not None:
                 _pay_for_the_draft(budget, the_schema)
-            run, paths = Payment(budget, stop).release(folder, draw)
+            run, paths = Payment(budget, stop, sealed).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:

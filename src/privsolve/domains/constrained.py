@@ -277,8 +277,8 @@ class ConstrainedPoints(SparsePoints):
     def knapsack(self) -> Knapsack:
         """There is none: the constraints are not additive."""
         raise ValueError(
-            "constraints on scorecards are kept by the exponential mechanism over yes/no features, and by listing all cards "
-            "where they are few: use mechanism='exponential', or leave the constraints out"
+            "constraints on scorecards are not cut out by additive costs: the exponential mechanism keeps to them over yes/no "
+            "features, and oracle='enumeration' where cards are few; or leave the constraints out"
         )
 
     def knapsack_with_norms(self) -> Knapsack:
