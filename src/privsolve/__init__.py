@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from privsolve.continuous.opsamp import opsamp
     from privsolve.continuous.problem import BoxProblem
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
-    from privsolve.data import About, Bins, Categories, Category, Label, Number, Schema
+    from privsolve.data import About, Bins, Categories, Category, Dates, Label, Number, Schema
+    from privsolve.data.constraints import Constraints, Direction
     from privsolve.data.patterns import PatternTable
     from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
+        ConstrainedPoints,
         Domain,
         FiniteSet,
         IntegerBall,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         PrivacyWarning,
         PrivsolveError,
+        SealedRunError,
         SolveInterrupted,
         WorkLimitReached,
     )
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
+    from privsolve.mechanisms.counted import CountedStages, staged_by_count
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
@@ -60,6 +64,7 @@ if TYPE_CHECKING:
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
+    from privsolve.noise.sealed import SealedRun
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
     from privsolve.privacy.adjacency import Adjacency
@@ -67,6 +72,7 @@ if TYPE_CHECKING:
     from privsolve.privacy.guarantee import Guarantee, Proof
     from privsolve.privacy.ledger import Ledger
     from privsolve.problems.discrete import DiscreteProblem
+    from privsolve.problems.grids import GridProblem
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
@@ -88,14 +94,20 @@ __all__ = [
     "Category",
     "Choice",
     "Composition",
+    "ConstrainedPoints",
+    "Constraints",
+    "CountedStages",
+    "Dates",
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
+    "Direction",
     "DiscreteProblem",
     "Domain",
     "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
+    "GridProblem",
     "Guarantee",
     "IntegerBall",
     "IntegerGrid",
@@ -137,6 +149,8 @@ __all__ = [
     "Schema",
     "ScoreTable",
     "Scorecard",
+    "SealedRun",
+    "SealedRunError",
     "Selection",
     "Selector",
     "SignCube",
@@ -183,6 +197,7 @@ __all__ = [
     "separator_noise",
     "sphere_noise",
     "staged",
+    "staged_by_count",
     "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
@@ -193,21 +208,24 @@ _HOMES = {
     "continuous.opsamp": "opsamp",
     "continuous.problem": "BoxProblem",
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
-    "data": "About Bins Categories Category Label Number Schema",
+    "data": "About Bins Categories Category Dates Label Number Schema",
+    "data.constraints": "Constraints Direction",
     "data.patterns": "PatternTable",
     "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube SpanningTrees "
-    "SparsePoints SparseSigns Subsets TernaryCube",
+    "domains": "ConstrainedPoints Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube "
+    "SpanningTrees SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
-    "PrivsolveError SolveInterrupted WorkLimitReached",
+    "PrivsolveError SealedRunError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
+    "mechanisms.counted": "CountedStages staged_by_count",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",
+    "noise.sealed": "SealedRun",
     "releases": "Diagnostics Release Run",
     "oracles": "Solution",
     "privacy.accounting": "Accountant Budget promised",
@@ -216,6 +234,7 @@ _HOMES = {
     "privacy.guarantee": "Guarantee Proof",
     "privacy.ledger": "Ledger",
     "problems.discrete": "DiscreteProblem",
+    "problems.grids": "GridProblem",
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",

@@ -14,46 +14,52 @@ from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
     By,
     CardWeight,
     Depth,
+    Directions,
+    Exclude,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
     LogOdds,
+    MaxCuts,
     MaxFeatures,
     MaxPoints,
+    MaxQuestions,
     Mechanism,
     Model,
     ModelName,
     Noise,
     ObjectiveOption,
+    OneOf,
+    Require,
     StagesOption,
     TreeLeaves,
-    class_weights,
+    card_limits,
+    check_most_features,
     group_of,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
+from privsolve.cli.recipes import Wanted
+from privsolve.cli.resuming import sealed_run
 from privsolve.cli.signals import stoppable
+from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
-from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import Recipe, scorecard_domain
-from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
-from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.noise.entropy import as_randomness
+from privsolve.learn.risks import Objective
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -78,6 +84,12 @@ def fit(
     stages: StagesOption = None,
     log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
+    max_questions: MaxQuestions = None,
+    max_cuts: MaxCuts = None,
+    require: Require = None,
+    exclude: Exclude = None,
+    one_of: OneOf = None,
+    direction: Directions = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -111,7 +123,14 @@ def fit(
         float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
     ] = None,
     by: By = None,
+    header: Header = None,
     json_output: Json = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a run that was interrupted: the same command, and nothing more is paid."
+        ),
+    ] = False,
 ) -> None:
     """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
     the curator's diagnostics apart.
@@ -119,57 +138,39 @@ def fit(
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         refuse_strange_options(context, model)
-        if model is not ModelName.card and mechanism != "exponential":
-            raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
-        costs = (false_positive, false_negative)
-        cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
-        domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
-        )
-        recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
-        if model is ModelName.tree:
-            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
-        elif model is ModelName.auto:
-            recipe = UnionRecipe(
-                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
-                weights=class_weights(card_weight),
-            )  # fmt: skip
-        elif objective is Objective.RISK or stages not in (None, 1):
-            if mechanism != "exponential":
-                raise ValueError(
-                    f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
-                )
-            recipe = StagedRecipe(
-                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
-            )
-        asked = recipe.asked if recipe else the_schema
+        wanted = Wanted(
+            model, adjacency, (false_positive, false_negative), objective, stages, log_odds,
+            card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
+            depth, leaves, card_weight, mechanism, oracle, noise, delta,
+        )  # fmt: skip
+        asked, choose = wanted.recipe(epsilon, the_schema)
+        check_most_features(max_features, asked)
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         budget = Ledger.open(ledger) if ledger else None
-        with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
-            rng = as_randomness(seed)
+        with (
+            output_folder(out, curator=curator, overwrite=overwrite or resume, page=PAGES[model]) as folder,
+            sealed_run(folder.sealed, resume, budget, seed) as sealed,
+        ):
+            rng = sealed.randomness
             with engine_at_work("reading", data):
-                whole, groups = _read(asked, open_table(data), test)
+                whole, groups = _read(asked, open_table(data, header=header), test)
             encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
                 paid: Account = account if test is None else test.account(account, adjacency)
-                options: dict[str, Any] = {"random_state": rng, "budget": paid}
                 with _progress(model, mechanism) as progress:
-                    if recipe:
-                        run = recipe.run(encoded, progress=progress, **options)
-                    else:
-                        run = cards.run(encoded, domain, progress=progress, **options)
+                    run = choose(encoded, progress=progress, random_state=rng, budget=paid)
                 return run if test is None else test.evaluated(run, held, rng)
 
             if budget is not None:
                 _pay_for_the_draft(budget, the_schema)
-            run, paths = Payment(budget, stop).release(folder, draw)
+            run, paths = Payment(budget, stop, sealed).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
@@ -200,10 +201,14 @@ def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    """The table, and its groups; refused if a column cannot be read at all, before anything is paid for."""
     if test is not None and test.column is not None:
-        return schema.tables(table, test.column)
-    encoded = schema.table(table)
-    return encoded, (encoded.table,)
+        encoded, groups = schema.tables(table, test.column)
+    else:
+        encoded = schema.table(table)
+        groups = (encoded.table,)
+    encoded.check_readable()
+    return encoded, groups
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
@@ -261,8 +266,7 @@ def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{encoded.table.n:,} records), {run.diagnostics.seconds:.2f} s"
     ]
-    for column, counts in encoded.outside.items():
-        lines.append(f"{column}: " + ", ".join(f"{count:,} {fate}" for fate, count in counts.items()))
+    lines += outside_lines(encoded.outside, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
         console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)

@@ -18,9 +18,10 @@ from privsolve.data import toml
 from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
+from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
-from privsolve.data.frames import codes_of_frame
+from privsolve.data.frames import check_order, codes_of_frame
 from privsolve.data.packing import distinct_codes
 from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
@@ -30,6 +31,7 @@ from privsolve.notebooks import panel
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_CONSTRAINTS = Constraints()
 INTERCEPT = "intercept"
 """The name of the constant feature, always the last one."""
 
@@ -53,12 +55,22 @@ class EncodedTable:
     """A pattern table, the schema that made it, and how many values of each column fell outside the schema.
 
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
-    They depend on the data: for the curator, never published (theory, section 7).
+    `unreadable` names the columns none of whose values says anything. They depend on the data: for the curator, never
+    published (theory, section 7).
     """
 
     table: PatternTable
     schema: Schema
     outside: Mapping[str, Mapping[str, int]]
+    unreadable: tuple[str, ...] = ()
+
+    def check_readable(self) -> None:
+        """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
+
+        Like every failure this depends on the data and is the curator's to know (theory, section 7).
+        """
+        if self.unreadable:
+            raise no_value(self.unreadable)
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,8 @@ class Schema:
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
-    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `about` holds words
+    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `constraints` are
+    what every card made with the schema keeps to. `about` holds words
     for people, which change nothing but what cards and pages say.
     """
 
@@ -77,6 +90,7 @@ class Schema:
     intercept: bool = True
     guessed: tuple[str, ...] = ()
     paid: Paid | None = None
+    constraints: Constraints = NO_CONSTRAINTS
     about: About = NO_WORDS
 
     def __init__(
@@ -86,6 +100,7 @@ class Schema:
         intercept: bool = True,
         guessed: Sequence[str] = (),
         paid: Paid | None = None,
+        constraints: Constraints = NO_CONSTRAINTS,
         about: About = NO_WORDS,
     ) -> None:
         found = tuple(columns)
@@ -107,6 +122,10 @@ class Schema:
         about.check([column.column for column in found])
         object.__setattr__(self, "about", about)
         self._check_names()
+        if not isinstance(constraints, Constraints):
+            raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
+        constraints.check(found)
+        object.__setattr__(self, "constraints", constraints)
 
     def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
         known = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
@@ -181,9 +200,24 @@ class Schema:
         """What a scorecard asks: one question per column, in order."""
         return tuple(replace(column.question(), text=self.about.asking(column.column)) for column in self.columns)
 
-    def encode(self, frame: Any) -> Int64Array:
-        """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them."""
-        return self._expand(codes_of_frame(frame, self.columns)).astype(np.int64)
+    def encode(self, frame: Any, *, readable: bool = False) -> Int64Array:
+        """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them.
+
+        With `readable` a column without any readable value is an error, as in `EncodedTable.check_readable`.
+        """
+        check_order(frame)
+        codes = codes_of_frame(frame, self.columns)
+        if readable and (unreadable := _unreadable(self.columns, codes)):
+            raise no_value(unreadable)
+        return self._expand(codes).astype(np.int64)
+
+    def unread(self, data: Any) -> tuple[int, dict[str, dict[str, int]]]:
+        """The number of records, and by column how many values fell outside the schema, as in `EncodedTable.outside`."""
+        if is_ibis_table(data):
+            codes, counts = count_codes(data, self.columns)
+        else:
+            codes, counts = distinct_codes(codes_of_frame(data, self.columns), self.columns)
+        return int(counts.sum()), _outside(self.columns, codes, counts)
 
     def table(self, data: Any, positive: NDArray[np.bool_] | None = None) -> EncodedTable:
         """The pattern table of a pandas, Polars or Arrow table, or of an Ibis table, whose rows stay in its engine.
@@ -209,6 +243,7 @@ class Schema:
     ) -> tuple[tuple[Column, ...], list[Int64Array], Int64Array]:
         """The columns, their distinct codes and the number of records of each; the label, or what is decided, comes last."""
         if positive is not None:
+            check_order(data)
             coded = (*self.columns, *beside, DECIDED)
             decided = np.where(positive, 0, 1)
             return coded, *distinct_codes([*codes_of_frame(data, coded[:-1]), decided], coded)
@@ -245,7 +280,7 @@ class Schema:
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
             ranges=self.ranges, guessed=bool(self.guessed),
         )  # fmt: skip
-        return EncodedTable(table, self, _outside(coded, codes, counts))
+        return EncodedTable(table, self, _outside(coded, codes, counts), _unreadable(coded[:-1], codes[:-1]))
 
     def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
         """Which codes of the label are positive; `counts` are how many records have each."""
@@ -280,25 +315,30 @@ class Schema:
             result["paid"] = self.paid.to_dict()
         if self.label is not None:
             result["label"] = self.label.to_dict()
+        if self.constraints.alternatives:
+            result["alternatives"] = [list(names) for names in self.constraints.alternatives]
         if words := self.about.to_dict():
             result["about"] = words
-        said = self.about.settings
-        return result | {"columns": {column.column: column.to_dict() | said(column.column) for column in self.columns}}
+        stated, said = self.constraints.settings, self.about.settings
+        return result | {"columns": {c.column: c.to_dict() | stated(c.column) | said(c.column) for c in self.columns}}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "paid", "about", "label", "columns"), "the schema")
+        check_keys(
+            description, ("intercept", "guessed", "alternatives", "paid", "about", "label", "columns"), "the schema"
+        )
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
-        columns, about = words_taken_out(columns, description.get("about", {}))
-        found = [column_from_dict(name, settings) for name, settings in columns.items()]
+        plain, constraints = taken_out(columns, description.get("alternatives", ()))
+        plain, about = words_taken_out(plain, description.get("about", {}))
+        found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
         guessed = description.get("guessed", ())
-        return cls(found, target, description.get("intercept", True), guessed, paid, about)
+        return cls(found, target, description.get("intercept", True), guessed, paid, constraints, about)
 
     def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
         """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
@@ -359,6 +399,22 @@ class Schema:
 
 def _records(count: int) -> str:
     return f"{count:,} record{'s have' if count != 1 else ' has'}"
+
+
+def no_value(columns: Sequence[str]) -> ValueError:
+    """The error where columns hold nothing that can be read; it shows no value."""
+    one = len(columns) == 1
+    names = ", ".join(map(repr, columns[:5])) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
+    return ValueError(
+        f"column{'' if one else 's'} {names}: no value can be read as the schema says, all are missing or in no list; correct "
+        f"{'it' if one else 'them'} in the schema or leave {'it' if one else 'them'} out (nothing was spent)"
+    )
+
+
+def _unreadable(columns: Sequence[Column], codes: Sequence[Int64Array]) -> tuple[str, ...]:
+    """The columns of which every record has a code that says nothing."""
+    pairs = zip(columns, codes, strict=True)
+    return tuple(c.column for c, code in pairs if len(code) and np.isin(code, list(c.saying_nothing)).all())
 
 
 def _outside(columns: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> dict[str, dict[str, int]]:

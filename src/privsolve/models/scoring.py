@@ -15,21 +15,25 @@ from privsolve.models.tally import Tally
 from privsolve.models.tree_sql import column_type
 
 
-def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
+def with_predictions(
+    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
+) -> Any:
     """The Ibis table with more columns: the total as the card prints it, its risk (of a risk score), and the predicted label.
 
     Only the columns that the card asks for are looked at.
     """
     tally = model.tally
     check_columns([entry.column.column for entry in tally.entries], table.columns)
-    for name in (score, *(["risk"] if isinstance(model, RiskScore) else []), prediction):
+    for name in (score, *([risk] if isinstance(model, RiskScore) else []), prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
     read_each_value(table)
-    return table.mutate(**_added(table, model, score, prediction))
+    return table.mutate(**_added(table, model, score, prediction, risk))
 
 
-def _added(table: Any, model: LinearRule, score: str, prediction: str) -> dict[str, Any]:
+def _added(
+    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
+) -> dict[str, Any]:
     """What is added to a table, by name."""
     import ibis
 
@@ -38,7 +42,7 @@ def _added(table: Any, model: LinearRule, score: str, prediction: str) -> dict[s
     yes, no = answers(model.stated_schema.label)
     added = {score: total / tally.unit if tally.unit > 1 else total}
     if isinstance(model, RiskScore):
-        added["risk"] = _risk(model, total)
+        added[risk] = _risk(model, total)
     return added | {prediction: ibis.cases((total >= tally.threshold, yes), else_=no)}
 
 
@@ -52,7 +56,7 @@ def rule_sql(model: LinearRule, dialect: str) -> str:
             "the card asks for no column, so that there is nothing to compute: its decision is always the same"
         )
     table = ibis.table(kinds, name="data")
-    return str(ibis.to_sql(table.select(**_added(table, model, "score", "prediction")), dialect=dialect)) + "\n"
+    return str(ibis.to_sql(table.select(**_added(table, model)), dialect=dialect)) + "\n"
 
 
 def total_expression(table: Any, tally: Tally) -> Any:
