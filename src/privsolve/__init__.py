@@ -11,12 +11,14 @@ if TYPE_CHECKING:
     from privsolve.continuous.opsamp import opsamp
     from privsolve.continuous.problem import BoxProblem
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
-    from privsolve.data import Bins, Categories, Category, Label, Number, Schema
+    from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema
+    from privsolve.data.constraints import Constraints, Direction
     from privsolve.data.patterns import PatternTable
     from privsolve.data.private import PrivateDraft, private_draft
     from privsolve.data.questions import Choice, Option, Quantity
     from privsolve.data.tables import open_table
     from privsolve.domains import (
+        ConstrainedPoints,
         Domain,
         FiniteSet,
         IntegerBall,
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from privsolve.privacy.guarantee import Guarantee, Proof
     from privsolve.privacy.ledger import Ledger
     from privsolve.problems.discrete import DiscreteProblem
+    from privsolve.problems.grids import GridProblem
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
@@ -90,15 +93,20 @@ __all__ = [
     "Category",
     "Choice",
     "Composition",
+    "ConstrainedPoints",
+    "Constraints",
     "CountedStages",
+    "Dates",
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
+    "Direction",
     "DiscreteProblem",
     "Domain",
     "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
+    "GridProblem",
     "Guarantee",
     "IntegerBall",
     "IntegerGrid",
@@ -199,13 +207,14 @@ _HOMES = {
     "continuous.opsamp": "opsamp",
     "continuous.problem": "BoxProblem",
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
-    "data": "Bins Categories Category Label Number Schema",
+    "data": "Bins Categories Category Dates Label Number Schema",
+    "data.constraints": "Constraints Direction",
     "data.patterns": "PatternTable",
     "data.private": "PrivateDraft private_draft",
     "data.questions": "Choice Option Quantity",
     "data.tables": "open_table",
-    "domains": "Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube SpanningTrees "
-    "SparsePoints SparseSigns Subsets TernaryCube",
+    "domains": "ConstrainedPoints Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube "
+    "SpanningTrees SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
     "PrivsolveError SealedRunError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
@@ -224,6 +233,7 @@ _HOMES = {
     "privacy.guarantee": "Guarantee Proof",
     "privacy.ledger": "Ledger",
     "problems.discrete": "DiscreteProblem",
+    "problems.grids": "GridProblem",
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",

@@ -30,6 +30,7 @@ EXECUTED = (
     "trees.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
+    "guides/constraints.md",
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
     "guides/your-own-loss.md",

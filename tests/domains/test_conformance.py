@@ -19,6 +19,7 @@ from domain_conformance import DomainConformance, Vector
 from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, domain_from_dict, domain_kinds
 from privsolve.oracles import SOLVERS, AssignmentOracle, SpanningTreeOracle, SubsetOracle
+from random_constraints import keeps_to
 
 
 class TestIntegerBall(DomainConformance):
@@ -77,6 +78,20 @@ class TestSparsePoints(DomainConformance):
         low, high = domain.intercept or (w[-1], w[-1])
         few = sum(v != 0 for v in points) <= domain.max_features
         return few and max(map(abs, points)) <= domain.max_points and low <= w[-1] <= high
+
+
+class TestConstrainedPoints(DomainConformance):
+    domains: ClassVar = [
+        ps.ConstrainedPoints(3, 2, 2, variables="abc", signs=[1, -1, 0]),
+        ps.ConstrainedPoints(5, 3, 1, (-1, 1), variables="aabc", max_questions=2, max_cuts={"a": 1}, excluded=["c"]),
+        ps.ConstrainedPoints(5, 3, 1, 1, variables="abcd", required=["b"], alternatives=[["b", "c"], ["a", "d"]]),
+    ]
+    additive = False
+
+    def belongs(self, domain: Domain, w: Vector) -> bool:
+        assert isinstance(domain, ps.ConstrainedPoints)
+        low, high = domain.intercept or (w[-1], w[-1])
+        return keeps_to(domain, np.array(w)) and low <= w[-1] <= high
 
 
 class TestFiniteSet(DomainConformance):
@@ -235,7 +250,7 @@ def _python(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
 def test_every_kind_is_held_to_the_suite() -> None:
     tried = {d.kind for cls in DomainConformance.__subclasses__() for d in cls.domains}
     ours = {kind for kind in domain_kinds() if _class_of(kind).__module__.startswith("privsolve.")}
-    assert len(ours) == 10
+    assert len(ours) == 11
     assert ours <= tried
 
 

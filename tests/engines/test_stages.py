@@ -138,7 +138,7 @@ def test_every_bound_holds_on_every_support(name: str) -> None:
             load(sampler._listed.moment, sampler._listed.child_start, scratch, size)
             mine = (cards[:, :-1] != 0).sum(axis=1) == size
             mine &= (cards[:, support[:size]] != 0).all(axis=1)
-            lowest, below = int(least(shape, scratch, size)), int(floor(shape, scratch, size))
+            lowest, below = int(least(shape, law, scratch, size)), int(floor(shape, scratch, size))
             assert lowest == losses[mine].min() >= below == sampler._frontier.floor[s]
             exact = np.log(weigh(shape, law, scratch, size, lowest)) - kappa * (lowest - below)
             bound = np.log(sketch(shape, law, scratch, size))

@@ -157,7 +157,6 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         (["a", "b", "c"], "guess", "Only binary classification"),
         (["a", "a", "a"], "guess", "1 class"),
         (["yes", "no"], INDICATORS, "one label per record"),
-        (["yes", "no", "no"], Schema(INDICATORS.columns, Label("ill", "yes")), "one positive and one negative"),
     ],
 )  # fmt: skip
 def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> None:

@@ -16,6 +16,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
     [
         ("model_selection", "The one to use here", "█"),
         ("facility_location", "7,381 pairs of places", "@"),
+        ("three_classes", "39,366 rules", "classes off"),
+        ("stopping_rule", "Stop once the score", "*"),
+        ("histogram_threshold", "Nine of ten", "█"),
+        ("bus_stops", "20 to keep", "█"),
+        ("large_assignment", "200 schools", "█"),
     ],
 )
 def test_the_example_runs(name: str, says: str, shows: str) -> None:

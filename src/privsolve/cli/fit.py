@@ -14,28 +14,36 @@ from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
     By,
     CardWeight,
     Depth,
+    Directions,
+    Exclude,
     FalseNegative,
     FalsePositive,
     Intercept,
     Json,
     LeavesName,
     LogOdds,
+    MaxCuts,
     MaxFeatures,
     MaxPoints,
+    MaxQuestions,
     Mechanism,
     Model,
     ModelName,
     Noise,
     ObjectiveOption,
+    OneOf,
+    Require,
     StagesOption,
     TreeLeaves,
+    card_limits,
+    check_most_features,
     class_weights,
     group_of,
     refuse_strange_options,
@@ -43,13 +51,14 @@ from privsolve.cli.options import (
 from privsolve.cli.paying import Payment
 from privsolve.cli.resuming import sealed_run
 from privsolve.cli.signals import stoppable
+from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import Recipe, scorecard_domain
+from privsolve.learn.fitting import Recipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
@@ -78,6 +87,12 @@ def fit(
     stages: StagesOption = None,
     log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
+    max_questions: MaxQuestions = None,
+    max_cuts: MaxCuts = None,
+    require: Require = None,
+    exclude: Exclude = None,
+    one_of: OneOf = None,
+    direction: Directions = None,
     max_points: MaxPoints = 3,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
@@ -111,6 +126,7 @@ def fit(
         float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
     ] = None,
     by: By = None,
+    header: Header = None,
     json_output: Json = False,
     resume: Annotated[
         bool,
@@ -131,9 +147,7 @@ def fit(
         cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
-        domain = scorecard_domain(
-            the_schema.dim, max_features, max_points, (-intercept, intercept) if the_schema.intercept else None
-        )
+        limits = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
         recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
         if model is ModelName.tree:
             recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
@@ -148,9 +162,13 @@ def fit(
                     f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
                 )
             recipe = StagedRecipe(
-                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs
-            )
+                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs,
+                limits,
+            )  # fmt: skip
+        ends = (-intercept, intercept) if the_schema.intercept else None
+        domain = limits.domain(the_schema, max_features, max_points, ends) if recipe is None else None
         asked = recipe.asked if recipe else the_schema
+        check_most_features(max_features, asked)
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
@@ -163,7 +181,7 @@ def fit(
         ):
             rng = sealed.randomness
             with engine_at_work("reading", data):
-                whole, groups = _read(asked, open_table(data), test)
+                whole, groups = _read(asked, open_table(data, header=header), test)
             encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
@@ -173,6 +191,7 @@ def fit(
                     if recipe:
                         run = recipe.run(encoded, progress=progress, **options)
                     else:
+                        assert domain is not None
                         run = cards.run(encoded, domain, progress=progress, **options)
                 return run if test is None else test.evaluated(run, held, rng)
 
@@ -209,10 +228,14 @@ def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    """The table, and its groups; refused if a column cannot be read at all, before anything is paid for."""
     if test is not None and test.column is not None:
-        return schema.tables(table, test.column)
-    encoded = schema.table(table)
-    return encoded, (encoded.table,)
+        encoded, groups = schema.tables(table, test.column)
+    else:
+        encoded = schema.table(table)
+        groups = (encoded.table,)
+    encoded.check_readable()
+    return encoded, groups
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
@@ -270,8 +293,7 @@ def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{encoded.table.n:,} records), {run.diagnostics.seconds:.2f} s"
     ]
-    for column, counts in encoded.outside.items():
-        lines.append(f"{column}: " + ", ".join(f"{count:,} {fate}" for fate, count in counts.items()))
+    lines += outside_lines(encoded.outside, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
         console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)

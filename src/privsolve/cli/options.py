@@ -7,17 +7,25 @@ from typing import Annotated
 
 import typer
 
-from privsolve.data import Categories
+from privsolve.data import Categories, Schema
+from privsolve.data.constraints import Constraints
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 
 MECHANISMS = mechanism_names()
 NOISES = tuple(dict.fromkeys(law for mechanism in all_mechanisms() for law in mechanism.noises()))
 
+EXPERT = "For experts"
+"""The panel of options that newcomers need not read."""
+
 Mechanism = Annotated[
     str,
     typer.Option(
-        metavar=f"[{'|'.join(MECHANISMS)}]", autocompletion=lambda: MECHANISMS, help="How the points are chosen."
+        metavar=f"[{'|'.join(MECHANISMS)}]",
+        autocompletion=lambda: MECHANISMS,
+        help="How the points are chosen.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Noise = Annotated[
@@ -26,6 +34,7 @@ Noise = Annotated[
         metavar=f"[{'|'.join(NOISES)}]",
         autocompletion=lambda: NOISES,
         help="Noise for opdisc and rspm; proved and pure if left out.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
@@ -34,6 +43,19 @@ MaxFeatures = Annotated[
     typer.Option(
         help="At most so many features have points, in each stage.",
         show_default="4, fewer on more than 148 columns; in stages by their number",
+    ),
+]
+MaxQuestions = Annotated[int | None, typer.Option(help="At most so many columns of the table are asked for.")]
+MaxCuts = Annotated[int | None, typer.Option(help="At most so many features of one column have points.")]
+Require = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="The card must ask for it; may be repeated.")]
+Exclude = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="The card must not ask for it.")]
+OneOf = Annotated[
+    list[str] | None, typer.Option("--one-of", metavar="A,B,...", help="At most one of these columns is asked for.")
+]
+Directions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--direction", metavar="COLUMN=up|down", help="Larger values never lower (up) or raise (down) the total."
     ),
 ]
 ObjectiveOption = Annotated[
@@ -45,9 +67,11 @@ StagesOption = Annotated[
         "--stages", help="Draw so many small cards, one on top of the other.", show_default="1; by risk a rule"
     ),
 ]
-LogOdds = Annotated[float, typer.Option(help="Of a risk score: what one point adds to the log-odds.")]
+LogOdds = Annotated[
+    float, typer.Option(help="Of a risk score: what one point adds to the log-odds.", rich_help_panel=EXPERT)
+]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
-Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
+Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.", rich_help_panel=EXPERT)]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
@@ -87,16 +111,21 @@ Model = Annotated[ModelName, typer.Option(help="A card with points, a decision t
 Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
 TreeLeaves = Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")]
 CardWeight = Annotated[
-    float, typer.Option(help="With --model auto: how likely a card is before the data is seen; a tree has the rest.")
+    float,
+    typer.Option(
+        help="With --model auto: how likely a card is before the data is seen; a tree has the rest.",
+        rich_help_panel=EXPERT,
+    ),
 ]
 
 _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
+_LIMITS = frozenset({"max_questions", "max_cuts", "require", "exclude", "one_of", "direction"})
 _RISKS = frozenset({"objective", "stages", "log_odds"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
 STRANGE = {
     ModelName.card: _TREES | _LEAVES | _WEIGHT,
-    ModelName.tree: _CARDS | _NOISE | _WEIGHT | _RISKS,
-    ModelName.auto: _NOISE | _LEAVES | _RISKS,
+    ModelName.tree: _CARDS | _LIMITS | _NOISE | _WEIGHT | _RISKS,
+    ModelName.auto: _LIMITS | _NOISE | _LEAVES | _RISKS,
 }
 """Options that have no meaning for a model."""
 
@@ -110,6 +139,35 @@ def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
             raise ValueError(
                 f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
             )
+
+
+def card_limits(
+    max_questions: int | None,
+    max_cuts: int | None,
+    require: list[str] | None,
+    exclude: list[str] | None,
+    one_of: list[str] | None,
+    direction: list[str] | None,
+) -> CardLimits:
+    """What the options state about a card."""
+    ways: dict[str, str] = {}
+    for stated in direction or ():
+        name, equals, way = stated.rpartition("=")
+        if not equals or ways.get(name, way) != way:
+            raise ValueError(f"--direction {stated}: write COLUMN=up or COLUMN=down, once for a column")
+        ways[name] = way
+    lists = [[name.strip() for name in names.split(",")] for names in one_of or ()]
+    return CardLimits(max_questions, max_cuts, Constraints(ways, require or (), exclude or (), alternatives=lists))
+
+
+def check_most_features(max_features: int | None, schema: Schema) -> None:
+    """Raise for a limit that limits nothing, before anything is read: who states it expects something else."""
+    features = schema.dim - schema.intercept
+    if max_features is not None and max_features > features:
+        raise ValueError(
+            f"--max-features {max_features}: the schema has {features} features; use at most {features}, few enough for people "
+            "to add up (4 is usual), or --max-questions"
+        )
 
 
 def class_weights(card_weight: float) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """What is public about a table: its columns, their categories, bins and bounds, and the label."""
 
-from privsolve.data.columns import Bins, Categories, Category, Column, Label, Number
+from privsolve.data.columns import Bins, Categories, Category, Column, Dates, Label, Number
 from privsolve.data.draft import Draft, draft
 from privsolve.data.schema import INTERCEPT, EncodedTable, Schema
 
@@ -10,6 +10,7 @@ __all__ = [
     "Categories",
     "Category",
     "Column",
+    "Dates",
     "Draft",
     "EncodedTable",
     "Label",

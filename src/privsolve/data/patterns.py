@@ -110,7 +110,7 @@ class PatternTable:
         """Number of records."""
         return int(self.positives.sum() + self.negatives.sum())
 
-    @property
+    @cached_property
     def unit(self) -> int:
         """Common denominator of all features: scores are integers in units of `1 / unit`."""
         return math.lcm(*self.scales)

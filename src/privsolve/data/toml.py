@@ -29,6 +29,8 @@ def write(schema: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> s
     lines += [f"intercept = {_value(schema['intercept'])}"]
     if "guessed" in schema:
         lines += ["", *_comments(comments.get("guessed", ())), f"guessed = {_value(schema['guessed'])}"]
+    if "alternatives" in schema:
+        lines += ["", f"alternatives = {_value(schema['alternatives'])}"]
     if "paid" in schema:
         lines += ["", *_comments(comments.get("paid", ())), "[paid]", *_settings(schema["paid"])]
     if "label" in schema:

@@ -2,6 +2,7 @@
 
 from privsolve.domains.balls import IntegerBall
 from privsolve.domains.base import Domain, check_domain, domain_from_dict, domain_kinds
+from privsolve.domains.constrained import ConstrainedPoints
 from privsolve.domains.cubes import SignCube, SparseSigns, TernaryCube
 from privsolve.domains.finite import FiniteSet
 from privsolve.domains.grids import IntegerGrid
@@ -13,6 +14,7 @@ from privsolve.domains.spanning_trees import SpanningTrees
 from privsolve.domains.subsets import Subsets
 
 __all__ = [
+    "ConstrainedPoints",
     "Domain",
     "FiniteSet",
     "IntegerBall",

@@ -68,6 +68,12 @@ class SparsePoints(KnapsackDomain):
             return np.arange(self.intercept[0], self.intercept[1] + 1)
         return np.arange(-self.max_points, self.max_points + 1)
 
+    @property
+    def points(self) -> Int64Array:
+        """The points other than 0 that some column may have."""
+        values = np.arange(-self.max_points, self.max_points + 1)
+        return np.asarray(values[values != 0])
+
     def knapsack(self) -> Knapsack:
         """Cost `1[v != 0]` but for the intercept, which is free; any total up to `max_features`."""
         costs = [(self.values(0) != 0).astype(np.int64)] * self.columns

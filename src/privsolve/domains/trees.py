@@ -258,8 +258,13 @@ def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
 
     Trees have no intercept; with `intercept` the schema keeps its own, for cards that ask the same questions.
     """
-    kept = intercept and schema.intercept
-    return Schema([_asked(column) for column in schema.columns], schema.label, kept, schema.guessed, schema.paid)
+    if schema.constraints and not intercept:
+        raise ValueError(
+            f"the schema states constraints on cards ({schema.constraints.words}), which trees do not keep: choose a card, or "
+            "take them out of the schema"
+        )
+    kept, columns = intercept and schema.intercept, [_asked(column) for column in schema.columns]
+    return Schema(columns, schema.label, kept, schema.guessed, schema.paid, schema.constraints)
 
 
 def _asked(column: Column) -> Column:
@@ -277,7 +282,7 @@ def _asked(column: Column) -> Column:
     cuts = [place * column.step for place in places if first < place <= last]
     if not cuts:
         raise ValueError(f"columns.{column.column}: has a single step, so there is nothing to ask: leave it out")
-    return Bins(column.column, cuts, "thresholds")
+    return Bins(column.column, cuts, "thresholds", missing_values=column.missing_values, decimal=column.decimal)
 
 
 def _checked_weights(values: Sequence[float], name: str) -> NDArray[np.float64]:

@@ -37,7 +37,8 @@ class CardPrior(NamedTuple):
     ) -> CardPrior:
         """Normalise log weights of cards of this shape, columns in this order; raise for what is too uneven.
 
-        `log_weight[j, i]` is that of the i-th points on column j relative to no points.
+        `log_weight[j, i]` is that of the i-th points on column j relative to no points, minus infinity for points that are
+        not allowed there. Of the columns in this order, each must have points that are allowed.
         """
         columns, starts = (np.asarray(w, dtype=np.float64) for w in (log_weight, log_weight_intercept))
         wanted = (shape.columns, shape.points), (shape.intercepts,)
@@ -46,12 +47,14 @@ class CardPrior(NamedTuple):
                 f"log_weight must have shape {wanted[0]} and log_weight_intercept {wanted[1]}, got {columns.shape} and "
                 f"{starts.shape}"
             )
-        if not (np.isfinite(columns).all() and np.isfinite(starts).all()):
-            raise ValueError("log weights must be finite: leave out points that are not allowed")
         columns = columns if order is None else columns[order]
+        never = np.isneginf(columns)
+        if not (np.isfinite(columns[~never]).all() and np.isfinite(starts).all()) or never.all(axis=1).any():
+            raise ValueError("log weights must be finite, or minus infinity for points that are not allowed")
         mass, mass_intercept = np.asarray(logsumexp(columns, axis=1)), float(logsumexp(starts))
         points, intercepts = columns - mass[:, None], starts - mass_intercept
-        spread = np.sort(-points.min(axis=1, initial=0.0))[::-1][: shape.most].sum() - intercepts.min()
+        least = np.where(never, 0.0, points).min(axis=1, initial=0.0)
+        spread = np.sort(-least)[::-1][: shape.most].sum() - intercepts.min()
         if spread > LARGEST_SPREAD:
             raise ValueError(
                 f"the prior weights of one support differ by more than exp({LARGEST_SPREAD:g}): use a flatter prior, or "

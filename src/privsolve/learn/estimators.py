@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -16,13 +17,24 @@ from sklearn.utils.validation import assert_all_finite
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
+from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
 from privsolve.evaluation import Evaluation
-from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.learn.base import (
+    PrivateEstimator,
+    RandomState,
+    StatedSchema,
+    guessed_schema,
+    one_per_record,
+    warn_in_search,
+    with_label,
+)
 from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
+from privsolve.learn.fitting import Recipe, linear_domain
+from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.models.linear import LinearRule
+from privsolve.models.base import Model
+from privsolve.models.linear import LinearRule, answers
 from privsolve.models.risk import RiskScore
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import as_randomness
@@ -53,19 +65,31 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     def _domain(self, schema: Schema) -> Domain:
         raise NotImplementedError
 
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
-        """One release from the records of a frame."""
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if not isinstance(model, LinearRule):
+            raise ValueError(f"release: it holds a {model.kind}, not a linear rule: use the estimator of that kind")
+        return {}
+
+    def _set_classes(self) -> None:
+        self.classes_ = classes_of(self.release_.schema)
+
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
+        """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
         encoded, domain = schema.table(frame, positive), self._domain(schema)
+        encoded.check_readable()
         return recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
 
-    def fit(self, X: Any, y: ArrayLike) -> Any:
-        """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
+    def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
+
+        Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine.
+        """
+        self._check_fit(options)
         recipe = self._recipe()
         stated = self._stated_schema()
         warn_in_search()
-        frame = self._frame(X, reset=True)
-        classes, positive = binary_labels(y, len(frame), stated)
-        schema = stated if stated is not None else guessed_schema(frame)
+        frame, schema, classes, positive = read_for_fit(self, X, y, stated)
         run = self._run(recipe, schema, frame, positive)
         self.classes_ = classes
         self.release_ = run.release
@@ -120,13 +144,12 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        labels = one_per_record(y, rows)
-        if self.schema_.label is not None:
-            return _declared_labels(labels, self.schema_)[1]
-        positive = _matched(labels, self.classes_)
-        if positive is None:
-            raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, self.classes_))}")
-        return positive
+        return positive_labels(one_per_record(y, rows), self.classes_, self.schema_)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
+        named = self.classes_[self._positive(y, np.shape(y)[0]).astype(np.intp)]
+        return float(super().score(X, named, sample_weight))
 
     def private_score(
         self,
@@ -191,6 +214,10 @@ class PrivateScorecard(_PrivateClassifier):
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: at most so many features have points, in each stage if there are several. Left out: 4 by mistakes in
             one stage, or fewer on more than 148 columns; otherwise as many as can be listed for the number of columns.
+        max_questions: at most so many columns of the table are asked for, in all stages together.
+        max_cuts: at most so many features of one column have points; with 1 no answer has more than `max_points`.
+        constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
+            be asked for, alternatives (`Constraints`).
         max_points: points lie in `-max_points..max_points`, in each stage.
         stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
             sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
@@ -199,8 +226,8 @@ class PrivateScorecard(_PrivateClassifier):
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
             move the threshold of the decision.
-        schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
-            release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file. `"guess"` infers it from the data,
+            with a `PrivacyLeakWarning`, and the release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -222,6 +249,9 @@ class PrivateScorecard(_PrivateClassifier):
         *,
         objective: Literal["mistakes", "risk"] = "mistakes",
         max_features: int | None = None,
+        max_questions: int | None = None,
+        max_cuts: int | None = None,
+        constraints: Constraints | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
         stages: int | None = None,
@@ -229,7 +259,7 @@ class PrivateScorecard(_PrivateClassifier):
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -237,6 +267,9 @@ class PrivateScorecard(_PrivateClassifier):
         self.epsilon = epsilon
         self.objective = objective
         self.max_features = max_features
+        self.max_questions = max_questions
+        self.max_cuts = max_cuts
+        self.constraints = constraints
         self.max_points = max_points
         self.intercept = intercept
         self.stages = stages
@@ -269,19 +302,29 @@ class PrivateScorecard(_PrivateClassifier):
     def _staged(self, schema: Schema) -> StagedRecipe:
         return StagedRecipe(
             self.epsilon, schema, Objective.of(self.objective), self.stages, self.max_features, self.max_points,
-            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative,
+            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative, self._limits,
         )  # fmt: skip
 
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        stated = {"objective": Objective.RISK.value} if isinstance(model, RiskScore) else {}
+        return {**super()._of_model(model), **stated}
+
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         if not self._in_stages:
             return super()._run(recipe, schema, frame, positive)
         staged = self._staged(schema)
         encoded = staged.asked.table(frame, positive)
+        encoded.check_readable()
         return staged.run(encoded, random_state=self.random_state, budget=self.budget)
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None
-        return scorecard_domain(schema.dim, self.max_features, self.max_points, intercept)
+        return self._limits.domain(schema, self.max_features, self.max_points, intercept)
+
+    @property
+    def _limits(self) -> CardLimits:
+        return CardLimits(self.max_questions, self.max_cuts, self.constraints)
 
     @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -321,7 +364,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         delta: float | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -350,7 +393,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, self.domain)
 
 
-def binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
     labels = one_per_record(y, rows)
     if schema is not None:
@@ -375,9 +418,39 @@ def _declared_labels(labels: NDArray[Any], schema: Schema) -> tuple[NDArray[Any]
             if (positive := _matched(labels, classes)) is not None:
                 return classes, positive
         raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label in the schema")
-    if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
-        raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
-    return np.array([label.negative[0], label.positive[0]]), schema.positive(labels)
+    return classes_of(schema), schema.positive(labels)
+
+
+def classes_of(schema: Schema | None) -> NDArray[Any]:
+    """The two classes by the label of a schema: its values where there are two, otherwise words; the positive one last."""
+    yes, no = answers(None if schema is None else schema.label)
+    return np.array([no, yes])
+
+
+def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema) -> NDArray[np.bool_]:
+    """Which labels are of the positive class: by the names of the classes, or by the values of the schema's label."""
+    positive = _matched(labels, classes)
+    if positive is None and schema.label is not None:
+        return schema.positive(labels)
+    if positive is None:
+        raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, classes))}")
+    return positive
+
+
+def read_for_fit(
+    estimator: PrivateEstimator, X: Any, y: ArrayLike | None, stated: Schema | None
+) -> tuple[Any, Schema, NDArray[Any], NDArray[np.bool_] | None]:
+    """The table, its schema, the two classes, and which records are positive; None where a column of the table says so."""
+    if estimator._label_in(X, y, stated):
+        assert stated is not None
+        assert stated.label is not None
+        return estimator._frame(X, reset=True, label=stated.label.column), stated, classes_of(stated), None
+    frame = estimator._frame(X, reset=True)
+    if y is None:
+        one_per_record(y, 0)  # says what is missing
+    classes, positive = binary_labels(y, len(frame), stated)
+    schema = stated if stated is not None else guessed_schema(frame)
+    return frame, with_label(schema, y, classes), classes, positive
 
 
 def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.data import EncodedTable
-from privsolve.domains import Domain, IntegerBall, SparsePoints, TernaryCube
+from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.engines.supports.problems import declares_columns
 from privsolve.engines.supports.work import check_work, default_max_features
 from privsolve.losses import ZeroOneLoss
@@ -80,17 +80,28 @@ class Recipe:
         budget: Account | None = None,
     ) -> Run:
         """Choose weights; the release carries the schema, the diagnostics what fell outside of it."""
-        table, schema = encoded.table, encoded.schema
+        table, schema, mechanism = encoded.table, encoded.schema, mechanism_of(self.mechanism)
+        if isinstance(domain, ConstrainedPoints) and not mechanism.keeps_constraints:
+            raise ValueError(
+                f"{mechanism.called} does not keep constraints on cards (questions, cuts, directions): use the exponential "
+                "mechanism, or leave them out"
+            )
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         if isinstance(domain, SparsePoints) and declares_columns(problem):
-            check_work(domain.columns, domain.max_features, problem.n)
+            _check_work(domain, problem.n)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
-        mechanism = mechanism_of(self.mechanism)
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
         return with_outside(run, encoded)
+
+
+def _check_work(domain: SparsePoints, records: int) -> None:
+    if isinstance(domain, ConstrainedPoints):
+        check_work(len(domain.usable), domain.max_features, records, domain.supports)
+    else:
+        check_work(domain.columns, domain.max_features, records)
 
 
 def with_outside(run: Run, encoded: EncodedTable) -> Run:

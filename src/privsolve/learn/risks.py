@@ -13,6 +13,7 @@ from privsolve.domains.trees import tree_schema
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.errors import PrivsolveError
 from privsolve.learn.fitting import with_outside
+from privsolve.learn.limits import NO_LIMITS, CardLimits
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.counted import CountedStages, staged_by_count
 from privsolve.mechanisms.exponential import inverse_temperature
@@ -47,8 +48,9 @@ class Objective(StrEnum):
 class StagedRecipe:
     """How a card is drawn in stages: everything but the data. All of it is public and fixed before the data is looked at.
 
-    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. Chosen by risk, the costs only
-    move the decision: positive where the risk is above `false_positive / (false_positive + false_negative)`.
+    `stages` and `max_features` (of one stage) are chosen by public rules where they are None. The sum of all stages keeps to
+    the `limits`. Chosen by risk, the costs only move the decision: positive where the risk is above
+    `false_positive / (false_positive + false_negative)`.
     """
 
     epsilon: float
@@ -62,6 +64,7 @@ class StagedRecipe:
     adjacency: str = "replace"
     false_positive: int = 1
     false_negative: int = 1
+    limits: CardLimits = NO_LIMITS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objective", Objective.of(self.objective))
@@ -88,6 +91,7 @@ class StagedRecipe:
         options: dict[str, Any] = {
             "max_features": self.max_features, "max_points": self.max_points,
             "intercept": ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None,
+            "restrict": (lambda cards: self.limits.on(asked, cards)) if self.limits.states(asked) else None,
         }  # fmt: skip
         if self.stages is None and Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE:
             return CountedStages.of(asked.dim, **options)

@@ -56,6 +56,8 @@ class Mechanism(ABC):
     options: ClassVar[frozenset[str]] = frozenset()
     rank: ClassVar[int] = 100
     """Its place where mechanisms are listed, whatever was imported first; later ones follow in the order of definition."""
+    keeps_constraints: ClassVar[bool] = False
+    """Whether it chooses among cards with constraints (`ConstrainedPoints`)."""
     exact_law: ClassVar[bool] = False
     fast_draws: ClassVar[bool] = False
 

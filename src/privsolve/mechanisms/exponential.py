@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_count
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
+from privsolve.engines.boxes import BoxSampler
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
@@ -33,6 +34,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
+from privsolve.problems.grids import GridProblem
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import (
     Prior,
@@ -40,6 +42,7 @@ from privsolve.problems.priors import (
     UniformPrior,
     check_prior,
     default_prior,
+    least_log_of_short,
     log_weights,
     prior_or_uniform,
 )
@@ -56,7 +59,7 @@ SMALLEST_EPSILON = 1e-5
 MAX_NODES = 1 << 24
 MAX_ATTEMPTS = 100_000_000
 SPARE_UNIFORMS = 16
-METHODS = ("auto", "tree", "supports", "enumeration")
+METHODS = ("auto", "tree", "supports", "boxes", "enumeration")
 
 
 class _Draws(Protocol):
@@ -163,6 +166,27 @@ class _Supports:
         return asdict(self._sampler.statistics)
 
 
+class _Boxes:
+    """The boxes of a grid."""
+
+    def __init__(self, problem: GridProblem, kappa: float, rng: Randomness, **options: Any) -> None:
+        self._sampler = BoxSampler(problem, kappa, rng, **options)
+        self.reference = self._sampler.reference
+
+    def relative_error(self, largest_difference: int) -> float:
+        return self._sampler.relative_error(largest_difference)
+
+    def draw(self) -> Int64Array:
+        return self._sampler.draw()
+
+    def log_partition(self) -> float:
+        return self._sampler.log_partition()
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        return asdict(self._sampler.statistics)
+
+
 class ExponentialSampler:
     """Exact draws from `P(w) ∝ prior(w) · exp(-(ε/Δ) L(w))`, with the work of one draw reused by the next.
 
@@ -178,7 +202,8 @@ class ExponentialSampler:
         prior: a public separable prior such as `SparsePrior()`; uniform over the domain by default.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
         method: `"auto"` picks by what is public, the domain and the declared `ranges` of the table; `"tree"`,
-            `"supports"` (scorecards over 0/1 columns; a table with other values is refused) or `"enumeration"` insist.
+            `"supports"` (scorecards over 0/1 columns; a table with other values is refused), `"boxes"` (a `GridProblem`) or
+            `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
         progress: called now and then with the state of the sampler (`SamplingProgress`), the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
@@ -225,6 +250,10 @@ class ExponentialSampler:
         self._draws: _Draws
         if chosen == "enumeration":
             self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
+        elif chosen == "boxes":
+            if not isinstance(problem, GridProblem) or not isinstance(self.prior, UniformPrior):
+                raise ValueError("method='boxes' needs a GridProblem and the uniform prior: use method='enumeration'")
+            self._draws = _Boxes(problem, kappa, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={chosen!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen == "supports":
@@ -265,7 +294,9 @@ class ExponentialSampler:
 
 
 def _best_method(problem: BaseProblem) -> str:
-    """By what is public alone: the domain, the scales and the declared ranges of the features."""
+    """By what is public alone: the problem, the domain, the scales and the declared ranges of the features."""
+    if isinstance(problem, GridProblem):
+        return "boxes"
     if isinstance(problem.domain, FiniteSet) or not isinstance(problem, Problem):
         return "enumeration"
     return "supports" if declares_columns(problem) else "tree"
@@ -368,6 +399,7 @@ class Exponential(Mechanism):
     title: ClassVar[str] = "exponential mechanism"
     options: ClassVar[frozenset[str]] = frozenset({"prior"})
     exact_law: ClassVar[bool] = True
+    keeps_constraints: ClassVar[bool] = True
     called = "the exponential mechanism"
 
     def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
@@ -385,13 +417,8 @@ class Exponential(Mechanism):
         uniform = exponential_utility_bound(domain, epsilon, adjacency=adjacency, loss=loss, beta=beta)
         if not isinstance(domain, SparsePoints):
             return (Expectation(self.name, uniform),)
-        features = min(SHORT, domain.max_features)
-        short = np.zeros(domain.dim, dtype=np.int64)
-        short[:features] = 1
-        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
-        sparse = exponential_utility_bound(
-            domain, epsilon, weights=short, prior=default_prior(domain), adjacency=adjacency, loss=loss, beta=beta
-        )
+        features, log_p = least_log_of_short(default_prior(domain), domain, SHORT)
+        sparse = (-log_p - math.log(calibration.check_beta(beta))) / inverse_temperature(epsilon, adjacency, loss)
         words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
         return Expectation(self.name, sparse, words), Expectation(f"{self.name} (uniform)", uniform)
 

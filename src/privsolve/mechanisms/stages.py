@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_callback, check_integer
-from privsolve.domains import SparsePoints
+from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.card_priors import CardPrior, CardShape
+from privsolve.engines.card_rules import rule_of
 from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.stages.sampler import StageInstance, StageSampler, relative_error
@@ -29,7 +30,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure
-from privsolve.problems.priors import Prior, SparsePrior, check_prior, relative_log_weights
+from privsolve.problems.priors import Prior, SparsePrior, check_prior, least_log_of_short, relative_log_weights
 from privsolve.problems.problem import Problem
 from privsolve.problems.questions import question_of
 from privsolve.releases import STAGES, Diagnostics, Release, Run
@@ -66,6 +67,8 @@ class Stages:
         first = self.domains[0]
         if len({(domain.dim, domain.intercept is None) for domain in self.domains}) > 1:
             raise ValueError("domains must have the same columns, and all an intercept or none")
+        if any(isinstance(first, ConstrainedPoints) and first.on(domain) != domain for domain in self.domains):
+            raise ValueError("domains must have the same constraints in all stages")
         for domain in self.domains:
             check_prior(self.prior, domain)
             check_integer("max_features of a stage", domain.max_features, 1, LARGEST_STAGE)
@@ -83,9 +86,19 @@ class Stages:
 
     @classmethod
     def of(
-        cls, dim: int, count: int, *, max_features: int | None, max_points: int, intercept: tuple[int, int] | None
+        cls,
+        dim: int,
+        count: int,
+        *,
+        max_features: int | None,
+        max_points: int,
+        intercept: tuple[int, int] | None,
+        restrict: Callable[[SparsePoints], SparsePoints] | None = None,
     ) -> Stages:
-        """`count` stages of at most `max_features` columns each; as many as can be listed, if that is left out."""
+        """`count` stages of at most `max_features` columns each; as many as can be listed, if that is left out.
+
+        `restrict` makes the cards with constraints of all cards of a stage.
+        """
         columns = dim - (intercept is not None)
         count = check_integer("stages", count, 1, MOST_STAGES)
         most = min(columns_of_a_stage(columns), READABLE // count) if max_features is None else max_features
@@ -95,7 +108,10 @@ class Stages:
         if intercept is not None:
             moves = min(max(abs(end) for end in intercept), LATER_INTERCEPT)
             later = SparsePoints(dim, first.max_features, max_points, (-moves, moves))
-        return cls((first, *[later] * (count - 1)), stage_prior(columns))
+        if restrict is not None:
+            first, later = restrict(first), restrict(later)
+        usable = len(first.usable) if isinstance(first, ConstrainedPoints) else columns
+        return cls((first, *[later] * (count - 1)), stage_prior(usable))
 
     @property
     def count(self) -> int:
@@ -109,7 +125,8 @@ class Stages:
         features = min(sum(domain.max_features for domain in self.domains), first.columns)
         ends = [domain.intercept for domain in self.domains if domain.intercept is not None]
         intercept = (sum(low for low, _ in ends), sum(high for _, high in ends)) if ends else None
-        return SparsePoints(first.dim, features, sum(domain.max_points for domain in self.domains), intercept)
+        cards = SparsePoints(first.dim, features, sum(domain.max_points for domain in self.domains), intercept)
+        return first.on(cards) if isinstance(first, ConstrainedPoints) else cards
 
     def epsilons(self, epsilon: float) -> tuple[float, ...]:
         """The epsilon of each stage: equal shares that add up to no more than `epsilon`, exactly."""
@@ -209,16 +226,36 @@ class StageDraws:
     def sampler(self, k: int, epsilon: float, earlier: Int64Array) -> StageSampler:
         """The sampler of stage k on top of the weights of those before it."""
         problem, domain = self.problem, self.plan.domains[k]
-        values = domain.values(0)
         has_intercept = domain.intercept is not None
+        usable = self.usable
         instance = StageInstance(
-            self.columns.rows, problem.table.positives, problem.table.negatives, problem.table.features @ earlier,
-            problem.loss, domain.max_features, values[values != 0],
+            np.ascontiguousarray(self.columns.rows[:, usable]), problem.table.positives, problem.table.negatives,
+            problem.table.features @ earlier, problem.loss, min(domain.max_features, len(usable)), domain.points,
             domain.values(domain.dim - 1) if has_intercept else np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         kappa = inverse_temperature(epsilon, self.adjacency, problem.loss)
-        weights = relative_log_weights(self.plan.prior, domain)
-        return StageSampler(instance, *weights, kappa, self.rng, progress=self.progress)
+        weights, intercepts = relative_log_weights(self.plan.prior, domain)
+        rule = None
+        if isinstance(domain, ConstrainedPoints):
+            rule = rule_of(domain, usable, instance.most, np.flatnonzero(earlier[: domain.columns]))
+            weights = _without_cancelling(weights, domain, earlier)
+        return StageSampler(instance, weights[usable], intercepts, kappa, self.rng, progress=self.progress, rule=rule)
+
+    def draw(self, sampler: StageSampler) -> Int64Array:
+        """The weights of the card that a sampler draws."""
+        found, drawn = np.zeros(self.problem.domain.dim, dtype=np.int64), sampler.draw()
+        found[self.usable] = drawn[:-1]
+        if self.plan.domains[0].intercept is not None:
+            found[-1] = drawn[-1]
+        return found
+
+    @property
+    def usable(self) -> Int64Array:
+        """The columns that may have points."""
+        domain = self.plan.domains[0]
+        return np.array(
+            domain.usable if isinstance(domain, ConstrainedPoints) else range(domain.columns), dtype=np.int64
+        )
 
     def first(self, shares: Sequence[float]) -> StageSampler:
         """The sampler of the first stage."""
@@ -237,8 +274,7 @@ class StageDraws:
     def drawn(self, k: int, epsilon: float, earlier: Int64Array, ready: StageSampler | None) -> dict[str, Any]:
         """What stage k adds to the weights of those before it, and what it has cost, as plain values."""
         sampler = ready or self.sampler(k, epsilon, earlier)
-        drawn = sampler.draw()[: len(earlier)]
-        return {"weights": drawn.tolist(), "statistics": asdict(sampler.statistics)}
+        return {"weights": self.draw(sampler).tolist(), "statistics": asdict(sampler.statistics)}
 
     def check(self, shares: Sequence[float]) -> None:
         """Raise for whatever a stage would refuse; it depends on public numbers only."""
@@ -248,12 +284,25 @@ class StageDraws:
     def _check_one(self, k: int, epsilon: float) -> None:
         domain, loss = self.plan.domains[k], self.problem.loss
         points, intercepts = relative_log_weights(self.plan.prior, domain)
+        points = points[self.usable]
         prior = CardPrior.of(
             points, intercepts, CardShape(len(points), points.shape[1], len(intercepts), domain.max_features)
         )
         kappa = inverse_temperature(epsilon, self.adjacency, loss)
-        if not relative_error(prior, kappa * self.problem.n * loss.largest, choices_of(domain)) <= RELATIVE_ERROR:
+        # a point that would cancel those of a required column may be missing in a later stage: what that adds to logarithms
+        missing = float(np.abs(points[np.isfinite(points)]).sum()) if isinstance(domain, ConstrainedPoints) else 0.0
+        largest = kappa * self.problem.n * loss.largest + missing
+        if not relative_error(prior, largest, choices_of(domain)) <= RELATIVE_ERROR:
             raise ValueError(TOO_LARGE)
+
+
+def _without_cancelling(log_weight: Floats, domain: ConstrainedPoints, earlier: Int64Array) -> Floats:
+    """Points that would take those of a required variable away again are not allowed (theory, section 16)."""
+    cancels = domain.points[None, :] == -earlier[: domain.columns, None]
+    kept = np.array([name in domain.required for name in domain.variables])[:, None] & (
+        earlier[: domain.columns, None] != 0
+    )
+    return np.where(cancels & kept, -np.inf, log_weight)
 
 
 def _profile(epsilon: float, shares: Sequence[float]) -> Profile:
@@ -275,10 +324,8 @@ def stages_utility_bound(
     """
     beta = calibration.check_beta(beta)
     total = 0.0
-    for domain, share in zip(plan.domains, plan.epsilons(epsilon), strict=True):
-        short = np.zeros(domain.dim, dtype=np.int64)
-        short[: min(3, domain.max_features)] = 1
-        short[domain.columns :] = domain.values(domain.dim - 1)[0]
-        log_p = plan.prior.log_probability(domain, short)
+    for k, (domain, share) in enumerate(zip(plan.domains, plan.epsilons(epsilon), strict=True)):
+        # what later stages may add depends on the earlier ones, and so does the sum of their prior, which is at most 1
+        _, log_p = least_log_of_short(plan.prior, domain, 3, normalised=k == 0)
         total += (-log_p - math.log(beta / plan.count)) / inverse_temperature(share, adjacency, loss)
     return total

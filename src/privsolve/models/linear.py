@@ -48,7 +48,7 @@ class LinearRule(Model):
         if stated != (self.features, self.scales, self.intercept):
             raise ValueError("the release's schema has other features than its weights")
 
-    @property
+    @cached_property
     def unit(self) -> int:
         """Common denominator of all scales: scores are whole numbers of `1 / unit`."""
         return math.lcm(*self.scales)

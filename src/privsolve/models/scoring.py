@@ -14,7 +14,9 @@ from privsolve.models.risk import RiskScore
 from privsolve.models.score_range import check_scores
 
 
-def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
+def with_predictions(
+    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
+) -> Any:
     """The Ibis table with more columns: the total as the card prints it, its risk (of a risk score), and the predicted label.
 
     Only the columns that the rule uses are looked at.
@@ -24,7 +26,7 @@ def with_predictions(table: Any, model: LinearRule, score: str = "score", predic
     rule = model.used
     schema, weights = rule.stated_schema, rule.unit_weights
     check_columns([column.column for column in schema.columns], table.columns)
-    for name in (score, *(["risk"] if isinstance(rule, RiskScore) else []), prediction):
+    for name in (score, *([risk] if isinstance(rule, RiskScore) else []), prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
     read_each_value(table)
@@ -38,7 +40,7 @@ def with_predictions(table: Any, model: LinearRule, score: str = "score", predic
     yes, no = answers(schema.label)
     added = {score: total / rule.unit if rule.unit > 1 else total}
     if isinstance(rule, RiskScore):
-        added["risk"] = _risk(rule, total)
+        added[risk] = _risk(rule, total)
     return table.mutate(**added, **{prediction: ibis.cases((total > int(rule.threshold * rule.unit), yes), else_=no)})
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.data.columns import Bins, Categories
+from privsolve.data.columns import Bins, Categories, Dates
 from privsolve.data.connection import read_each_value
 from privsolve.data.reading import check_columns
 from privsolve.models.leaves import ProbabilityLeaves
@@ -42,6 +42,8 @@ def tree_sql(tree: DecisionTree, dialect: str) -> str:
 
 
 def _type(column: Any) -> str:
+    if isinstance(column, Dates):
+        return "date"
     if isinstance(column, Bins):
         return "float64"
     if isinstance(column, Categories):

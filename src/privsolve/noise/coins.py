@@ -197,7 +197,9 @@ def _build(tree, log_weight):
 
 @compiled
 def _split(log_weight):
-    """`exp(log_weight)` as a mantissa and an exponent."""
+    """`exp(log_weight)` as a mantissa and an exponent; of minus infinity, those of an empty leaf."""
+    if log_weight == -np.inf:
+        return 0.0, np.int64(NO_WEIGHT)
     scaled = log_weight * _LOG2_E
     exponent = math.floor(scaled)
     mantissa = np.exp2(scaled - exponent)

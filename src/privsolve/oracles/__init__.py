@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privsolve.oracles.base import Oracle, Solution, verified
+from privsolve.oracles.boxes import BoxOracle
 from privsolve.oracles.catalogue import Solver, SolverUnavailable
 from privsolve.oracles.combinatorial import AssignmentOracle, SpanningTreeOracle, SubsetOracle
 from privsolve.oracles.cpsat import CpsatOracle
@@ -15,6 +16,7 @@ from privsolve.oracles.tree import TreeOracle
 ORACLES: tuple[type[Oracle], ...] = (
     TreeOracle,
     EnumerationOracle,
+    BoxOracle,
     AssignmentOracle,
     SubsetOracle,
     SpanningTreeOracle,
@@ -49,6 +51,7 @@ __all__ = [
     "ORACLES",
     "SOLVERS",
     "AssignmentOracle",
+    "BoxOracle",
     "CpsatOracle",
     "EnumerationOracle",
     "GurobiOracle",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -14,34 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_positive
 from privsolve.data.patterns import checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import COST_LIMIT, StatedLoss
-from privsolve.losses.stated import UPWARDS
-from privsolve.models.member import Member
-from privsolve.privacy.decimals import exact
+from privsolve.losses import StatedLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
-from privsolve.problems.problem import BaseProblem
-
-LossFunction = Callable[[Any, Int64Array], ArrayLike]
-"""`loss(records, members)`: one row per record, one column per member."""
-
-Number = int | float | Fraction | Decimal
-
-BLOCK = 4_000_000
-"""Losses held at a time."""
-
-LARGEST_LOSS = 2**31
-"""Of one record, in steps."""
+from privsolve.problems.problem import MemberProblem
+from privsolve.problems.stating import BLOCK, LossFunction, Number, Rounding, public_number, state
 
 PAIRS_CHECKED = 200
 """Up to this many members, a Lipschitz constant is held against every record and every pair of members."""
 
 
 @dataclass(frozen=True, eq=False)
-class DiscreteProblem(BaseProblem):
+class DiscreteProblem(MemberProblem):
     """Choose the member of a domain with the least total of a loss of your own.
 
     Nothing is asked of the loss but that what is stated about it holds for *every possible record*, since it sets the noise:
@@ -84,10 +68,10 @@ class DiscreteProblem(BaseProblem):
         names: Sequence[str] | None = None,
     ) -> None:
         check_domain(domain).check_listable()
-        stated = _stated(domain, bound, lipschitz, step, clip)
+        stated = state(domain, bound, lipschitz, step, clip)
         members = domain.members()
         source = _source(loss, records, members, columns)
-        rule = _Rule(stated, None if bound is None else _number("bound", bound))
+        rule = Rounding(stated, None if bound is None else public_number("bound", bound))
         set_field = object.__setattr__
         set_field(self, "domain", domain)
         set_field(self, "loss", stated)
@@ -97,21 +81,6 @@ class DiscreteProblem(BaseProblem):
         set_field(self, "totals", _totals(source, rule, members))
         if max(int(np.abs(self.totals).max()), self.n * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
-
-    @property
-    def n(self) -> int:
-        """Number of records."""
-        return self.records
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names of the coordinates."""
-        return self.labels
-
-    @property
-    def scales(self) -> tuple[int, ...]:
-        """All 1."""
-        return (1,) * self.domain.dim
 
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)` in steps, exactly. Data-dependent: not for publication."""
@@ -127,70 +96,11 @@ class DiscreteProblem(BaseProblem):
             return self.totals
         return np.array([self.total_loss(row) for row in members], dtype=np.int64)
 
-    def model(self, weights: ArrayLike) -> Member:
-        """The member with these coordinates."""
-        return Member(np.asarray(weights), self.names)
-
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Total loss in steps, and per record in the user's unit."""
         total = self.total_loss(weights)
         unit = Fraction(self.loss.step or 1)
         return {"total_loss": total, "loss_per_record": float(total * unit / self.n)}
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """How the losses of a record become whole steps, and which are refused. Nothing here shows a loss."""
-
-    stated: StatedLoss
-    bound: Fraction | None
-
-    def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
-        found = np.asarray(values)
-        found = found.astype(np.int64) if found.dtype.kind == "b" else found
-        if found.shape != (rows, columns):
-            raise ValueError(f"loss must give one row per record and one column per member, got shape {found.shape}")
-        if found.dtype.kind not in ("iuf" if self.stated.step else "iu"):
-            raise ValueError(
-                f"loss must give whole numbers, got dtype {found.dtype}: state a step that they are rounded to"
-                if found.dtype.kind == "f"
-                else f"loss must give numbers, got dtype {found.dtype}"
-            )
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
-        steps = self._steps(self._bounded(found))
-        self._check_range(steps)
-        return steps
-
-    def _bounded(self, found: NDArray[Any]) -> NDArray[Any]:
-        if self.bound is None:
-            return found
-        highest = float(self.bound)
-        if self.stated.clipped:
-            return np.asarray(np.clip(found, 0, int(self.bound) if found.dtype.kind in "iu" else highest))
-        if found.size and (found.min() < 0 or found.max() > highest):
-            raise ValueError(
-                f"a record's loss lies outside 0..bound={highest:g}: state a larger bound, or cut losses to it by clip=True"
-            )
-        return found
-
-    def _steps(self, found: NDArray[Any]) -> Int64Array:
-        unit = float(Fraction(self.stated.step or 1))
-        if found.size and max(abs(float(found.min())), abs(float(found.max()))) / unit >= LARGEST_LOSS:
-            raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
-        if not self.stated.step:
-            return found.astype(np.int64)
-        steps = np.floor(found / unit + 0.5).astype(np.int64)
-        if self.bound is not None:  # floats could end one step above
-            steps = np.minimum(steps, _steps_of_bound(self.bound, Fraction(self.stated.step), whole=False))
-        return np.asarray(steps)
-
-    def _check_range(self, steps: Int64Array) -> None:
-        if steps.size and int((steps.max(axis=1) - steps.min(axis=1)).max()) > self.stated.largest:
-            raise ValueError(
-                f"a record's losses vary by more than {self.stated.largest} steps, which follows from what was stated: state a "
-                "larger bound or Lipschitz constant"
-            )
 
 
 @dataclass(frozen=True)
@@ -251,7 +161,7 @@ def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:
     raise ValueError(f"columns must be the {len(members)} members of the domain, each once, as rows of integers")
 
 
-def _totals(source: _Source, rule: _Rule, members: Int64Array) -> Int64Array:
+def _totals(source: _Source, rule: Rounding, members: Int64Array) -> Int64Array:
     """The sum over records, every loss checked and rounded on its own."""
     totals = np.zeros(len(members), dtype=np.int64)
     for rows, some in _blocks(source.count, len(members)):
@@ -284,48 +194,3 @@ def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array)
                 "a record's loss differs between two members by more than lipschitz times their distance: "
                 "state a larger one"
             )
-
-
-def _stated(
-    domain: Domain, bound: Number | None, lipschitz: Number | None, step: Number | None, clip: bool
-) -> StatedLoss:
-    """What is public, in steps; `largest` is the smaller of what the two constants give over the whole domain."""
-    if bound is None and lipschitz is None:
-        raise ValueError("bound or lipschitz must be stated: without either no noise is enough")
-    if not isinstance(clip, bool) or (clip and bound is None):
-        raise ValueError("clip must be True or False, and needs a bound to cut losses to")
-    unit = Fraction(1) if step is None else _number("step", step)
-    text = "" if step is None else str(unit)
-    ranges = []
-    if bound is not None:
-        ranges.append(_steps_of_bound(_number("bound", bound), unit, step is None))
-    per_unit = None if lipschitz is None else float(_number("lipschitz", lipschitz) / unit) * UPWARDS
-    if per_unit is not None:
-        reach = StatedLoss(COST_LIMIT, per_unit, text).within(_diameter_sq(domain))
-        if reach >= COST_LIMIT and bound is None:
-            raise ValueError("lipschitz times the diameter of the domain is too many steps: use a coarser step")
-        ranges.append(max(1, math.floor(reach)))
-    return StatedLoss(min(ranges), per_unit, text, clip)
-
-
-def _steps_of_bound(bound: Fraction, unit: Fraction, whole: bool) -> int:
-    if whole and bound.denominator != 1:
-        raise ValueError("bound must be a whole number where losses are: state a step otherwise")
-    steps = math.floor(bound / unit + Fraction(1, 2))
-    if not 1 <= steps <= COST_LIMIT:
-        raise ValueError(f"bound must be from 1 to {COST_LIMIT:,} steps: choose another step")
-    return steps
-
-
-def _diameter_sq(domain: Domain) -> int:
-    """An upper bound: the smaller of the box around the members and the ball."""
-    box = sum(int(values[-1] - values[0]) ** 2 for values in map(domain.values, range(domain.dim)))
-    return min(box, 4 * domain.radius_sq_bound)
-
-
-def _number(name: str, value: object) -> Fraction:
-    """A public positive number; a float is read as the decimal that is written."""
-    if isinstance(value, Decimal) and value.is_finite():
-        value = Fraction(value)
-    check_positive(name, value)
-    return Fraction(value) if isinstance(value, int | Fraction) else exact(float(value))  # type: ignore[arg-type]

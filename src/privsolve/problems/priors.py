@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.domains import Domain, FiniteSet, SparsePoints
+from privsolve.domains import ConstrainedPoints, Domain, FiniteSet, SparsePoints
+from privsolve.domains.constrained import LOGS
 
 LARGEST_SPREAD = 150.0
 
@@ -83,11 +84,14 @@ class SparsePrior:
         return np.where(values == 0, math.log(self.p_zero), math.log1p(-self.p_zero) + others - log_total)
 
     def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
-        """Sum of the coordinates' log probabilities; over a list of points normalised to sum to one."""
+        """Sum of the coordinates' log probabilities; over a list of points, and under constraints, normalised to sum to one."""
         tables = self.log_tables(domain)
         total = _log_weights(domain, tables, np.asarray(weights)[None, :])[0]
         if isinstance(domain, FiniteSet):
             total -= np.logaddexp.reduce(_log_weights(domain, tables, domain.members()))
+        if isinstance(domain, ConstrainedPoints):
+            nothing = sum(table[domain.values(j) == 0][0] for j, table in enumerate(tables[: domain.columns]))
+            total -= log_mass(self, domain) + nothing
         return float(total)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,23 +113,57 @@ def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDA
 
 
 def relative_log_weights(prior: Prior, domain: SparsePoints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log weights of the points of every column relative to no points, and of the intercepts (of 0 where there is none)."""
-    tables, zero = prior.log_tables(domain), domain.values(0) == 0
-    columns = np.array([table[~zero] - table[zero] for table in tables[: domain.columns]])
+    """Log weights of the points of every column relative to no points, and of the intercepts (of 0 where there is none).
+
+    Points that constraints do not allow a column have minus infinity.
+    """
+    tables, points = prior.log_tables(domain), domain.points
+    columns = np.full((domain.columns, len(points)), -np.inf)
+    for j, table in enumerate(tables[: domain.columns]):
+        values = domain.values(j)
+        columns[j, np.isin(points, values)] = table[values != 0] - table[values == 0]
     return columns, tables[-1] if domain.intercept is not None else np.zeros(1)
 
 
 def log_mass(prior: Prior, domain: SparsePoints) -> float:
     """The logarithm of the prior weight of all scorecards together, relative to no points, the intercept aside.
 
-    Sums over supports are elementary symmetric polynomials of the columns' masses: one pass over the columns.
+    Sums over supports are elementary symmetric polynomials of the columns' masses: one pass over the columns. Under
+    constraints it is one over the variables (theory, section 16).
     """
     columns, intercepts = relative_log_weights(prior, domain)
+    if isinstance(domain, ConstrainedPoints):
+        masses = np.logaddexp.reduce(columns, axis=1)
+        return float(np.logaddexp.reduce(domain.sum_over_supports(masses, LOGS)) + np.logaddexp.reduce(intercepts))
     sums = np.full(domain.max_features + 1, -np.inf)
     sums[0] = 0.0
     for mass in np.logaddexp.reduce(columns, axis=1):
         sums[1:] = np.logaddexp(sums[1:], sums[:-1] + mass)
     return float(np.logaddexp.reduce(sums) + np.logaddexp.reduce(intercepts))
+
+
+def least_log_of_short(
+    prior: Prior, domain: SparsePoints, features: int, *, normalised: bool = True
+) -> tuple[int, float]:
+    """How many features a short card has, about so many, and the least log prior of one with one point each.
+
+    Under constraints it has at least a feature of every required variable, and the least is bounded by the least likely
+    columns, whether or not they may stand together (theory, section 16); the prior is divided by its sum if `normalised`.
+    """
+    tables = prior.log_tables(domain)
+    intercept = float(tables[-1].min()) if domain.intercept is not None else 0.0
+    if not isinstance(domain, ConstrainedPoints):
+        most = min(features, domain.max_features)
+        short = np.zeros(domain.dim, dtype=np.int64)
+        short[:most] = 1
+        short[domain.columns :] = domain.values(domain.dim - 1)[0]  # all intercepts are as likely
+        return most, prior.log_probability(domain, short)
+    most = max(min(features, domain.most_columns), len(domain.required))
+    values = [domain.values(j) for j in range(domain.columns)]
+    nothing = sum(float(table[v == 0][0]) for table, v in zip(tables, values, strict=False))
+    one = sorted(float((tables[j][np.abs(values[j]) == 1] - tables[j][values[j] == 0]).min()) for j in domain.usable)
+    total = nothing + sum(one[:most]) + intercept
+    return most, total - (log_mass(prior, domain) + nothing if normalised else 0.0)
 
 
 def prior_or_uniform(prior: Prior | None) -> Prior:
@@ -152,5 +190,6 @@ def check_prior(prior: Prior, domain: Domain) -> None:
 def default_prior(domain: Domain) -> Prior:
     """Uniform, but for scorecards, where about two features are the likeliest, however many there are to choose from."""
     if isinstance(domain, SparsePoints):
-        return SparsePrior(p_zero=max(0.5, 1 - 2 / domain.columns))
+        columns = len(domain.usable) if isinstance(domain, ConstrainedPoints) else domain.columns
+        return SparsePrior(p_zero=max(0.5, 1 - 2 / columns))
     return UniformPrior()

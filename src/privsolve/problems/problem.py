@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 
 from privsolve.arrays import Int64Array
 from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
-from privsolve.domains import Domain, check_domain
+from privsolve.domains import ConstrainedPoints, Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, RiskLoss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
@@ -104,6 +105,11 @@ class Problem(BaseProblem):
             raise ValueError(
                 f"loss must be a ZeroOneLoss, or another table over scores, got {type(self.loss).__name__}"
             )
+        if self.schema is not None and self.schema.constraints and not isinstance(self.domain, ConstrainedPoints):
+            raise ValueError(
+                f"the schema states constraints on cards ({self.schema.constraints.words}), which {type(self.domain).__name__} "
+                "does not keep: use cards by the exponential mechanism, or take them out of the schema"
+            )
         if self.domain.dim != self.table.dim:
             raise ValueError(
                 f"domain has dimension {self.domain.dim} but the table has {self.table.dim} features: make them equal"
@@ -174,46 +180,11 @@ class Problem(BaseProblem):
         return np.asarray(positive[entries] @ self.table.positives + negative[entries] @ self.table.negatives)
 
 
-@dataclass(frozen=True, eq=False)
-class LinearProblem(BaseProblem):
-    """Choose `w` in `domain` with the least total of linear costs: assignments, subsets, spanning trees.
+class MemberProblem(BaseProblem):
+    """A problem whose release is the member of the domain itself: `labels` name its coordinates."""
 
-    `costs[i]` is what record i pays per unit of each coordinate, in whole numbers of either sign; record i loses
-    `<costs[i], w>`. Over the domain no record's loss may vary by more than `largest`, which is public and sets the noise:
-    records that could are refused, not clipped.
-    """
-
-    total: Int64Array
-    domain: Domain
-    loss: LinearLoss
     records: int
     labels: tuple[str, ...]
-
-    def __init__(self, costs: ArrayLike, domain: Domain, largest: int, names: Sequence[str] | None = None) -> None:
-        check_domain(domain)
-        array = np.asarray(costs)
-        if array.ndim != 2 or array.shape[1] != domain.dim or len(array) == 0:
-            raise ValueError(f"costs must have one row per record and {domain.dim} columns, got shape {array.shape}")
-        if array.dtype.kind not in "iu":
-            raise ValueError(f"costs must be integers, got dtype {array.dtype}: round them by a public rule first")
-        loss = LinearLoss(largest)
-        if max(abs(int(array.min())), abs(int(array.max()))) * array.size >= SCORE_LIMIT:
-            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
-        spread = domain.largest_linear(array) + domain.largest_linear(-array.astype(np.int64))
-        if int(spread.max()) > loss.largest:
-            raise ValueError(
-                f"a record's costs can make a difference of more than largest={loss.largest}: clip each record's costs by a "
-                "public rule first, or state a larger one"
-            )
-        set_field = object.__setattr__
-        set_field(self, "total", array.astype(np.int64).sum(axis=0))
-        set_field(self, "domain", domain)
-        set_field(self, "loss", loss)
-        set_field(self, "records", len(array))
-        set_field(self, "labels", checked_names(names, domain.dim))
-        reach = max(abs(int(domain.largest_linear(sign * self.total[None, :])[0])) for sign in (1, -1))
-        if max(reach, self.n * loss.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
-            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
 
     @property
     def n(self) -> int:
@@ -230,6 +201,55 @@ class LinearProblem(BaseProblem):
         """All 1."""
         return (1,) * self.domain.dim
 
+    def model(self, weights: ArrayLike) -> Member:
+        """The member with these coordinates."""
+        return Member(np.asarray(weights), self.names)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProblem(MemberProblem):
+    """Choose `w` in `domain` with the least total of linear costs: assignments, subsets, spanning trees.
+
+    `costs[i]` is what record i pays per unit of each coordinate, in whole numbers of either sign; record i loses
+    `<costs[i], w>`. Over the domain no record's loss may vary by more than `largest`, which is public and sets the noise:
+    records that could are refused, not clipped. Costs that are mostly zero may come as a SciPy sparse matrix.
+    """
+
+    total: Int64Array
+    domain: Domain
+    loss: LinearLoss
+    records: int
+    labels: tuple[str, ...]
+
+    def __init__(self, costs: Any, domain: Domain, largest: int, names: Sequence[str] | None = None) -> None:
+        check_domain(domain)
+        array = costs.tocsr() if issparse(costs) else np.asarray(costs)
+        records = array.shape[0] if array.ndim else 0
+        if array.ndim != 2 or array.shape[1] != domain.dim or records == 0:
+            raise ValueError(f"costs must have one row per record and {domain.dim} columns, got shape {array.shape}")
+        if array.dtype.kind not in "iu":
+            raise ValueError(f"costs must be integers, got dtype {array.dtype}: round them by a public rule first")
+        loss = LinearLoss(largest)
+        if max(abs(int(array.min())), abs(int(array.max()))) * records * domain.dim >= SCORE_LIMIT:
+            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
+        total = np.zeros(domain.dim, dtype=np.int64)
+        for some in _dense_blocks(array):
+            total += some.sum(axis=0)
+            if int((domain.largest_linear(some) + domain.largest_linear(-some)).max()) > loss.largest:
+                raise ValueError(
+                    f"a record's costs can make a difference of more than largest={loss.largest}: clip each record's costs "
+                    "by a public rule first, or state a larger one"
+                )
+        set_field = object.__setattr__
+        set_field(self, "total", total)
+        set_field(self, "domain", domain)
+        set_field(self, "loss", loss)
+        set_field(self, "records", records)
+        set_field(self, "labels", checked_names(names, domain.dim))
+        reach = max(abs(int(domain.largest_linear(sign * self.total[None, :])[0])) for sign in (1, -1))
+        if max(reach, self.n * loss.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
+            raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
+
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)`, exactly. Data-dependent: not for publication."""
         return int(self.total @ np.asarray(weights, dtype=np.int64))
@@ -238,11 +258,16 @@ class LinearProblem(BaseProblem):
         """`L(D, w)` of many members at once."""
         return np.asarray(members @ self.total)
 
-    def model(self, weights: ArrayLike) -> Member:
-        """The member with these coordinates."""
-        return Member(np.asarray(weights), self.names)
-
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Total cost and cost per record."""
         cost = self.total_loss(weights)
         return {"total_cost": cost, "cost_per_record": cost / self.n}
+
+
+def _dense_blocks(costs: Any) -> Iterator[Int64Array]:
+    """Some records at a time."""
+    records, dim = costs.shape
+    block = max(1, 4_000_000 // dim)
+    for start in range(0, records, block):
+        some = costs[start : start + block]
+        yield np.asarray(some.toarray() if issparse(some) else some).astype(np.int64)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.data.questions import Question
+from privsolve.data.questions import Choice, Question
 
 OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"
 
@@ -51,6 +51,11 @@ class Column(ABC):
     @abstractmethod
     def outside(self) -> Mapping[str, int]:
         """The codes of values that the schema does not list, by what became of them."""
+
+    @property
+    def saying_nothing(self) -> frozenset[int]:
+        """The codes of values that cannot be read: if all values have them, the schema does not fit the data."""
+        return frozenset(code for fate, code in self.outside.items() if fate == MISSING)
 
     @property
     @abstractmethod
@@ -95,6 +100,12 @@ class Column(ABC):
     @abstractmethod
     def question(self) -> Question:
         """What a scorecard asks about this column."""
+
+    def answers(self) -> tuple[str, ...]:
+        """What the values of every code are called: the answers to the question, then missing if it is none of them."""
+        question = self.question()
+        texts = tuple(option.text for option in question.options) if isinstance(question, Choice) else ()
+        return (*texts, MISSING) if len(texts) < self.radix else texts
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

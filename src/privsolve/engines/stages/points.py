@@ -100,8 +100,8 @@ def used(shape, c):
 
 
 @compiled
-def least(shape, scratch, size):
-    """The least loss of the loaded support."""
+def least(shape, law, scratch, size):
+    """The least loss of the loaded support, over points that have weight."""
     found = np.int64(2**62)
     depth, n_points = 0, len(shape.points)
     at, start = scratch.at, -shape.most * shape.low
@@ -114,6 +114,8 @@ def least(shape, scratch, size):
             depth -= 1
         elif at[depth] == n_points:
             depth -= 1
+        elif law.points[scratch.support[size - depth - 1], at[depth]] == 0.0:
+            at[depth] += 1
         else:
             fix_last(shape, scratch, size, depth, shape.points[at[depth]])
             at[depth] += 1
@@ -210,7 +212,8 @@ def take(supports, s, scratch):
 def weigh(shape, law, scratch, size, smallest):
     """The sum of `prior·exp(-κ(loss - smallest))` over the heavy points, those with an exponent of at most the cut.
 
-    `terms` holds one summand for each choice: the points of the last column vary slowest, the intercept fastest.
+    `terms` holds one summand for each choice: the points of the last column vary slowest, the intercept fastest. Points that
+    are not allowed have no weight, and may lose less than `smallest`.
     """
     total, at_term = 0.0, 0
     depth, n_points = 0, len(shape.points)
@@ -222,7 +225,8 @@ def weigh(shape, law, scratch, size, smallest):
             losses = scratch.cost[depth, 0]
             for t in range(shape.intercepts):
                 excess = law.kappa * (losses[start + t] - smallest)
-                term = prior[depth] * law.intercepts[t] * np.exp(-excess) if excess <= law.cut else 0.0
+                heavy = excess <= law.cut and prior[depth] > 0.0
+                term = prior[depth] * law.intercepts[t] * np.exp(-excess) if heavy else 0.0
                 scratch.terms[at_term] = term
                 at_term += 1
                 total += term

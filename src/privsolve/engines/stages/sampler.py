@@ -21,6 +21,7 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
+from privsolve.engines.card_rules import Rule, listed_rows
 from privsolve.engines.compiling import compile_for, compile_once
 from privsolve.engines.numbering import count_supports, number_supports
 from privsolve.engines.rejection import GREW, KEPT, LOST, SPARE_UNIFORMS, RejectionSampler, SamplingCallback
@@ -131,6 +132,16 @@ def supports_of(columns: int, most: int) -> Int64Array:
     return found
 
 
+def allowed_supports(inst: StageInstance, rule: Rule | None) -> tuple[Int64Array, Int64Array]:
+    """The supports that a rule allows, all without one, and their sizes."""
+    supports = supports_of(inst.columns, inst.most)
+    sizes = (supports >= 0).sum(axis=1)
+    if rule is None:
+        return supports, sizes
+    kept = listed_rows(rule, supports, sizes)
+    return np.ascontiguousarray(supports[kept]), sizes[kept]
+
+
 class Frontier(NamedTuple):
     """Where every support stands: its columns, the log of its prior mass times `exp(-κ·floor)` (`top`), its bound relative to
     that and how far it is known; once it is, its least loss and the sum relative to that."""
@@ -184,7 +195,7 @@ def _tighten(shape, law, listed, frontier, s, size, stream, scratch, counts):
                 return LOST
     counts[2] += 1
     before = frontier.log_bound[s]
-    frontier.least[s] = least(shape, scratch, size)
+    frontier.least[s] = least(shape, law, scratch, size)
     frontier.log_sum[s] = math.log(weigh(shape, law, scratch, size, frontier.least[s]) + math.exp(-law.cut))
     frontier.log_bound[s] = frontier.log_sum[s] - law.kappa * (frontier.least[s] - frontier.floor[s])
     frontier.known[s] = EXACT
@@ -244,8 +255,9 @@ def relative_error(prior: CardPrior, largest_exponent: float, choices: int) -> f
 class StageSampler(RejectionSampler):
     """Independent exact draws of a small card on top of earlier scores.
 
-    `log_weight[j, i]` is the log of the prior weight of `points[i]` on column j relative to no points,
-    `log_weight_intercept` that of the intercepts. `kappa` is `κ = ε/Δ`.
+    `log_weight[j, i]` is the log of the prior weight of `points[i]` on column j relative to no points, minus infinity where
+    it is not allowed, `log_weight_intercept` that of the intercepts. `kappa` is `κ = ε/Δ`. With a `rule` only the supports that
+    it allows are listed; columns without allowed points must be in none of them (theory, section 16).
 
     Guarantee: `P(S, v, t)` as above up to a relative error of `relative_error` per card, which adds at most four times as much
     to ε (theory, stages). Running time and failures depend on the data and are not covered.
@@ -261,6 +273,7 @@ class StageSampler(RejectionSampler):
         max_attempts: int = 100_000_000,
         progress: SamplingCallback | None = None,
         cut: float = CUT,
+        rule: Rule | None = None,
     ) -> None:
         self.instance, shape = inst, inst.shape
         choices = (inst.most + 1) * (len(inst.points) + len(inst.intercepts))
@@ -271,14 +284,13 @@ class StageSampler(RejectionSampler):
         self._shape, self._law = shape, Law(float(kappa), self._prior.points, self._prior.intercepts, float(cut))
         self._scratch: Scratch = new_scratch(shape)
         self._counts, self._size = np.zeros(3, dtype=np.int64), 0
-        self._list()
+        self._list(rule)
         compile_once(StageSampler, self._compile)
 
-    def _list(self) -> None:
+    def _list(self, rule: Rule | None) -> None:
         inst = self.instance
         self._listed = list_moments(inst)
-        supports = supports_of(inst.columns, inst.most)
-        sizes = (supports >= 0).sum(axis=1)
+        supports, sizes = allowed_supports(inst, rule)
         floors = list_floors(inst, self._listed, supports, sizes)
         self.reference = int(floors.min())
         mass = np.append(self._prior.log_mass, 0.0)[supports].sum(axis=1) + self._prior.log_mass_intercept
@@ -336,7 +348,7 @@ class StageSampler(RejectionSampler):
         frontier, size = self._frontier, int(self._frontier.sizes[s])
         take(frontier.supports, s, self._scratch)
         load(self._listed.moment, self._listed.child_start, self._scratch, size)
-        smallest = int(least(self._shape, self._scratch, size))
+        smallest = int(least(self._shape, self._law, self._scratch, size))
         total = weigh(self._shape, self._law, self._scratch, size, smallest)
         return float(frontier.top[s]) - self._law.kappa * (smallest - int(frontier.floor[s])) + math.log(total)
 
@@ -350,10 +362,14 @@ class BestAddition:
     opened: int
 
 
-def best_addition(inst: StageInstance) -> BestAddition:
-    """The certified best card to add; the first of a fixed order if several are best."""
-    shape, listed, supports = inst.shape, list_moments(inst), supports_of(inst.columns, inst.most)
-    sizes = (supports >= 0).sum(axis=1)
+def best_addition(inst: StageInstance, rule: Rule | None = None, allowed: Floats | None = None) -> BestAddition:
+    """The certified best card to add; the first of a fixed order if several are best.
+
+    `allowed[j, i]` is 0 where column j must not have `points[i]`, and 1 elsewhere.
+    """
+    shape, listed = inst.shape, list_moments(inst)
+    supports, sizes = allowed_supports(inst, rule)
+    law = _plain_law(inst, allowed)
     floors, scratch = list_floors(inst, listed, supports, sizes), new_scratch(inst.shape)
     best, winner, opened = 2**62, 0, 0
     for s in np.lexsort((np.arange(len(floors)), floors)):
@@ -361,18 +377,23 @@ def best_addition(inst: StageInstance) -> BestAddition:
             break
         take(supports, s, scratch)
         load(listed.moment, listed.child_start, scratch, sizes[s])
-        found, opened = int(least(shape, scratch, sizes[s])), opened + 1
+        found, opened = int(least(shape, law, scratch, sizes[s])), opened + 1
         if (found, s) < (best, winner):
             best, winner = found, int(s)
-    return BestAddition(_first_best(inst, listed, supports[winner], int(sizes[winner]), best), best, opened)
+    return BestAddition(_first_best(inst, law, listed, supports[winner], int(sizes[winner]), best), best, opened)
 
 
-def _first_best(inst: StageInstance, listed: Listed, support: Int64Array, size: int, best: int) -> Int64Array:
+def _plain_law(inst: StageInstance, allowed: Floats | None) -> Law:
+    """Only the best have weight: with a cut of 0."""
+    points = np.ones((inst.columns, len(inst.points))) if allowed is None else allowed
+    return Law(1.0, points, np.ones(len(inst.intercepts)), 0.0)
+
+
+def _first_best(inst: StageInstance, law: Law, listed: Listed, support: Int64Array, size: int, best: int) -> Int64Array:
     """The first card of the support that has the least loss: with a cut of 0 only the best have terms."""
     shape, scratch = inst.shape, new_scratch(inst.shape)
     take(support[None, :], 0, scratch)
     load(listed.moment, listed.child_start, scratch, size)
-    law = Law(1.0, np.ones((inst.columns, len(inst.points))), np.ones(len(inst.intercepts)), 0.0)
     weigh(shape, law, scratch, size, best)
     terms = scratch.terms[: len(inst.points) ** size * len(inst.intercepts)]
     places = np.unravel_index(int(np.argmax(terms)), (len(inst.points),) * size + (len(inst.intercepts),))

@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room, no_rule
 from privsolve.engines.rejection import GREW, KEPT, LOST
 from privsolve.engines.supports.bits import (
     Bits,
     Walk,
     advance,
+    advance_at,
     begin,
     count_bits,
     count_pairs,
@@ -125,6 +127,8 @@ class Supports(NamedTuple):
     counted: Int64Array
     log_part: Floats
     log_support: Floats
+    rule: Rule
+    room: Room
 
 
 class Shape(NamedTuple):
@@ -151,6 +155,7 @@ class BlockFrontier:
         log_mass: Floats,
         log_mass_intercept: float,
         progress: Callable[[int], None] | None = None,
+        rule: Rule | None = None,
     ) -> None:
         m, most = inst.n_columns, inst.max_features
         bits = pack(inst, flip)
@@ -160,13 +165,19 @@ class BlockFrontier:
         shape = shape_of(m, most)
         first_block = shape.entries - math.comb(m, most - 2)
         self.sums = Sums(np.full(shape.entries, -np.inf), np.full(shape.rows, -np.inf), first_block, shape.entries)
-        self.supports = _supports(inst, bits, self.moments, flip)
-        _sum_small(inst.costs, self.moments, self.target, self.sums, np.zeros(most, np.int64), *_cells(inst))
-        scratch = Workers(lambda: _scratch(inst, bits))
+        kept_to = rule or no_rule(m, most)
+        self.supports = _supports(inst, bits, self.moments, flip, kept_to)
+        _sum_small(
+            inst.costs, self.moments, self.target, self.sums, np.zeros(most, np.int64), *_cells(inst), kept_to,
+            self.supports.room,
+        )  # fmt: skip
+        scratch = Workers(lambda: (*_scratch(inst, bits), new_room(kept_to)))
 
-        def sum_from(own: tuple[Walk, Node, NDArray[np.float32]], first: int) -> None:
-            walk, node, weight = own
-            _sum_from(inst.costs, self.moments, bits.weight, self.target, self.sums, walk, node, weight, first)
+        def sum_from(own: tuple[Walk, Node, NDArray[np.float32], Room], first: int) -> None:
+            walk, node, weight, room = own
+            _sum_from(
+                inst.costs, self.moments, bits.weight, self.target, self.sums, walk, node, weight, first, kept_to, room
+            )
 
         scratch.run(sum_from, firsts(m, most - 2), progress)
         self.tree: SumTree = new_sum_tree(self.sums.block, shape.entries)
@@ -200,11 +211,11 @@ def _target(inst: CardInstance, kappa: float, log_mass: Floats, log_mass_interce
     return Target(kappa, log_mass, log_mass_intercept, inst.base - reference, mass, largest, ROUGH + wrong)
 
 
-def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np.bool_]) -> Supports:
+def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np.bool_], rule: Rule) -> Supports:
     m = inst.n_columns
     return Supports(
         moments, new_node(inst), bits.columns, bits.start, bits.weight, flip, np.zeros(len(bits.columns), dtype=np.uint64),
-        np.zeros(m, dtype=np.int64), np.zeros(m + 1), np.zeros(m + 1),
+        np.zeros(m, dtype=np.int64), np.zeros(m + 1), np.zeros(m + 1), rule, new_room(rule),
     )  # fmt: skip
 
 
@@ -260,6 +271,8 @@ def _rough_weights(kappa, loss, weight):
 @compiled
 def log_add(a, b):
     """`log(exp(a) + exp(b))`."""
+    if b == -np.inf:
+        return a
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
@@ -267,6 +280,8 @@ def log_add(a, b):
 def log_sum(values):
     """`log Σ exp(values)`."""
     highest, total = np.max(values), 0.0
+    if highest == -np.inf:
+        return highest
     for x in range(len(values)):
         total += math.exp(values[x] - highest)
     return highest + math.log(total)
@@ -281,42 +296,59 @@ def _log_prior(target, columns, size):
 
 
 @compiled
-def _sum_small(costs, moments, target, sums, columns, cells, scratch):
-    """`log` bounds of the supports that are entries by themselves."""
+def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule, room):
+    """`log` bounds of the supports that are entries by themselves; minus infinity for those that are not allowed."""
     for number in range(sums.first_block):
         size = columns_of(moments, number, columns)
+        if rule.active and not (dead_at(rule, room, columns[:size]) == size and extend(rule, columns, size, room)):
+            continue
         cells_of(moments, columns, size, scratch, cells)
         loss = target.offset + sum_of_least(costs, cells[: 1 << size])
         sums.block[number] = _log_prior(target, columns, size) - target.kappa * loss + FIRST
 
 
 @compiled
-def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first):
-    """First bounds of the blocks that start with column `first`, and of their rows."""
+def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rule, room):
+    """First bounds of the blocks that start with column `first`, and of their rows; dead ones are passed over."""
     m, size = walk.n_columns, len(walk.path)
-    more = begin(walk, first)
+    more, own = begin(walk, first), True
     while more:
+        if rule.active:
+            dead = dead_at(rule, room, walk.path)
+            if dead < size:
+                more = advance_at(walk, dead)
+                continue
+            own = extend(rule, walk.path, size, room)
+            node.live[:] = room.alive
         enter(moments, walk.path, node)
         number = node.number[len(node.cell) - 1]
         log_prior = _log_prior(target, walk.path, size) - target.kappa * target.offset
         after = walk.path[size - 1] + 1 if size > 0 else 0
         rows = sums.row[moments.child_start[number] - sums.first_row + after :][: m - after]
-        total = log_prior - target.kappa * exact_loss(costs, node, -1, -1) + FIRST
+        total = log_prior - target.kappa * exact_loss(costs, node, -1, -1) + FIRST if own else -np.inf
         if after < m:
             least_of_singles(costs, node, after)
             for j in range(after, m):
                 rows[j - after] = -target.kappa * node.single[j]
+            if rule.active:
+                _leave_out_singles(rule, room, walk.path, node, after, rows)
             j = after
             while j < m - 1:
+                if not node.live[j]:
+                    j += 1
+                    continue
                 stop, pairs = next_rows(node, j)
                 count_rows(walk, unit, node, j, stop, pairs)
                 enter_rows(moments, node, j, pairs)
                 least_of_rows(costs, node, pairs)
-                _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :])
+                if rule.active:
+                    _add_allowed_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, room, walk.path)
+                else:
+                    _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :])
                 j = stop
             for j in range(after, m):
                 rows[j - after] += log_prior + target.log_mass[j] + target.rough
-            total = log_add(total, log_sum(rows))
+            total = log_add(log_sum(rows), total)
         sums.block[number] = total + FINE
         more = advance(walk)
 
@@ -345,8 +377,37 @@ def _add_pairs(target, node, j, stop, pairs, weight, rows):
         here, total = weight[at : at + len(later)], np.float32(TINY)
         for x in range(len(later)):
             total += here[x] * later[x]
-        rows[i - j] = log_add(rows[i - j], base + math.log(total))
+        rows[i - j] = log_add(base + math.log(total), rows[i - j])
         at += len(later)
+
+
+@compiled
+def _leave_out_singles(rule, room, path, node, after, rows):
+    """`T ∪ {j}` has no weight where a required variable is missing, and a row that is not alive has none at all."""
+    size, columns = len(path), np.empty(len(path) + 1, np.int64)
+    columns[:size] = path
+    for j in range(after, len(node.live)):
+        columns[size] = j
+        if not node.live[j] or not extend(rule, columns, size + 1, room):
+            rows[j - after] = -np.inf
+
+
+@compiled
+def _add_allowed_pairs(target, node, j, stop, pairs, weight, rows, rule, room, path):
+    """The same under a rule: the columns that a row may not have are left out."""
+    size, columns = len(path), np.empty(len(path) + 1, np.int64)
+    columns[:size] = path
+    lowest = _rough_weights(target.kappa, node.loss[:pairs], weight[:pairs])
+    base, at = target.largest_log_mass - target.kappa * lowest, 0
+    for i in range(j, stop):
+        columns[size] = i
+        extend(rule, columns, size + 1, room)
+        total = np.float32(TINY)
+        for k in range(i + 1, len(target.mass)):
+            if room.alive[k]:
+                total += weight[at] * target.mass[k]
+            at += 1
+        rows[i - j] = log_add(base + math.log(total), rows[i - j])
 
 
 # --- what was tightened ---------------------------------------------------------------------------
@@ -406,6 +467,8 @@ def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
     after = columns[size - 1] + 1 if size > 0 else 0
     loss = exact_loss(costs, node, -1, -1)
     supports.log_part[0] = _log_bound(target, tightened, _log_prior(target, columns, size), loss, number * (m + 1))
+    if supports.rule.active and not extend(supports.rule, columns, size, supports.room):
+        supports.log_part[0] = -np.inf
     start = supports.moments.child_start[number] - sums.first_row
     for j in range(after, m):
         supports.log_part[1 + j - after] = sums.row[start + j]
@@ -431,7 +494,22 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
     for k in range(j + 1, m):
         loss = exact_loss(costs, node, j, k)
         supports.log_support[k - j] = _log_bound(target, tightened, log_prior + target.log_mass[k], loss, key + k + 1)
+    if supports.rule.active:
+        _leave_out_supports(supports, columns, size, j)
     return m - j
+
+
+@compiled
+def _leave_out_supports(supports, columns, size, j):
+    """Supports of a row that are not allowed have no weight."""
+    whole = np.empty(size + 1, np.int64)
+    whole[:size] = columns[:size]
+    whole[size] = j
+    if not extend(supports.rule, whole, size + 1, supports.room):
+        supports.log_support[0] = -np.inf
+    for k in range(j + 1, len(supports.flip)):
+        if not supports.room.alive[k]:
+            supports.log_support[k - j] = -np.inf
 
 
 @compiled

@@ -15,6 +15,7 @@ with all later columns) or inherits its parent's (`B - γ_l`, γ, F), whichever 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.card_rules import Rule, extend, new_room
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.supports.chain import EXACT, INFLATION
 from privsolve.engines.supports.costs import CellCosts, Step, cost_at, least, masses, sum_of_least
@@ -68,11 +70,8 @@ class Opened:
     caps: Caps
     log_top: float
     log_parts: Floats
-
-    @property
-    def later(self) -> range:
-        """The columns of the parts after the first."""
-        return range(self.columns[-1] + 1 if self.columns else 0, len(self.caps.gain))
+    later: Sequence[int]
+    """The columns of the parts after the first."""
 
 
 def tree_order(inst: CardInstance) -> Int64Array:
@@ -294,9 +293,16 @@ class LazyFrontier:
     """
 
     def __init__(
-        self, inst: CardInstance, kappa: float, log_mass: Floats, log_mass_intercept: float, max_entries: int
+        self,
+        inst: CardInstance,
+        kappa: float,
+        log_mass: Floats,
+        log_mass_intercept: float,
+        max_entries: int,
+        rule: Rule | None = None,
     ) -> None:
         self.inst = inst
+        self._rule, self._room = rule, new_room(rule) if rule else None
         self.table = sort_rows(inst)
         self._gain_caps = caps_of_step if isinstance(inst.costs, Step) else caps_of_table
         self._kappa = kappa
@@ -331,6 +337,8 @@ class LazyFrontier:
         compile_for(shares, self._log_mass, gain, 0, 0, self._kappa, 0, 0, numbers)
         compile_for(pair_shares, table, columns, 0, 0, self._kappa, self._log_mass, numbers)
         compile_for(copy_leaves, self.tree, self.tree)
+        if self._rule:
+            compile_for(extend, self._rule, columns, 0, self._room)
 
     def _inflation(self, size: int) -> float:
         """What is added to the log bound of a prefix: more for every column it can still add, and never less than rounding."""
@@ -366,16 +374,23 @@ class LazyFrontier:
     def _split(self, columns: tuple[int, ...], caps: Caps, log_prior: float, log_top: float) -> Opened:
         size, m = len(columns), self.inst.n_columns
         last, k = columns[-1] if columns else -1, self.inst.max_features - size
-        log_share = np.zeros(m)
+        log_share, log_mass, allowed = np.zeros(m), self._log_mass, True
+        later: Sequence[int] = range(last + 1, m)
+        if self._rule and self._room:  # columns that no support of this prefix has add nothing
+            self._scratch[:size] = columns
+            allowed = bool(extend(self._rule, self._scratch, size, self._room))
+            log_mass = np.where(self._room.open, log_mass, -np.inf)
+            later = [j for j in later if self._room.alive[j]]
         if k == EXACT_BELOW:
             self._scratch[:size] = columns
             offset = self.inst.base - self.reference
-            pair_shares(self.table, self._scratch, size, offset, self._kappa, self._log_mass, log_share)
+            pair_shares(self.table, self._scratch, size, offset, self._kappa, log_mass, log_share)
         else:
-            shares(self._log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)
+            shares(log_mass, caps.gain, last, k, self._kappa, caps.loss, caps.floor, log_share)
         inflation = self._inflation(size + 1)
-        parts = np.concatenate([[log_top + EXACT * INFLATION], log_prior + log_share[last + 1 :] + inflation])
-        return Opened(columns, caps, log_top, parts)
+        own = log_top + EXACT * INFLATION if allowed else -np.inf
+        kept = log_share[last + 1 :] if self._rule is None else log_share[later]
+        return Opened(columns, caps, log_top, np.concatenate([[own], log_prior + kept + inflation]), later)
 
     def commit(self, entry: int, opened: Opened) -> int:
         """Replace a prefix in the frontier by its parts; the entries of the later columns start at the returned one."""

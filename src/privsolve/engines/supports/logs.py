@@ -69,7 +69,8 @@ def _table(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[i
         excess += regrets(inst.costs, int(now.cells[c]), score)
     prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
-        column = np.log(law.weight[now.columns[i], : len(inst.points)])
+        with np.errstate(divide="ignore"):  # points that are not allowed have no weight
+            column = np.log(law.weight[now.columns[i], : len(inst.points)])
         prior = prior + (column[fixed[i]] if i < len(fixed) else _along(column, i - len(fixed), dims))
     least = int(excess.min())
     return np.asarray(prior - law.kappa * (excess - least), dtype=np.float64), least

@@ -18,15 +18,23 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.card_rules import Rule, rule_of
 from privsolve.engines.semirings import COSTS, INFINITE_COST
-from privsolve.engines.supports.cells import cells_of, columns_of, count_cells_of, list_supports, sum_over_supports
+from privsolve.engines.supports.cells import (
+    NOT_ALLOWED,
+    cells_of,
+    columns_of,
+    count_cells_of,
+    list_supports,
+    sum_over_supports,
+)
 from privsolve.engines.supports.chain import Current, new_current
 from privsolve.engines.supports.costs import sum_of_least
 from privsolve.engines.supports.fold import (
@@ -46,6 +54,9 @@ from privsolve.engines.supports.moments import fits
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
+
+if TYPE_CHECKING:
+    from privsolve.domains.constrained import ConstrainedPoints
 
 SCALE = np.int64(1 << UNIT_BITS)
 MAX_LISTED = 1_000_000
@@ -153,9 +164,11 @@ class _Solver:
 class _ListedSolver(_Solver):
     """Supports by their number in a listing."""
 
-    def __init__(self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array) -> None:
+    def __init__(
+        self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, rule: Rule | None = None
+    ) -> None:
         super().__init__(inst, weight, weight_intercept)
-        self.listing = list_supports(inst)
+        self.listing = list_supports(inst, rule)
 
     def _rank(self, support: int) -> int:
         return support
@@ -194,17 +207,25 @@ def minimise_supports(
     max_listed: int = MAX_LISTED,
     node_limit: int | None = None,
     time_limit: float | None = None,
+    constraints: ConstrainedPoints | None = None,
 ) -> Minimum:
     """The scorecard of least `loss·2^20 + perturbation`, certified; the first of a fixed order if several are best.
 
     `table[j, i]` is the perturbation, in units of `2^-20`, of `points[i]` on column j, `table_zero[j]` that of no
     points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`, and so do
     more than `node_limit` supports that must be sketched or solved, and more than `time_limit` seconds. Up to `max_listed`
-    supports are listed one by one, others gone through in blocks.
+    supports are listed one by one, others gone through in blocks. With `constraints` only the scorecards that keep to them are
+    compared (theory, section 16).
     """
     start = time.perf_counter()
     inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
     weight, weight_intercept, constant = _tables(inst, table, table_intercept, table_zero)
+    width, usable, rule = inst.n_columns, np.arange(inst.n_columns), None
+    if constraints is not None:
+        usable = np.array(constraints.usable, dtype=np.int64)
+        weight = np.where(constraints.allows(inst.points), weight, INFINITE_COST)[usable]
+        inst = CardInstance.of(inst.rows[:, usable], positives, negatives, loss, max_features, points, intercepts)
+        rule = rule_of(constraints, usable, inst.max_features)
     if inst.n_supports > max_supports:
         raise WorkLimitReached(
             f"{inst.n_supports:,} supports are more than max_supports = {max_supports:,}: nothing was released; "
@@ -212,28 +233,31 @@ def minimise_supports(
         )
     limits = Limits(node_limit, time_limit)
     listed = inst.n_supports <= max_listed or inst.max_features < 2 or not fits(inst)
-    solver, sketched = (_by_list if listed else _by_blocks)(inst, weight, weight_intercept, limits)
-    weights = solver.trace()
+    solver, sketched = (_by_list if listed else _by_blocks)(inst, weight, weight_intercept, limits, rule)
+    weights, found = np.zeros(width + 1, dtype=np.int64), solver.trace()
+    weights[usable], weights[-1] = found[:-1], found[-1]
     seconds = time.perf_counter() - start
     work = MinimiserWork(inst.n_supports, sketched, solver.folded, solver.solved, seconds)
     return Minimum(weights, solver.best + constant, work)
 
 
 def _by_blocks(
-    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits
+    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits, rule: Rule | None
 ) -> tuple[_Solver, int]:
     solver = _RowSolver(inst, weight, weight_intercept)
-    search = BlockSearch(inst, weight.min(axis=1, initial=INFINITE_COST), int(weight_intercept.min()), limits)
+    search = BlockSearch(inst, weight.min(axis=1, initial=INFINITE_COST), int(weight_intercept.min()), limits, rule)
     search.run(solver)
     return solver, search.sketched
 
 
 def _by_list(
-    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits
+    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits, rule: Rule | None
 ) -> tuple[_Solver, int]:
-    solver = _ListedSolver(inst, weight, weight_intercept)
+    solver = _ListedSolver(inst, weight, weight_intercept, rule)
     lower = sum_over_supports(inst, solver.listing, weight.min(axis=1, initial=INFINITE_COST)) + weight_intercept.min()
     lower += solver.listing.bayes << UNIT_BITS
+    if rule:
+        lower[solver.listing.bayes == NOT_ALLOWED] = INFINITE_COST
     solver.open(int(np.argmin(lower)))
     supports = np.flatnonzero(lower <= solver.best)
     sharper = lower[supports]

@@ -18,8 +18,9 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
+from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room, no_rule
 from privsolve.engines.semirings import COSTS, INFINITE_COST
-from privsolve.engines.supports.bits import Bits, Walk, advance, begin, count_bits, new_walk, pack, turned
+from privsolve.engines.supports.bits import Bits, Walk, advance, advance_at, begin, count_bits, new_walk, pack, turned
 from privsolve.engines.supports.blocks import count_rows, shape_of
 from privsolve.engines.supports.cells import cells_of, columns_of
 from privsolve.engines.supports.chain import Current
@@ -122,19 +123,29 @@ def _price(bounds, columns, size):
 
 
 @compiled
-def _bound_small(costs, moments, bounds, columns, cells, scratch):
+def _bound_small(costs, moments, bounds, columns, cells, scratch, rule, room):
     for number in range(bounds.first_row):
         size = columns_of(moments, number, columns)
+        if rule.active and not (dead_at(rule, room, columns[:size]) == size and extend(rule, columns, size, room)):
+            continue
         cells_of(moments, columns, size, scratch, cells)
         bounds.own[number] = (sum_of_least(costs, cells[: 1 << size]) << UNIT_BITS) + _price(bounds, columns, size)
 
 
 @compiled
-def _bound_from(costs, moments, unit, bounds, walk, node, first):
-    """Bounds of the rows of the blocks that start with column `first`."""
+def _bound_from(costs, moments, unit, bounds, walk, node, first, rule, room):
+    """Bounds of the rows of the blocks that start with column `first`; dead ones are passed over."""
     m, size = walk.n_columns, len(walk.path)
-    more = begin(walk, first)
+    more, columns = begin(walk, first), np.empty(len(walk.path) + 1, np.int64)
     while more:
+        if rule.active:
+            dead = dead_at(rule, room, walk.path)
+            if dead < size:
+                more = advance_at(walk, dead)
+                continue
+            columns[:size] = walk.path
+            extend(rule, columns, size, room)
+            node.live[:] = room.alive
         enter(moments, walk.path, node)
         price = _price(bounds, walk.path, size)
         after = walk.path[size - 1] + 1 if size > 0 else 0
@@ -143,15 +154,27 @@ def _bound_from(costs, moments, unit, bounds, walk, node, first):
             least_of_singles(costs, node, after)
         for j in range(after, m):
             rows[j - after] = (np.int64(math.floor(node.single[j])) - bounds.slack) << UNIT_BITS
+            columns[size] = j
+            if rule.active and not (node.live[j] and extend(rule, columns, size + 1, room)):
+                rows[j - after] = INFINITE_COST
         j = after
         while j < m - 1:
+            if not node.live[j]:
+                j += 1
+                continue
             stop, pairs = next_rows(node, j)
             count_rows(walk, unit, node, j, stop, pairs)
             enter_rows(moments, node, j, pairs)
             least_of_rows(costs, node, pairs)
             at = 0
             for i in range(j, stop):
+                if rule.active:
+                    columns[size] = i
+                    extend(rule, columns, size + 1, room)
                 for k in range(i + 1, m):
+                    if rule.active and not room.alive[k]:
+                        at += 1
+                        continue
                     here = ((np.int64(math.floor(node.loss[at])) - bounds.slack) << UNIT_BITS) + bounds.least[k]
                     rows[i - after] = min(rows[i - after], here)
                     at += 1
@@ -162,7 +185,9 @@ def _bound_from(costs, moments, unit, bounds, walk, node, first):
 
 
 @compiled
-def _sketch_row(grid, fold, now, moments, node, bits, flip, bounds, weight, mask, counted, size, best, lower):
+def _sketch_row(
+    grid, fold, now, moments, node, bits, flip, bounds, weight, mask, counted, size, best, lower, rule, room
+):
     """Into `lower`, for `T ∪ {j}` and `T ∪ {j, k}`: the sketched bounds of those that may beat `best`, else infinite.
 
     `now.columns` holds T and j.
@@ -178,12 +203,16 @@ def _sketch_row(grid, fold, now, moments, node, bits, flip, bounds, weight, mask
     copy_row(node.both[len(node.cell) - 1, : m - 1 - j], counted[j + 1 :])
     if j < m - 1:
         enter_rows(moments, node, j, m - 1 - j)
-    price = _price(bounds, now.columns, size + 1)
+    price, own = _price(bounds, now.columns, size + 1), True
+    if rule.active:
+        own = extend(rule, now.columns, size + 1, room)
     for x in range(m - j):
         k = j + x if x > 0 else -1
+        lower[x] = INFINITE_COST
+        if rule.active and not (own if k < 0 else room.alive[k]):
+            continue
         loss = exact_loss(costs, node, j, k)
         bound = (loss << UNIT_BITS) + price + (bounds.least[k] if k >= 0 else 0)
-        lower[x] = INFINITE_COST
         if bound <= best:
             columns = size + 1
             if k >= 0:
@@ -201,21 +230,34 @@ def _sketch_row(grid, fold, now, moments, node, bits, flip, bounds, weight, mask
 class BlockSearch:
     """Rows and supports of an instance, the most promising first."""
 
-    def __init__(self, inst: CardInstance, least: Int64Array, least_intercept: int, limits: Limits) -> None:
+    def __init__(
+        self, inst: CardInstance, least: Int64Array, least_intercept: int, limits: Limits, rule: Rule | None = None
+    ) -> None:
         m, most = inst.n_columns, inst.max_features
+        kept_to = self._rule = rule or no_rule(m, most)
+        self._room = new_room(kept_to)
         self.inst, self._limits = inst, limits
         self._flip = turned(inst)
         self._bits: Bits = pack(inst, self._flip)
         self._moments: Moments = count_moments(inst, self._bits)
         self._bounds = new_bounds(inst, least, least_intercept)
         cells = np.zeros(1 << most, dtype=np.int64)
-        _bound_small(inst.costs, self._moments, self._bounds, np.zeros(most, dtype=np.int64), cells, cells.copy())
+        _bound_small(
+            inst.costs,
+            self._moments,
+            self._bounds,
+            np.zeros(most, dtype=np.int64),
+            cells,
+            cells.copy(),
+            kept_to,
+            self._room,
+        )
 
-        def bound_from(own: tuple[Walk, Node], first: int) -> None:
-            walk, node = own
-            _bound_from(inst.costs, self._moments, self._bits.weight, self._bounds, walk, node, first)
+        def bound_from(own: tuple[Walk, Node, Room], first: int) -> None:
+            walk, node, room = own
+            _bound_from(inst.costs, self._moments, self._bits.weight, self._bounds, walk, node, first, kept_to, room)
 
-        scratch = Workers(lambda: (new_walk(self._bits, m, most - 2), new_node(inst)))
+        scratch = Workers(lambda: (new_walk(self._bits, m, most - 2), new_node(inst), new_room(kept_to)))
         scratch.run(bound_from, firsts(m, most - 2), lambda done: limits.check(0))
         self._node = new_node(inst)
         words = len(self._bits.columns)
@@ -226,12 +268,14 @@ class BlockSearch:
         """Open what may beat the solver's best until nothing is left."""
         own, row = self._bounds.own, self._bounds.row
         waiting: list[Support] = []  # a heap: equal bounds in the order of ties
-        solver.open(self._columns(int(np.argmin(own))))
-        self._open_row(int(np.argmin(row)), solver, waiting)
-        for number in np.flatnonzero(own <= solver.best).tolist():
+        if own.min(initial=INFINITE_COST) < INFINITE_COST:
+            solver.open(self._columns(int(np.argmin(own))))
+        if row.min(initial=INFINITE_COST) < INFINITE_COST // 2:  # of dead rows it is infinite, or near
+            self._open_row(int(np.argmin(row)), solver, waiting)
+        for number in np.flatnonzero(own <= min(solver.best, INFINITE_COST - 1)).tolist():
             columns = self._columns(number)
             heapq.heappush(waiting, (int(own[number]), len(columns), columns))
-        rows = np.flatnonzero(row <= solver.best)
+        rows = np.flatnonzero(row <= min(solver.best, INFINITE_COST // 2))
         for at in rows[np.argsort(row[rows], kind="stable")].tolist():
             lower = int(row[at])
             while waiting and waiting[0][0] < lower:
@@ -257,7 +301,7 @@ class BlockSearch:
         mask, counted, lower = self._scratch
         members = int(_sketch_row(
             solver.grid, solver.fold, solver.now, self._moments, self._node, self._bits, self._flip, self._bounds,
-            solver.weight, mask, counted, len(columns) - 1, solver.best, lower,
+            solver.weight, mask, counted, len(columns) - 1, solver.best, lower, self._rule, self._room,
         ))  # fmt: skip
         self.sketched += members
         self._limits.check(self.sketched)

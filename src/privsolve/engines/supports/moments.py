@@ -50,6 +50,7 @@ class Node(NamedTuple):
     Number and content of each of its `2^d` cells, and for each later column k the `part` of the cell that has k. For the
     pairs (j, k) of some rows j, one after the other (`first`, `second`), the part that has `both`, and for one cell at a
     time those that have `one` and the `other`. `loss` is for what `T ∪ {j, k}` loses at least, `single` for `T ∪ {j}`.
+    Rows that constraints leave out are not `live`.
     """
 
     number: Int64Array
@@ -62,6 +63,7 @@ class Node(NamedTuple):
     other: NDArray[Any]
     loss: NDArray[Any]
     single: NDArray[Any]
+    live: NDArray[np.bool_]
 
 
 def fits(inst: CardInstance) -> bool:
@@ -78,6 +80,7 @@ def new_node(inst: CardInstance) -> Node:
         np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=kind), np.zeros((cells, m), dtype=kind),
         np.zeros(pairs, dtype=np.uint32), np.zeros(pairs, dtype=np.uint32), np.zeros((cells, pairs), dtype=kind),
         np.zeros(max(pairs, m), dtype=kind), np.zeros(pairs, dtype=kind), np.zeros(pairs, dtype=loss), np.zeros(m, dtype=loss),
+        np.ones(m, dtype=np.bool_),
     )  # fmt: skip
 
 
@@ -178,9 +181,9 @@ def _invert_rows(rows):
 
 @compiled
 def next_rows(node, j):
-    """The pairs of row j and of those after it that are handled together: the row after these, and how many pairs."""
+    """The pairs of row j and of live ones after it that are handled together: the row after these, and how many pairs."""
     m, stop, pairs = node.part.shape[1], j, 0
-    while stop < m - 1 and (stop == j or pairs + m - 1 - stop <= PAIRS):
+    while stop < m - 1 and node.live[stop] and (stop == j or pairs + m - 1 - stop <= PAIRS):
         first, second = node.first[pairs : pairs + m - 1 - stop], node.second[pairs : pairs + m - 1 - stop]
         for x in range(len(first)):
             first[x] = stop

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.domains import SparsePoints
+from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.blocks import MAX_ROWS, shape_of
@@ -27,7 +26,6 @@ class Columns(NamedTuple):
     rows: Int64Array
     points: Int64Array
     intercepts: Int64Array
-    nonzero: NDArray[np.bool_]
 
 
 def declares_columns(problem: Problem) -> bool:
@@ -59,9 +57,8 @@ def columns_of(problem: Problem) -> Columns:
             "a scorecard needs a table of 0/1 features, and ones in the column of the intercept: encode the other columns as "
             "indicators, or say what they are by `ranges` of the PatternTable"
         )
-    values = domain.values(0)
     intercepts = domain.values(domain.dim - 1) if domain.intercept is not None else np.zeros(1, dtype=np.int64)
-    return Columns(columns, values[values != 0], intercepts, values != 0)
+    return Columns(columns, domain.points, intercepts)
 
 
 def _fits(problem: Problem) -> bool:
@@ -86,15 +83,21 @@ def support_sampler(
     return SupportSampler(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
         columns.points, columns.intercepts, *relative_log_weights(prior, domain), kappa, rng, max_attempts=max_attempts,
-        max_supports=max_nodes, progress=progress,
+        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain),
     )  # fmt: skip
+
+
+def constraints_of(domain: SparsePoints) -> ConstrainedPoints | None:
+    """The constraints of a domain that has some."""
+    return domain if isinstance(domain, ConstrainedPoints) else None
 
 
 def log_prior_of_zero(problem: Problem, prior: Prior) -> float:
     """What the sampler's weights leave out: the log prior of a scorecard without points, intercept aside."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
-    return float(sum(table[domain.values(0) == 0][0] for table in prior.log_tables(domain)[: domain.columns]))
+    tables = prior.log_tables(domain)[: domain.columns]
+    return float(sum(table[domain.values(j) == 0][0] for j, table in enumerate(tables)))
 
 
 def minimise(
@@ -107,12 +110,17 @@ def minimise(
     """The certified best scorecard under a perturbation without a norm term; reaching a limit raises."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
-    tables = np.array(perturbation.coordinate[: domain.columns])
+    tables = np.zeros((domain.columns, 1 + len(columns.points)), dtype=np.int64)  # where points are not allowed, unused
+    every = np.append(0, columns.points)
+    for j, table in enumerate(perturbation.coordinate[: domain.columns]):
+        values = domain.values(j)
+        found = np.searchsorted(values, every).clip(max=len(values) - 1)
+        tables[j] = np.where(values[found] == every, np.asarray(table)[found], 0)
     intercept = perturbation.coordinate[-1] if domain.intercept is not None else np.zeros(1, dtype=np.int64)
     return minimise_supports(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
-        columns.points, columns.intercepts, tables[:, columns.nonzero], intercept, tables[:, ~columns.nonzero][:, 0],
-        node_limit=node_limit, time_limit=time_limit,
+        columns.points, columns.intercepts, tables[:, 1:], intercept, tables[:, 0], node_limit=node_limit,
+        time_limit=time_limit, constraints=constraints_of(domain),
     )  # fmt: skip
 
 

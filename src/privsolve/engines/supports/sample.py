@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compiled
 from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
+from privsolve.engines.card_rules import Rule, required_first, rule_of
 from privsolve.engines.compiling import compile_for, compile_once
 from privsolve.engines.rejection import (
     GREW,
@@ -47,7 +48,7 @@ from privsolve.engines.supports.blocks import (
     put_in_force,
     shape_of,
 )
-from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
+from privsolve.engines.supports.cells import NOT_ALLOWED, cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import (
     EXACT,
     EXACT_IN_LOGS,
@@ -69,6 +70,9 @@ from privsolve.errors import WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import SumTree, choose_log, coin, log_total, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
+
+if TYPE_CHECKING:
+    from privsolve.domains.constrained import ConstrainedPoints
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
@@ -123,8 +127,8 @@ class SupportSampler(RejectionSampler):
     `rows` are distinct 0/1 rows, `positives` and `negatives` the records of each. A scorecard has points from `points` on
     at most `max_features` columns and an intercept from `intercepts`; a record's score is the sum of those it has, and
     `loss` what it loses there. `log_weight[j, i]` is the log of the prior weight of
-    `points[i]` on column j relative to no points, `log_weight_intercept` that of the intercepts. `kappa`
-    is `κ = ε/Δ`.
+    `points[i]` on column j relative to no points, minus infinity where it is not allowed, `log_weight_intercept` that of the
+    intercepts. `kappa` is `κ = ε/Δ`. With `constraints` only the supports that they permit have weight (theory, section 16).
 
     Up to `max_listed` supports are listed one by one, beyond that in blocks of up to `max_rows` rows (twelve bytes each; a
     row holds the supports that differ in their last column), and where even those are too many the tree is opened lazily.
@@ -154,8 +158,14 @@ class SupportSampler(RejectionSampler):
         max_listed: int = 1_000_000,
         max_rows: int = MAX_ROWS,
         progress: SamplingCallback | None = None,
+        constraints: ConstrainedPoints | None = None,
     ) -> None:
-        self.instance = inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
+        table, weights = np.asarray(rows), np.asarray(log_weight, dtype=np.float64)
+        self._width = table.shape[1] if table.ndim == 2 else 0
+        usable = _usable(table, weights, constraints)
+        if usable is not None:
+            table = table[:, usable]
+        self.instance = inst = CardInstance.of(table, positives, negatives, loss, max_features, points, intercepts)
         if not (math.isfinite(kappa) and kappa >= 0):
             raise ValueError(f"kappa must be finite and not negative, got {kappa}")
         max_supports = check_count("max_supports", max_supports)
@@ -165,11 +175,17 @@ class SupportSampler(RejectionSampler):
         choices = inst.max_features * (inst.n_columns + 2 * len(inst.points)) + 2 * len(inst.intercepts)
         reserve = choices + SPARE_UNIFORMS
         super().__init__(rng, reserve, REFILL * reserve, max_attempts, progress)
-        self._order = _column_order(inst, path)
-        if path != "listed":
-            inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, self._order]))
-        cards = CardShape(inst.n_columns, len(inst.points), len(inst.intercepts), inst.max_features)
-        prior = CardPrior.of(log_weight, log_weight_intercept, cards, self._order)
+        order = _column_order(inst, path)
+        self._rule: Rule | None = None
+        if constraints is not None:
+            assert usable is not None
+            order = required_first(rule_of(constraints, usable, inst.max_features), order)
+            self._rule = rule_of(constraints, usable[order], inst.max_features)
+        if path != "listed" or constraints is not None:
+            inst = self.instance = replace(inst, rows=np.ascontiguousarray(inst.rows[:, order]))
+        self._order = order if usable is None else usable[order]
+        cards = CardShape(self._width, len(inst.points), len(inst.intercepts), inst.max_features)
+        prior = CardPrior.of(weights, log_weight_intercept, cards, self._order)
         self._law = Law(float(kappa), fill_up(prior.points, 0.0), prior.intercepts)
         self._log_mass, self._log_mass_intercept = prior.log_mass, prior.log_mass_intercept
         self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
@@ -180,11 +196,13 @@ class SupportSampler(RejectionSampler):
         if path == "blocks":
             flip = turned(inst)
             self._blocks = BlockFrontier(
-                inst, flip, self._law.kappa, self._log_mass, self._log_mass_intercept, self._report_listing
+                inst, flip, self._law.kappa, self._log_mass, self._log_mass_intercept, self._report_listing, self._rule
             )
             self.reference = self._blocks.reference
         elif path == "lazy":
-            self._lazy = LazyFrontier(inst, self._law.kappa, self._log_mass, self._log_mass_intercept, max_supports)
+            self._lazy = LazyFrontier(
+                inst, self._law.kappa, self._log_mass, self._log_mass_intercept, max_supports, self._rule
+            )
             self.reference = self._lazy.reference
         else:
             self._list()
@@ -220,10 +238,12 @@ class SupportSampler(RejectionSampler):
     def _list(self) -> None:
         """List all supports with their first bounds."""
         inst, kappa = self.instance, self._law.kappa
-        self._listing = list_supports(inst)
+        self._listing = list_supports(inst, self._rule)
         self.reference = int(self._listing.bayes.min())
         log_top = sum_over_supports(inst, self._listing, self._log_mass) + self._log_mass_intercept
         log_top -= kappa * (self._listing.bayes - self.reference)
+        if self._rule:
+            log_top[self._listing.bayes == NOT_ALLOWED] = -np.inf
         n, first = inst.n_supports, (EXACT - LISTED) * INFLATION
         self._frontier = ListedFrontier(np.full(n, LISTED), np.full(n, first), log_top)
         self._tree = new_sum_tree(log_top + first, n)
@@ -247,7 +267,7 @@ class SupportSampler(RejectionSampler):
         """`size` independent scorecards as rows: the points of every column, then the intercept."""
         if size < 0:
             raise ValueError(f"size must not be negative, got {size}")
-        result = np.zeros((size, self.instance.n_columns + 1), dtype=np.int64)
+        result = np.zeros((size, self._width + 1), dtype=np.int64)
         for scorecard in result:
             scorecard[:] = self._until_kept(self.drawn)
         return result
@@ -255,7 +275,7 @@ class SupportSampler(RejectionSampler):
     def drawn(self) -> Int64Array:
         """The scorecard of the attempt that was kept last."""
         inst, now = self.instance, self._now
-        scorecard = np.zeros(inst.n_columns + 1, dtype=np.int64)
+        scorecard = np.zeros(self._width + 1, dtype=np.int64)
         scorecard[self._order[now.columns[: self._size]]] = inst.points[now.chosen[: self._size]]
         scorecard[-1] = inst.intercepts[now.chosen[self._size]]
         return scorecard
@@ -364,7 +384,7 @@ class SupportSampler(RejectionSampler):
             if part == 0 or len(columns) + 1 == self.instance.max_features:
                 step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
             if part > 0:
-                columns = (*columns, opened.later[part - 1])
+                columns = (*columns, int(opened.later[part - 1]))
         size = len(columns)
         if outcome == KEPT:
             self._now.columns[:size] = columns
@@ -390,6 +410,8 @@ class SupportSampler(RejectionSampler):
         return np.array([self._log_bound(support, step) for support in range(self.instance.n_supports)])
 
     def _log_bound(self, support: int, step: int) -> float:
+        if self._frontier.log_top[support] == -np.inf:
+            return -np.inf
         size, reached, log_bound = _log_bound_of(
             self._law, self._grid, self._listing, self._fold, self._now, support, step
         )
@@ -404,6 +426,15 @@ class SupportSampler(RejectionSampler):
     def log_bound(self) -> float:
         """`log` of the sum of the current bounds: `log_partition() - log_bound()` is the log of the acceptance rate."""
         return float(log_total(self._frontier_tree))
+
+
+def _usable(rows: Int64Array, log_weight: Floats, constraints: ConstrainedPoints | None) -> Int64Array | None:
+    """The columns that may have points; None for all, where nothing is stated."""
+    if constraints is None or rows.ndim != 2 or len(log_weight) != rows.shape[1]:
+        return None  # wrong shapes are refused in the usual words
+    if constraints.columns != rows.shape[1]:
+        raise ValueError(f"constraints are on {constraints.columns} columns, but rows has {rows.shape[1]}")
+    return np.array(constraints.usable, dtype=np.int64)
 
 
 def _path(inst: CardInstance, max_listed: int, max_rows: int) -> Literal["listed", "blocks", "lazy"]:

@@ -38,30 +38,37 @@ def default_max_features(columns: int) -> int:
     return min(next(fewer, 1), max(columns, 1))
 
 
-def estimate(columns: int, max_features: int, records: int, cores: int | None = None) -> float:
-    """About how many seconds an exact card takes; infinite where it cannot be done in the memory of a usual machine."""
+def estimate(
+    columns: int, max_features: int, records: int, cores: int | None = None, supports: int | None = None
+) -> float:
+    """About how many seconds an exact card takes; infinite where it cannot be done in the memory of a usual machine.
+
+    `supports` are those that constraints leave, all if None.
+    """
     most = min(max_features, columns)
     if most > 1 and math.comb(columns, most - 1) > MAX_ROWS:
         return math.inf
     words = max(records / 64 * KEPT ** max(most - 3, 0), 2.0)
     each = SUPPORT + CELL * (1 << most) + WORD * words
-    return FIXED + 1e-9 * each * count_supports(columns, most) / (cores or usable_cores())
+    gone_through = count_supports(columns, most) if supports is None else supports
+    return FIXED + 1e-9 * each * gone_through / (cores or usable_cores())
 
 
-def check_work(columns: int, max_features: int, records: int) -> None:
+def check_work(columns: int, max_features: int, records: int, supports: int | None = None) -> None:
     """Before anything is paid for: say that a card will take long, or refuse what cannot be done.
 
-    What is refused follows from columns and features alone; the records only decide whether something is said.
+    What is refused follows from columns and features alone, and the `supports` that constraints leave of them; the records only
+    decide whether something is said.
     """
-    if estimate(columns, max_features, 0) > LONGEST:
+    if estimate(columns, max_features, 0, supports=supports) > LONGEST:
         fewer = next(k for k in range(max_features - 1, -1, -1) if estimate(columns, k, 0) <= LONGEST)
         raise ValueError(
             f"max_features={max_features} on {columns:,} columns means {count_supports(columns, max_features):.2g} supports, "
             f"more than can be gone through: use max_features={fewer} or less, fewer columns, or a decision tree"
         )
-    seconds = estimate(columns, max_features, records)
+    seconds = estimate(columns, max_features, records, supports=supports)
     if seconds > LONG:
         _log.warning(
             "privsolve: %s supports to go through, which may take %.0f minutes; fewer features or columns take less",
-            f"{count_supports(columns, max_features):.2g}", math.ceil(seconds / 60),
+            f"{count_supports(columns, max_features) if supports is None else supports:.2g}", math.ceil(seconds / 60),
         )  # fmt: skip

@@ -1,0 +1,184 @@
+"""What is known of a card before the data is seen: which way a column counts, and whether it is asked at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from privsolve.checks import check_integer
+from privsolve.data.columns import Bins, Categories, Column, Number
+
+KEYS = ("direction", "required", "excluded", "max_cuts")
+"""Keys of a column in a schema file that are constraints; whatever its kind, it may have them."""
+
+
+class Direction(StrEnum):
+    """Which way a column counts."""
+
+    UP = "up"
+    """A larger value never lowers the total."""
+
+    DOWN = "down"
+    """A larger value never raises the total."""
+
+    @property
+    def sign(self) -> int:
+        """Of the points."""
+        return 1 if self is Direction.UP else -1
+
+    @classmethod
+    def of(cls, value: object, where: str) -> Direction:
+        """The direction of that name."""
+        if value not in tuple(cls):
+            raise ValueError(f'{where}: direction must be "up" or "down", got {value!r}')
+        return cls(str(value))
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Constraints on scorecards, by the names of columns. All of it is public, and must not be read off the data.
+
+    Args:
+        directions: columns whose larger values must never lower (`"up"`) or never raise (`"down"`) the total: numbers cut at
+            thresholds, and columns with a single yes/no feature.
+        required: columns that the card must ask for.
+        excluded: columns that it must not ask for.
+        max_cuts: at most so many features of a column have points.
+        alternatives: lists of columns of which the card asks for one at most.
+    """
+
+    directions: tuple[tuple[str, Direction], ...] = ()
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    max_cuts: tuple[tuple[str, int], ...] = ()
+    alternatives: tuple[tuple[str, ...], ...] = ()
+
+    def __init__(
+        self,
+        directions: Mapping[str, str] | None = None,
+        required: Sequence[str] = (),
+        excluded: Sequence[str] = (),
+        max_cuts: Mapping[str, int] | None = None,
+        alternatives: Sequence[Sequence[str]] = (),
+    ) -> None:
+        set_field = object.__setattr__
+        for name, value in (("directions", directions), ("max_cuts", max_cuts)):
+            if value is not None and not isinstance(value, Mapping):
+                raise ValueError(f"{name} must be a mapping from columns, got {value!r}")
+        ways = tuple((name, Direction.of(way, f"columns.{name}")) for name, way in (directions or {}).items())
+        cuts = tuple((n, check_integer(f"columns.{n}: max_cuts", k, 1, 10_000)) for n, k in (max_cuts or {}).items())
+        set_field(self, "directions", ways)
+        set_field(self, "required", _names(required, "required"))
+        set_field(self, "excluded", _names(excluded, "excluded"))
+        set_field(self, "max_cuts", cuts)
+        if isinstance(alternatives, str) or not isinstance(alternatives, Sequence):
+            raise ValueError(f"alternatives must be lists of columns, got {alternatives!r}")
+        lists = tuple(_names(names, "alternatives") for names in alternatives)
+        if any(len(names) < 2 for names in lists):
+            raise ValueError("alternatives must be lists of two or more columns")
+        set_field(self, "alternatives", lists)
+
+    def __bool__(self) -> bool:
+        """Whether anything is stated."""
+        return self != Constraints()
+
+    def joined(self, more: Constraints) -> Constraints:
+        """Both together; what they contradict each other in is refused."""
+        mine, theirs = dict(self.directions), dict(more.directions)
+        for name in mine.keys() & theirs.keys():
+            if mine[name] != theirs[name]:
+                raise ValueError(f"columns.{name}: its direction is stated as {mine[name]} and as {theirs[name]}")
+        cuts = dict(self.max_cuts)
+        for name, most in more.max_cuts:
+            cuts[name] = min(most, cuts.get(name, most))
+        return Constraints(
+            mine | theirs, (*self.required, *more.required), (*self.excluded, *more.excluded), cuts,
+            tuple(dict.fromkeys((*self.alternatives, *more.alternatives))),
+        )  # fmt: skip
+
+    def check(self, columns: Sequence[Column]) -> None:
+        """Raise if a column is unknown, or has no direction to speak of."""
+        known = {column.column: column for column in columns}
+        named = {
+            "direction": [name for name, _ in self.directions], "required": self.required, "excluded": self.excluded,
+            "max_cuts": [name for name, _ in self.max_cuts], "alternatives": [n for names in self.alternatives for n in names],
+        }  # fmt: skip
+        for what, names in named.items():
+            for name in names:
+                if name not in known:
+                    raise ValueError(f"{what}: the schema has no column {name!r}")
+        for name in self.required:
+            if name in self.excluded:
+                raise ValueError(f"columns.{name}: it is required and excluded: it cannot be both")
+        for name, direction in self.directions:
+            signs_of(known[name], direction)
+
+    def signs(self, columns: Sequence[Column]) -> list[int]:
+        """For every feature 1 or -1 if its points must not be negative or positive, else 0."""
+        ways = dict(self.directions)
+        return [
+            sign
+            for column in columns
+            for sign in (signs_of(column, ways[column.column]) if column.column in ways else (0,) * len(column.names))
+        ]
+
+    def settings(self, column: str) -> dict[str, Any]:
+        """The keys of a column in a schema file."""
+        ways, cuts = dict(self.directions), dict(self.max_cuts)
+        found: dict[str, Any] = {"direction": str(ways[column])} if column in ways else {}
+        found |= {key: True for key in ("required", "excluded") if column in getattr(self, key)}
+        return found | ({"max_cuts": cuts[column]} if column in cuts else {})
+
+    @property
+    def words(self) -> str:
+        """What is stated, in a few words."""
+        said = [f"direction of {name}" for name, _ in self.directions]
+        said += [f"{name} is required" for name in self.required] + [f"{name} is excluded" for name in self.excluded]
+        said += [f"at most {most} cuts of {name}" for name, most in self.max_cuts]
+        said += [f"at most one of {', '.join(names)}" for names in self.alternatives]
+        return "; ".join(said[:3]) + (f"; and {len(said) - 3} more" if len(said) > 3 else "")
+
+
+def signs_of(column: Column, direction: Direction) -> tuple[int, ...]:
+    """The sign that the points of every feature must have, 0 where any will do; raise for a column without an order.
+
+    Thresholds add up, so the total never falls in the value exactly if no points of a threshold are negative (theory,
+    section 16). What says that the value is missing has no place in the order and is free.
+    """
+    where = f"columns.{column.column}"
+    if isinstance(column, Bins) and column.encoding != "thresholds":
+        raise ValueError(f'{where}: a direction needs encoding = "thresholds", as bins have points of their own each')
+    missing = isinstance(column, Bins | Categories) and column.missing is not None
+    ordered = len(column.names) - missing
+    if not isinstance(column, Bins | Number) and ordered > 1:
+        raise ValueError(f"{where}: its options have no order, so there is no direction: leave it out")
+    return (direction.sign,) * ordered + (0,) * missing
+
+
+def taken_out(columns: Mapping[str, Any], alternatives: Any) -> tuple[dict[str, Any], Constraints]:
+    """The columns of a schema file without their constraints, and these."""
+    left: dict[str, Any] = {}
+    directions, cuts, marked = {}, {}, {"required": [], "excluded": []}  # type: ignore[var-annotated]
+    for name, settings in columns.items():
+        if not isinstance(settings, Mapping):
+            left[name] = settings
+            continue
+        left[name] = {key: value for key, value in settings.items() if key not in KEYS}
+        for key, names in marked.items():
+            value = settings.get(key, False)
+            if not isinstance(value, bool):
+                raise ValueError(f"columns.{name}: {key} must be true or false, got {value!r}")
+            names.extend([name] * value)
+        if "direction" in settings:
+            directions[name] = settings["direction"]
+        if "max_cuts" in settings:
+            cuts[name] = settings["max_cuts"]
+    return left, Constraints(directions, marked["required"], marked["excluded"], cuts, alternatives)
+
+
+def _names(names: object, what: str) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{what} must be a list of columns, got {names!r}")
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,157 @@
+"""What a user states about a loss of their own, and how losses become whole steps by it (theory, section 15)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privsolve.arrays import Int64Array
+from privsolve.checks import check_positive
+from privsolve.domains import Domain
+from privsolve.errors import IntegerRangeError
+from privsolve.losses import COST_LIMIT, StatedLoss
+from privsolve.losses.stated import UPWARDS
+from privsolve.privacy.decimals import exact
+
+LossFunction = Callable[[Any, Int64Array], ArrayLike]
+"""`loss(records, members)`: one row per record, one column per member."""
+
+Number = int | float | Fraction | Decimal
+
+BLOCK = 4_000_000
+"""Losses held at a time."""
+
+LARGEST_LOSS = 2**31
+"""Of one record, in steps."""
+
+HAIR = 2.0**-30
+"""Lower bounds given as floats are taken this much lower, which covers the rounding of ordinary sums."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How the losses of a record become whole steps, and which are refused. Nothing here shows a loss."""
+
+    stated: StatedLoss
+    bound: Fraction | None
+
+    def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
+        """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut."""
+        found = np.asarray(values)
+        found = found.astype(np.int64) if found.dtype.kind == "b" else found
+        if found.shape != (rows, columns):
+            raise ValueError(f"loss must give one row per record and one column per member, got shape {found.shape}")
+        if found.dtype.kind not in ("iuf" if self.stated.step else "iu"):
+            raise ValueError(
+                f"loss must give whole numbers, got dtype {found.dtype}: state a step that they are rounded to"
+                if found.dtype.kind == "f"
+                else f"loss must give numbers, got dtype {found.dtype}"
+            )
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+        steps = self._steps(self._bounded(found))
+        self._check_range(steps)
+        return steps
+
+    def lowest(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
+        """Lower bounds on losses, in steps: the rule for losses is non-decreasing, so what it makes of a bound is a bound."""
+        found = np.asarray(values)
+        if found.shape != (rows, columns) or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+            raise ValueError(
+                f"least must give one row per record and one column per box ({rows} × {columns}) of finite numbers, got "
+                f"dtype {found.dtype} and shape {found.shape}"
+            )
+        if found.dtype.kind == "f":
+            found = found - HAIR * (np.abs(found) + self.unit)
+        if self.bound is not None:
+            found = np.clip(found, 0, float(self.bound))
+        found = np.clip(found / self.unit, -LARGEST_LOSS, LARGEST_LOSS)
+        return np.asarray(np.floor(found + 0.5) if self.stated.step else np.ceil(found)).astype(np.int64)
+
+    @property
+    def unit(self) -> float:
+        """One step."""
+        return float(Fraction(self.stated.step or 1))
+
+    def _bounded(self, found: NDArray[Any]) -> NDArray[Any]:
+        if self.bound is None:
+            return found
+        highest = float(self.bound)
+        if self.stated.clipped:
+            return np.asarray(np.clip(found, 0, int(self.bound) if found.dtype.kind in "iu" else highest))
+        if found.size and (found.min() < 0 or found.max() > highest):
+            raise ValueError(
+                f"a record's loss lies outside 0..bound={highest:g}: state a larger bound, or cut losses to it by clip=True"
+            )
+        return found
+
+    def _steps(self, found: NDArray[Any]) -> Int64Array:
+        unit = self.unit
+        if found.size and max(abs(float(found.min())), abs(float(found.max()))) / unit >= LARGEST_LOSS:
+            raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
+        if not self.stated.step:
+            return found.astype(np.int64)
+        steps = np.floor(found / unit + 0.5).astype(np.int64)
+        if self.bound is not None:  # floats could end one step above
+            steps = np.minimum(steps, steps_of_bound(self.bound, Fraction(self.stated.step), whole=False))
+        return np.asarray(steps)
+
+    def _check_range(self, steps: Int64Array) -> None:
+        if steps.size and int((steps.max(axis=1) - steps.min(axis=1)).max()) > self.stated.largest:
+            raise ValueError(
+                f"a record's losses vary by more than {self.stated.largest} steps, which follows from what was stated: state a "
+                "larger bound or Lipschitz constant"
+            )
+
+
+def state(
+    domain: Domain, bound: Number | None, lipschitz: Number | None, step: Number | None, clip: bool
+) -> StatedLoss:
+    """What is public, in steps; `largest` is the smaller of what the two constants give over the whole domain."""
+    if bound is None and lipschitz is None:
+        raise ValueError("bound or lipschitz must be stated: without either no noise is enough")
+    if not isinstance(clip, bool) or (clip and bound is None):
+        raise ValueError("clip must be True or False, and needs a bound to cut losses to")
+    unit = Fraction(1) if step is None else public_number("step", step)
+    text = "" if step is None else str(unit)
+    ranges = []
+    if bound is not None:
+        ranges.append(steps_of_bound(public_number("bound", bound), unit, step is None))
+    per_unit = None if lipschitz is None else float(public_number("lipschitz", lipschitz) / unit) * UPWARDS
+    if per_unit is not None:
+        reach = StatedLoss(COST_LIMIT, per_unit, text).within(diameter_sq(domain))
+        if reach >= COST_LIMIT and bound is None:
+            raise ValueError("lipschitz times the diameter of the domain is too many steps: use a coarser step")
+        ranges.append(max(1, math.floor(reach)))
+    return StatedLoss(min(ranges), per_unit, text, clip)
+
+
+def steps_of_bound(bound: Fraction, unit: Fraction, whole: bool) -> int:
+    """The bound in steps, by the rule that losses are rounded by."""
+    if whole and bound.denominator != 1:
+        raise ValueError("bound must be a whole number where losses are: state a step otherwise")
+    steps = math.floor(bound / unit + Fraction(1, 2))
+    if not 1 <= steps <= COST_LIMIT:
+        raise ValueError(f"bound must be from 1 to {COST_LIMIT:,} steps: choose another step")
+    return steps
+
+
+def diameter_sq(domain: Domain) -> int:
+    """An upper bound: the smaller of the box around the members and the ball."""
+    box = sum(int(values[-1] - values[0]) ** 2 for values in map(domain.values, range(domain.dim)))
+    return min(box, 4 * domain.radius_sq_bound)
+
+
+def public_number(name: str, value: object) -> Fraction:
+    """A public positive number; a float is read as the decimal that is written."""
+    if isinstance(value, Decimal) and value.is_finite():
+        value = Fraction(value)
+    check_positive(name, value)
+    return Fraction(value) if isinstance(value, int | Fraction) else exact(float(value))  # type: ignore[arg-type]

@@ -1,0 +1,252 @@
+"""Constraints on cards in the engines: laws and optima against enumeration on every path, and prefixes that are left out."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import privsolve as ps
+from privsolve.arrays import Int64Array
+from privsolve.domains import ConstrainedPoints
+from privsolve.engines.card_rules import Rule, dead_at, extend, mark_supports, new_room, required_first, rule_of
+from privsolve.engines.numbering import number_supports
+from privsolve.engines.stages.sampler import StageInstance, StageSampler, best_addition, supports_of
+from privsolve.engines.supports import SupportSampler, minimise_supports
+from privsolve.engines.supports import sample as sampling
+from privsolve.losses import ScoreLoss
+from privsolve.noise.entropy import Randomness
+from random_constraints import all_cards, random_constraints
+from random_problems import TABLES
+
+PATHS = {"listed": {}, "blocks": {"max_listed": 0}, "lazy": {"max_listed": 0, "max_rows": 0}}
+LOSSES: tuple[ScoreLoss, ...] = (ps.ZeroOneLoss(), *TABLES.values())
+DRAWS = 400
+
+
+class Case:
+    """A small table, constraints, a prior, and all cards that keep to the constraints."""
+
+    def __init__(self, seed: int, columns: int = 5, most: int = 3) -> None:
+        rng = np.random.default_rng([seed, 16])
+        self.loss = LOSSES[seed % len(LOSSES)]
+        self.domain = random_constraints(rng, columns, most, 2, (-1, 1))
+        self.rows = rng.integers(0, 2, (int(rng.integers(1, 20)), columns))
+        self.positives, self.negatives = rng.integers(0, 30, (2, len(self.rows)))
+        self.points, self.intercepts = self.domain.points, np.arange(-1, 2)
+        self.log_intercept = rng.normal(size=3)
+        free = rng.normal(size=(columns, len(self.points)))
+        self.log_weight = np.where(self.domain.allows(self.points), free, -np.inf)
+        self.cards = all_cards(self.domain)
+        self.losses = self.losses_of(self.cards)
+        self.kappa = 6 / max(1, int(np.ptp(self.losses)))
+
+    def losses_of(self, cards: Int64Array) -> Int64Array:
+        entries = self.loss.entries(self.rows @ cards[:, :-1].T + cards[:, -1])
+        positive, negative = self.loss.table[:, entries]
+        return np.asarray(positive.T @ self.positives + negative.T @ self.negatives)
+
+    @property
+    def log_law(self) -> np.ndarray:
+        """Up to a constant: the prior times `exp(-κ·loss)`."""
+        logs = self.log_intercept[self.cards[:, -1] + 1] - self.kappa * self.losses
+        for j, (i, point) in itertools.product(range(self.domain.columns), enumerate(self.points)):
+            logs += np.where(self.cards[:, j] == point, self.log_weight[j, i], 0.0)
+        return np.asarray(logs)
+
+    @property
+    def arrays(self):
+        labels = self.rows, self.positives, self.negatives, self.loss
+        return *labels, self.domain.max_features, self.points, self.intercepts
+
+    def sampler(self, path: str, seed: int) -> SupportSampler:
+        prior = self.log_weight, self.log_intercept
+        return SupportSampler(
+            *self.arrays, *prior, self.kappa, Randomness.seeded(seed), constraints=self.domain, **PATHS[path]
+        )
+
+
+def surprise(counts: Int64Array, log_law: np.ndarray) -> tuple[float, int]:
+    """The chi-square statistic and its degrees of freedom, cards expected fewer than five times taken together."""
+    expected = counts.sum() * np.exp(log_law - logsumexp(log_law))
+    rare = expected < 5
+    counts, expected = np.append(counts[~rare], counts[rare].sum()), np.append(expected[~rare], expected[rare].sum())
+    keep = expected >= 5
+    return float(((counts - expected)[keep] ** 2 / expected[keep]).sum()), max(int(keep.sum()) - 1, 0)
+
+
+def counts_of(cards: Int64Array, draws: Int64Array) -> Int64Array:
+    """How often every card was drawn; a card that does not keep to the constraints is a KeyError."""
+    at = {tuple(card): i for i, card in enumerate(cards.tolist())}
+    return np.bincount([at[tuple(card)] for card in draws.tolist()], minlength=len(at))
+
+
+def total_surprise(path: str, seeds: range) -> float:
+    """By how many standard deviations draws of many problems together are away from the restricted laws."""
+    statistic, freedom = 0.0, 0
+    for seed in seeds:
+        case = Case(seed)
+        counts = counts_of(case.cards, case.sampler(path, seed).draw(DRAWS))
+        found, degrees = surprise(counts, case.log_law)
+        statistic, freedom = statistic + found, freedom + degrees
+    return abs(statistic - freedom) / np.sqrt(2 * freedom)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_draws_keep_to_the_constraints_and_have_the_restricted_law(path: str) -> None:
+    assert total_surprise(path, range(60)) < 4.5
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_what_is_wrong_is_noticed(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that forgets its limits lets cards through; one that forgets a column leaves cards out."""
+
+    def forgetful(domain: ConstrainedPoints, columns: Int64Array, most: int) -> Rule:
+        return rule_of(domain, columns, most)._replace(
+            most_of=np.full(len(domain.questions), 9), list_of=np.full(len(domain.questions), -1), questions=9
+        )
+
+    def strict(domain: ConstrainedPoints, columns: Int64Array, most: int) -> Rule:
+        rule = rule_of(domain, columns, most)
+        return rule._replace(most_of=np.minimum(rule.most_of, 1))
+
+    monkeypatch.setattr(sampling, "rule_of", forgetful)
+    with pytest.raises(KeyError):
+        total_surprise(path, range(60))
+    monkeypatch.setattr(sampling, "rule_of", strict)
+    assert total_surprise(path, range(60)) > 10
+
+
+def test_sums_are_those_of_enumeration() -> None:
+    for seed in range(150):
+        case = Case(seed, columns=4 + seed % 2, most=1 + seed % 4)
+        sampler = case.sampler("listed", seed)
+        wanted = logsumexp(case.log_law + case.kappa * sampler.reference)
+        assert sampler.log_partition() == pytest.approx(wanted, abs=1e-9), seed
+        assert sampler.log_bound() >= wanted - 1e-12
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["listed", "blocks"])
+def test_the_best_card_is_that_of_enumeration(listed: bool) -> None:
+    for seed in range(250):
+        case = Case(1000 + seed, columns=4 + seed % 2, most=2 + seed % 3)
+        rng = np.random.default_rng(seed)
+        tables = rng.integers(-(2**20), 2**20, (case.domain.columns, 1 + len(case.points))) * (seed % 2)
+        none = np.zeros(3, dtype=np.int64)
+        best = minimise_supports(
+            *case.arrays, tables[:, 1:], none, tables[:, 0], constraints=case.domain, max_listed=10**6 if listed else 0
+        )
+        places = np.searchsorted(case.points, case.cards[:, :-1]).clip(max=len(case.points) - 1)
+        at = np.where(case.cards[:, :-1] == 0, 0, 1 + places)
+        values = (case.losses << 20) + tables[np.arange(case.domain.columns), at].sum(axis=1)
+        assert best.value == values.min(), seed
+        assert values[case.cards.tolist().index(best.weights.tolist())] == values.min()
+        first = min(
+            (np.count_nonzero(c[:-1]), np.flatnonzero(c[:-1]).tolist(), c[:-1][c[:-1] != 0].tolist(), c[-1])
+            for c in case.cards[values == values.min()]
+        )
+        found = best.weights
+        assert first[1] == np.flatnonzero(found[:-1]).tolist()
+        assert first[2] == found[:-1][found[:-1] != 0].tolist()
+
+
+def stage_of(case: Case, most: int) -> tuple[StageInstance, Int64Array]:
+    """The same problem for the engine of stages, on the columns that may have points."""
+    usable = np.array(case.domain.usable)
+    earlier = np.zeros(len(case.rows), dtype=np.int64)
+    rows = np.ascontiguousarray(case.rows[:, usable])
+    labels = case.positives, case.negatives, earlier, case.loss
+    return StageInstance(rows, *labels, min(most, len(usable)), case.points, case.intercepts), usable
+
+
+def test_stages_have_the_restricted_law_and_optimum() -> None:
+    statistic, freedom = 0.0, 0
+    for seed in range(60):
+        case = Case(seed)
+        inst, usable = stage_of(case, case.domain.max_features)
+        rule = rule_of(case.domain, usable, inst.most)
+        prior = case.log_weight[usable], case.log_intercept
+        sampler = StageSampler(inst, *prior, case.kappa, Randomness.seeded(seed), rule=rule)
+        wanted = logsumexp(case.log_law + case.kappa * sampler.reference)
+        assert sampler.log_partition() == pytest.approx(wanted, abs=1e-9), seed
+        draws = np.zeros((DRAWS, case.domain.columns + 1), dtype=np.int64)
+        for draw in draws:
+            draw[[*usable, -1]] = sampler.draw()
+        found, degrees = surprise(counts_of(case.cards, draws), case.log_law)
+        statistic, freedom = statistic + found, freedom + degrees
+        best = best_addition(inst, rule, case.domain.allows(case.points)[usable].astype(np.float64))
+        assert best.loss == case.losses.min()
+        whole = np.zeros(case.domain.columns + 1, dtype=np.int64)
+        whole[[*usable, -1]] = best.weights
+        assert case.losses[counts_of(case.cards, whole[None]).argmax()] == best.loss
+    assert abs(statistic - freedom) < 4.5 * np.sqrt(2 * freedom)
+
+
+def test_a_best_card_that_is_not_allowed_does_not_make_the_others_light() -> None:
+    """Every card of the wrong sign is far better: within a support the sums are still those of the allowed ones."""
+    rows = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    positives, negatives = np.array([0, 4000, 4000, 9000]), np.array([9000, 4000, 4000, 0])
+    domain = ConstrainedPoints(3, 2, 2, (-2, 2), variables=["a", "b"], signs=[-1, -1])
+    loss, weights = ps.ZeroOneLoss(), (np.zeros((2, 2)), np.zeros(5))
+    card = rows, positives, negatives, loss, 2, domain.points, np.arange(-2, 3)
+    for path in PATHS.values():
+        sampler = SupportSampler(*card, *weights, 0.5, Randomness.seeded(0), constraints=domain, **path)
+        assert (sampler.draw(50)[:, :2] <= 0).all()
+    inst = StageInstance(rows, positives, negatives, np.zeros(4, dtype=np.int64), loss, 2, *card[-2:])
+    stage = StageSampler(inst, *weights, 0.5, Randomness.seeded(0), rule=rule_of(domain, np.arange(2), 2))
+    assert all((stage.draw()[:2] <= 0).all() for _ in range(20))
+
+
+def test_prefixes_are_alive_exactly_where_an_allowed_support_begins_with_them() -> None:
+    """So nothing that could be drawn is passed over, and nothing is entered in vain."""
+    passed_over = 0
+    for seed in range(120):
+        rng = np.random.default_rng([seed, 3])
+        columns, most = int(rng.integers(2, 7)), int(rng.integers(1, 5))
+        domain = random_constraints(rng, columns, most, 1, (0, 0))
+        usable = np.array(domain.usable)
+        most = min(most, len(usable))
+        order = required_first(rule_of(domain, usable, most), rng.permutation(len(usable)))
+        kept = usable[order]
+        rule = rule_of(domain, kept, most)
+        sets = [s for k in range(most + 1) for s in itertools.combinations(range(len(kept)), k)]
+        allowed = {s for s in sets if domain.permits(kept[list(s)])}
+        alive = {s for s in sets if any(other[: len(s)] == s for other in allowed)}
+        child_start, _ = number_supports(len(kept), most)
+        marks = np.zeros((2, len(sets)), dtype=np.bool_)
+        mark_supports(rule, new_room(rule), child_start, *marks)
+        assert {s for s, mark in zip(sets, marks[0], strict=True) if mark} == alive
+        assert {s for s, mark in zip(sets, marks[1], strict=True) if mark} == allowed
+        room = new_room(rule)
+        for s in sets:
+            path = np.array(s, dtype=np.int64)
+            dead = int(dead_at(rule, room, path))
+            assert (dead == len(s)) == (s in alive)
+            assert dead == len(s) or (s[:dead] in alive and s[: dead + 1] not in alive)
+            if s in alive:
+                assert bool(extend(rule, path, len(s), room)) == (s in allowed)
+        passed_over += len(sets) - len(alive)
+        found = supports_of(len(kept), most)
+        assert len(found) == len(sets)
+    assert passed_over > 500
+
+
+def test_dead_prefixes_are_not_walked() -> None:
+    """With one cut of each variable, blocks with two of one variable have no bound, and the others are those of the rule."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 2, (60, 9))
+    domain = ConstrainedPoints(10, 4, 1, 1, variables=["a"] * 3 + ["b"] * 3 + ["c"] * 3, max_cuts={"a": 1, "b": 1})
+    counts = rng.integers(0, 9, (2, 60))
+    card = rows, *counts, ps.ZeroOneLoss(), 4, [-1, 1], [-1, 0, 1]
+    prior = np.zeros((9, 2)), np.zeros(3)
+    sampler = SupportSampler(*card, *prior, 0.1, Randomness.seeded(0), max_listed=0, constraints=domain)
+    assert sampler._blocks is not None
+    sums, kept = sampler._blocks.sums, sampler._order
+    pairs = list(itertools.combinations(range(9), 2))
+    blocks = dict(zip(pairs, np.isfinite(sums.block[sums.first_block :]), strict=True))
+    assert blocks == {pair: domain.permits(kept[list(pair)]) for pair in pairs}
+    triples = list(itertools.combinations(range(9), 3))
+    rows_with_weight = dict(zip(triples, np.isfinite(sums.row), strict=True))
+    assert rows_with_weight == {triple: domain.permits(kept[list(triple)]) for triple in triples}

@@ -1,0 +1,320 @@
+"""Constraints on cards from schemas, estimators and the command line: kept on every draw, recorded, and refused in time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import privsolve as ps
+from privsolve.cli import app
+from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.constraints import Constraints, Direction
+from privsolve.domains import domain_from_dict
+from privsolve.learn.limits import CardLimits
+from privsolve.learn.planning import expectations
+from privsolve.mechanisms.exponential import ExponentialSampler
+from privsolve.models.linear import LinearRule
+from privsolve.privacy.accounting import Accountant
+from privsolve.problems.priors import SparsePrior, log_weights
+
+COLUMNS = (
+    Bins("age", [25, 35, 50], "thresholds", whole=True, missing="unknown"),
+    Bins("priors", [1, 3, 6], "thresholds", whole=True),
+    Bins("visits", [2, 5], "thresholds", whole=True),
+    Categories("sex", ["f", "m"]),
+    Categories("smokes", [True]),
+)
+LABEL = Label("ill", 1, 0)
+STATED = Constraints(
+    {"age": "down", "priors": "up", "smokes": "up"}, required=["priors"], excluded=["sex"], max_cuts={"age": 1},
+    alternatives=[["age", "visits"]],
+)  # fmt: skip
+SCHEMA = Schema(COLUMNS, LABEL, constraints=STATED)
+
+
+def people(n: int = 300, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age, priors = rng.integers(18, 70, n), rng.integers(0, 9, n)
+    frame = pd.DataFrame(
+        {"age": age, "priors": priors, "visits": rng.integers(0, 8, n), "sex": rng.choice(["f", "m"], n)}
+    )
+    frame["smokes"] = rng.random(n) < 0.3
+    frame["ill"] = ((age < 35) & (priors > 2) | (priors > 5)) ^ (rng.random(n) < 0.1)
+    return frame.astype({"ill": int})
+
+
+def points_of(model: Any) -> dict[str, dict[str, int]]:
+    """Points that are not 0, by column and feature."""
+    rule = model.release_.model
+    assert isinstance(rule, LinearRule)
+    by_name = dict(zip(rule.features, rule.weights.tolist(), strict=True))
+    found = {c.column: {f: by_name[f] for f in c.names if by_name[f]} for c in rule.stated_schema.columns}
+    return {column: points for column, points in found.items() if points}
+
+
+def check_kept(points: dict[str, dict[str, int]], most: int | None = None) -> None:
+    assert "priors" in points
+    assert "sex" not in points
+    assert not {"age", "visits"} <= points.keys()
+    assert len(points.get("age", {})) <= 1
+    assert all(v < 0 for f, v in points.get("age", {}).items() if f != "age=unknown")
+    assert all(v > 0 for column in ("priors", "smokes") for v in points.get(column, {}).values())
+    assert most is None or len(points) <= most
+
+
+@pytest.mark.parametrize("objective", ["mistakes", "risk"])
+@pytest.mark.parametrize("stages", [None, 2])
+def test_every_fit_keeps_to_the_schema(objective: Any, stages: int | None) -> None:
+    """At an epsilon so small that nearly every card is drawn."""
+    frame = people()
+    seen = set()
+    for seed in range(12):
+        model = ps.PrivateScorecard(
+            0.01, objective=objective, stages=stages, max_features=2 if stages else 3, max_questions=2, schema=SCHEMA,
+            random_state=seed,
+        )  # fmt: skip
+        points = points_of(model.fit(frame, frame["ill"]))
+        check_kept(points, 2)
+        seen.add(frozenset(points))
+    assert len(seen) > 2
+
+
+def test_required_points_are_not_taken_back_by_a_later_stage() -> None:
+    schema = Schema(COLUMNS[:2], LABEL, constraints=Constraints(required=["priors"]))
+    frame = people()
+    for seed in range(30):
+        model = ps.PrivateScorecard(
+            0.01, stages=3, max_features=1, max_points=1, intercept=1, schema=schema, random_state=seed
+        )
+        assert "priors" in points_of(model.fit(frame, frame["ill"]))
+
+
+def test_options_of_the_fit_join_the_schema() -> None:
+    frame = people()
+    plain = Schema(COLUMNS, LABEL)
+    model = ps.PrivateScorecard(3.0, max_questions=1, max_cuts=1, schema=plain, random_state=0)
+    (points,) = points_of(model.fit(frame, frame["ill"])).values()
+    assert len(points) == 1
+    model = ps.PrivateScorecard(3.0, max_questions=1, constraints=Constraints(required=["sex"]), schema=plain)
+    assert set(points_of(model.fit(frame, frame["ill"]))) == {"sex"}
+
+
+def test_the_release_records_the_constraints_and_reads_them_back() -> None:
+    frame = people()
+    model = ps.PrivateScorecard(1.0, max_questions=2, max_cuts=2, schema=SCHEMA, random_state=0).fit(
+        frame, frame["ill"]
+    )
+    stored = json.loads(json.dumps(model.release_.to_dict()))
+    release = ps.Release.from_dict(stored)
+    domain = domain_from_dict(release.setting["domain"])
+    assert isinstance(domain, ps.ConstrainedPoints)
+    assert (domain.max_questions, domain.required, domain.excluded) == (2, ("priors",), ("sex",))
+    assert dict(domain.max_cuts)["age"] == 1
+    assert dict(domain.max_cuts)["priors"] == 2
+    rule = release.model
+    assert isinstance(rule, LinearRule)
+    assert domain.contains(rule.weights)
+    assert rule.stated_schema.constraints == STATED
+
+
+def test_schema_files_hold_constraints_beside_the_columns() -> None:
+    text = SCHEMA.to_toml()
+    assert 'alternatives = [["age", "visits"]]' in text
+    assert 'direction = "down"' in text
+    assert Schema.from_toml(text) == SCHEMA
+    assert Schema.from_toml(Schema(COLUMNS, LABEL).to_toml()).constraints == Constraints()
+    assert SCHEMA.all_guessed().constraints == STATED
+
+
+@pytest.mark.parametrize(
+    ("constraints", "message"),
+    [
+        (Constraints({"height": "up"}), "direction: the schema has no column 'height'"),
+        (Constraints(required=["age"], excluded=["age"]), "required and excluded"),
+        (Constraints({"sex": "up"}), "its options have no order"),
+        (Constraints(alternatives=[["age", "height"]]), "no column 'height'"),
+        (Constraints(alternatives=[["age", "sex"], ["age", "priors"]]), "stands in two lists"),
+        (Constraints(required=["age", "sex"], alternatives=[["age", "sex"]]), "at most one of them is allowed"),
+        (Constraints(excluded=["age", "priors", "visits", "sex", "smokes"]), "leave no column"),
+        (Constraints(required=["age", "priors", "sex"]), "3 questions are required, more than a card may have"),
+    ],
+)
+def test_contradictions_are_refused_before_anything_is_paid(constraints: Constraints, message: str) -> None:
+    frame, budget = people(), Accountant(1.0)
+    model = ps.PrivateScorecard(
+        1.0, constraints=constraints, max_questions=2, schema=Schema(COLUMNS, LABEL), budget=budget
+    )
+    with pytest.raises(ValueError, match=message):
+        model.fit(frame, frame["ill"])
+    assert not budget.history
+
+
+def test_intervals_have_no_direction() -> None:
+    bins = Bins("age", [25, 35], "intervals")
+    with pytest.raises(ValueError, match='needs encoding = "thresholds"'):
+        Schema([bins], LABEL, constraints=Constraints({"age": "up"}))
+    with pytest.raises(ValueError, match='must be "up" or "down"'):
+        Constraints({"age": "rising"})
+    assert Direction.of("up", "") is Direction.UP
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ps.PrivateTreeClassifier(1.0, schema=SCHEMA),
+        ps.PrivateClassifier(1.0, schema=SCHEMA),
+        ps.PrivateClassifier(1.0, models=["tree"], schema=SCHEMA),
+        ps.PrivateLinearClassifier(1.0, schema=SCHEMA),
+        ps.PrivateLinearClassifier(1.0, mechanism="opdisc", schema=SCHEMA),
+        ps.PrivateLinearClassifier(1.0, mechanism="rspm", schema=SCHEMA),
+    ],
+    ids=repr,
+)
+def test_what_does_not_keep_constraints_refuses_them(model: Any) -> None:
+    budget = Accountant(1.0)
+    frame = people(50)
+    with pytest.raises(ValueError, match="constraints on cards"):
+        model.set_params(budget=budget).fit(frame, frame["ill"])
+    assert not budget.history
+
+
+def test_numbers_that_are_not_yes_or_no_are_refused_in_words() -> None:
+    schema = Schema([Number("dose", 0, 10), Categories("sex", ["f"])], LABEL, constraints=Constraints({"dose": "up"}))
+    frame = pd.DataFrame({"dose": [1, 2, 3, 4], "sex": list("ffmm"), "ill": [0, 0, 1, 1]})
+    budget = Accountant(1.0)
+    with pytest.raises(ValueError, match="over yes/no features"):
+        ps.PrivateScorecard(1.0, schema=schema, budget=budget).fit(frame, frame["ill"])
+    assert not budget.history
+    model = ps.PrivateScorecard(1.0, stages=2, schema=schema, random_state=0).fit(frame, frame["ill"])
+    assert all(v > 0 for v in points_of(model).get("dose", {}).values())
+
+
+def test_a_class_of_cards_alone_keeps_to_the_schema() -> None:
+    frame = people()
+    model = ps.PrivateClassifier(0.05, models=["card"], schema=SCHEMA, random_state=0).fit(frame, frame["ill"])
+    check_kept(points_of(model))
+
+
+def test_the_prior_is_divided_by_its_sum_and_the_bound_is_better() -> None:
+    domain = CardLimits(max_questions=2).domain(SCHEMA, 2, 1, 1)
+    assert isinstance(domain, ps.ConstrainedPoints)
+    prior = SparsePrior(0.8)
+    members = domain.members()
+    logs = np.array([prior.log_probability(domain, member) for member in members])
+    assert np.exp(logs).sum() == pytest.approx(1.0)
+    assert logs - log_weights(prior, domain, members) == pytest.approx(
+        np.full(len(logs), logs[0] - _first(prior, domain))
+    )
+    with_constraints, uniform = expectations(domain, 1.0)
+    without, uniform_without = expectations(domain.plain, 1.0)[:2]
+    assert with_constraints.excess < without.excess
+    assert uniform.excess < uniform_without.excess
+    short = [member for member in members if np.abs(member[:-1]).max() == 1 and np.count_nonzero(member[:-1]) == 2]
+    worst = min(ps.SparsePrior(max(0.5, 1 - 2 / len(domain.usable))).log_probability(domain, m) for m in short)
+    kappa = (-worst - np.log(0.05)) / with_constraints.excess
+    assert 0.499 < kappa * (1 + 1e-9) * 1.0 < 0.6  # excess covers the least likely short card at kappa = 1/2
+
+
+def _first(prior: SparsePrior, domain: ps.ConstrainedPoints) -> float:
+    return float(log_weights(prior, domain, domain.members()[:1])[0])
+
+
+def test_a_sampler_of_the_problem_keeps_to_the_domain_by_every_method() -> None:
+    frame = people(80)
+    encoded = SCHEMA.table(frame, frame["ill"].to_numpy() == 1)
+    domain = CardLimits(max_questions=2).domain(SCHEMA, 2, 1, 1)
+    problem = ps.Problem(encoded.table, domain, schema=SCHEMA)
+    found = {}
+    for method in ("supports", "enumeration"):
+        sampler = ExponentialSampler(problem, 0.5, prior=SparsePrior(0.8), method=method, random_state=0)
+        found[method] = sampler.log_partition() + 0.25 * -sampler.reference * (1 - 1e-6 / 0.5)
+        assert all(domain.contains(card) for card in sampler.draw(50))
+    assert found["supports"] == pytest.approx(found["enumeration"], abs=1e-3)
+    with pytest.raises(ValueError, match="constraints on scorecards"):
+        ExponentialSampler(problem, 0.5, method="tree")
+    best = ps.oracles.TreeOracle().minimise(problem, ps.Perturbation.zero(domain))
+    assert problem.total_loss(best.weights) == problem.losses_of(domain.members()).min()
+    with pytest.raises(ValueError, match="constraints on scorecards"):
+        ps.opdisc(problem, 1.0)
+    with pytest.raises(ValueError, match="states constraints on cards"):
+        ps.Problem(encoded.table, domain.plain, schema=SCHEMA)
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    people().to_csv("data.csv", index=False)
+    Schema(COLUMNS, LABEL).save("plain.toml")
+    SCHEMA.save("stated.toml")
+    return tmp_path
+
+
+def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> None:
+    options = ("--max-questions", 1, "--max-cuts", 1, "--require", "age", "--direction", "age=down")
+    result = run("fit", "data.csv", "--schema", "plain.toml", "--epsilon", 1, "--out", "out", "--seed", 1, *options)
+    assert result.exit_code == 0, result.output
+    setting = json.loads((here / "out" / "release.json").read_text())["setting"]["domain"]
+    assert setting["kind"] == "constrained-points"
+    assert (setting["max_questions"], setting["required"]) == (1, ["age"])
+    assert setting["signs"][:4] == [-1, -1, -1, 0]
+    result = run("fit", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "two", "--seed", 1)
+    assert result.exit_code == 0, result.output
+    assert json.loads((here / "two" / "release.json").read_text())["setting"]["domain"]["excluded"] == ["sex"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--require", "height"), "no column 'height'"),
+        (("--direction", "age"), "write COLUMN=up or COLUMN=down"),
+        (("--one-of", "age"), "two or more columns"),
+        (("--mechanism", "opdisc", "--max-questions", 2), "does not keep constraints"),
+        (("--model", "tree", "--max-questions", 2), "--max-questions is for --model card"),
+        (("--model", "auto", "--require", "age"), "--require is for --model card"),
+        (("--max-questions", 0), "max_questions"),
+    ],
+)
+def test_options_that_cannot_be_kept_are_refused(here: Path, options: tuple[object, ...], message: str) -> None:
+    ps.Ledger.create("ledger", 10.0)
+    result = run(
+        "fit", "data.csv", "--schema", "plain.toml", "--epsilon", 1, "--out", "out", "--ledger", "ledger", *options
+    )
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.split())
+    assert not ps.Ledger.open("ledger").history()
+
+
+def test_a_tree_refuses_a_schema_with_constraints(here: Path) -> None:
+    for model in ("tree", "auto"):
+        result = run("fit", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "o", "--model", model)
+        assert result.exit_code != 0
+        assert "constraints on cards" in " ".join(result.output.split())
+
+
+def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
+    common = ("plan", "--schema", "plain.toml", "--epsilon", 1, "--records", 1000)
+    free = json.loads(run(*common, "--json").stdout)
+    result = run(*common, "--max-questions", 2, "--max-cuts", 1, "--direction", "priors=up", "--json")
+    found = json.loads(result.stdout)
+    assert found["scorecards"] < found["without_constraints"]["scorecards"] <= free["scorecards"]
+    assert found["bounds"][0]["excess"] < found["without_constraints"]["bounds"][0]["excess"]
+    words = run(*common, "--max-questions", 2, "--exclude", "sex").stdout
+    assert "The constraints leave" in words
+    staged = run(*common, "--stages", 2, "--exclude", "sex", "--json")
+    assert json.loads(staged.stdout)["excess"] < json.loads(run(*common, "--stages", 2, "--json").stdout)["excess"]
+    refused = run("plan", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
+    assert "give --schema" in refused.output
