@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privsolve.continuous.opsamp import opsamp
     from privsolve.continuous.problem import BoxProblem
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
-    from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema
+    from privsolve.data import About, Bins, Categories, Category, Dates, Label, Number, Schema
     from privsolve.data.constraints import Constraints, Direction
     from privsolve.data.patterns import PatternTable
     from privsolve.data.private import PrivateDraft, private_draft
@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
+    "About",
     "Accountant",
     "Adjacency",
     "Bins",
@@ -207,7 +208,7 @@ _HOMES = {
     "continuous.opsamp": "opsamp",
     "continuous.problem": "BoxProblem",
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
-    "data": "Bins Categories Category Dates Label Number Schema",
+    "data": "About Bins Categories Category Dates Label Number Schema",
     "data.constraints": "Constraints Direction",
     "data.patterns": "PatternTable",
     "data.private": "PrivateDraft private_draft",

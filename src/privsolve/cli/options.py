@@ -186,6 +186,7 @@ class CardFormat(StrEnum):
     html = "html"
     json = "json"
     sql = "sql"
+    xlsx = "xlsx"
 
 
 def group_of(by: str | None) -> str | Categories | None:

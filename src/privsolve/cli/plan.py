@@ -150,12 +150,12 @@ def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int,
         restrict = None if restricted is None else partial(limits.on, restricted)
 
         def shape(epsilon: float) -> Stages:
-            rule = number_of_stages(epsilon, records, wanted.adjacency)
-            count = rule if wanted.stages is None else wanted.stages
+            count = number_of_stages(epsilon, records, wanted.adjacency) if wanted.stages is None else wanted.stages
             return Stages.of(dim, count, **most, restrict=restrict)
 
         by = BrierLoss(wanted.log_odds) if wanted.objective is Objective.RISK else loss
-        return StagePlan(records, wanted.adjacency, shape, by, wanted.stages is None)
+        counted = wanted.stages is None and wanted.adjacency == "add-remove"
+        return StagePlan(records, wanted.adjacency, shape, by, counted)
     domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)
     if model is ModelName.card:
         return CardPlan(records, wanted.adjacency, domain, loss, expert)

@@ -21,7 +21,6 @@ from privsolve.mechanisms.counted import SHARE, count_and_stages
 from privsolve.mechanisms.stages import Stages, stages_utility_bound
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT
-from privsolve.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,11 @@ class StagePlan(Plan):
 
     stages: Callable[[float], Stages]
     loss: BrierLoss | ZeroOneLoss
-    by_rule: bool
-
-    @property
-    def _counted(self) -> bool:
-        """Whether the number of records is not public, so that a noisy count decides how many stages there are."""
-        return self.by_rule and self.adjacency == Adjacency.ADD_REMOVE
+    counted: bool
+    """Whether a noisy count of the records decides how many stages there are."""
 
     def _excess(self, epsilon: float) -> float:
-        left = count_and_stages(epsilon)[1] if self._counted else epsilon
+        left = count_and_stages(epsilon)[1] if self.counted else epsilon
         found = stages_utility_bound(self.stages(epsilon), left, loss=self.loss, adjacency=self.adjacency)
         return found / self.loss.largest
 
@@ -144,9 +139,9 @@ class StagePlan(Plan):
             f"{stages.count} stage{'s' * (stages.count > 1)} of at most {stages.domains[0].max_features} of "
             f"{stages.domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
         )
-        if self._counted:
+        if self.counted:
             console.print(
-                f"The number of stages follows a noisy count of the records, for {float(SHARE):.0%} of epsilon."
+                f"The number of stages follows a noisy count of the records, with {float(SHARE):.0%} of epsilon."
             )
         console.print(
             f"Promise: with probability 0.95 at most {excess:,.0f} more {what} than the best short card that each stage "

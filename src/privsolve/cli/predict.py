@@ -96,28 +96,53 @@ def _no_formula(label: Any) -> Any:
 
 def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
-    card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
+    card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the card.")] = CardFormat.text,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write to; needed for xlsx.", show_default="print it")
+    ] = None,
 ) -> None:
-    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or (trees) SQL."""
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON, SQL or a workbook.
+
+    SQL is one query on a table called data; xlsx is a workbook for spreadsheets that adds up the chosen answers.
+    """
     with one_line_errors():
         found = load_release(release)
-        if card_format is CardFormat.json:
-            write_out(found.to_json())
+        if card_format is CardFormat.text and out is None:
+            console.print(escape(found.card().to_text(min(console.width, 100))))
             return
-        card = found.card()
-        if card_format is CardFormat.text:
-            console.print(escape(card.to_text(min(console.width, 100))))
-            return
-        writers = {
-            CardFormat.markdown: card.to_markdown,
-            CardFormat.latex: card.to_latex,
-            CardFormat.html: card.to_html,
-        }
+        content = _written(found, card_format)
+        if out is not None:
+            _write_file(out, content if isinstance(content, bytes) else content.encode())
+            console.print(escape(str(out)), soft_wrap=True)
+        elif isinstance(content, bytes):
+            raise ValueError(f"--format {card_format}: say where to write the file with --out")
+        else:
+            write_out(content)
+
+
+def _written(release: Release, card_format: CardFormat) -> str | bytes:
+    if card_format is CardFormat.json:
+        return release.to_json()
+    card = release.card()
+    if card_format is CardFormat.xlsx:
         if isinstance(card, TreeCard):
-            writers[CardFormat.sql] = card.to_sql
-        if card_format not in writers:
-            raise ValueError(f"--format {card_format}: is for decision trees; use `privsolve predict` to score a table")
-        write_out(writers[card_format]())
+            raise ValueError("--format xlsx: is for scorecards; a tree can be written as html or sql")
+        return card.to_xlsx()
+    writers = {
+        CardFormat.text: card.to_text,
+        CardFormat.markdown: card.to_markdown,
+        CardFormat.latex: card.to_latex,
+        CardFormat.html: card.to_html,
+        CardFormat.sql: card.to_sql,
+    }
+    return writers[card_format]()
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"--out {path} cannot be written: {error.strerror}; choose another file") from None
 
 
 def _predicted(table: Any, release: Release, names: Mapping[str, str]) -> Any:

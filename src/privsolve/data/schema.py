@@ -6,7 +6,7 @@ import os
 import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data import toml
+from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.constraints import Constraints, taken_out
@@ -32,6 +33,8 @@ INTERCEPT = "intercept"
 
 DECIDED = Label("label", True, False).coded
 """Stands in for the label where it has been decided already which records are positive."""
+
+NO_WORDS = About()
 
 MARK = "# GUESSED"
 """How a draft of version 0.1.0 marked what it had read off the data."""
@@ -74,7 +77,8 @@ class Schema:
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
     Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `constraints` are
-    what every card made with the schema keeps to.
+    what every card made with the schema keeps to. `about` holds words
+    for people, which change nothing but what cards and pages say.
     """
 
     columns: tuple[Column, ...]
@@ -83,6 +87,7 @@ class Schema:
     guessed: tuple[str, ...] = ()
     paid: Paid | None = None
     constraints: Constraints = NO_CONSTRAINTS
+    about: About = NO_WORDS
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ class Schema:
         guessed: Sequence[str] = (),
         paid: Paid | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
+        about: About = NO_WORDS,
     ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
@@ -107,6 +113,10 @@ class Schema:
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
         object.__setattr__(self, "paid", paid)
+        if not isinstance(about, About):
+            raise ValueError(f"about must be About, got {type(about).__name__}")
+        about.check([column.column for column in found])
+        object.__setattr__(self, "about", about)
         self._check_names()
         if not isinstance(constraints, Constraints):
             raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
@@ -184,7 +194,7 @@ class Schema:
 
     def questions(self) -> tuple[Question, ...]:
         """What a scorecard asks: one question per column, in order."""
-        return tuple(column.question() for column in self.columns)
+        return tuple(replace(column.question(), text=self.about.asking(column.column)) for column in self.columns)
 
     def encode(self, frame: Any, *, readable: bool = False) -> Int64Array:
         """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them.
@@ -303,28 +313,37 @@ class Schema:
             result["label"] = self.label.to_dict()
         if self.constraints.alternatives:
             result["alternatives"] = [list(names) for names in self.constraints.alternatives]
-        stated = self.constraints.settings
-        return result | {"columns": {c.column: c.to_dict() | stated(c.column) for c in self.columns}}
+        if words := self.about.to_dict():
+            result["about"] = words
+        stated, said = self.constraints.settings, self.about.settings
+        return result | {"columns": {c.column: c.to_dict() | stated(c.column) | said(c.column) for c in self.columns}}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "alternatives", "paid", "label", "columns"), "the schema")
+        check_keys(
+            description, ("intercept", "guessed", "alternatives", "paid", "about", "label", "columns"), "the schema"
+        )
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
         plain, constraints = taken_out(columns, description.get("alternatives", ()))
+        plain, about = words_taken_out(plain, description.get("about", {}))
         found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
         guessed = description.get("guessed", ())
-        return cls(found, target, description.get("intercept", True), guessed, paid, constraints)
+        return cls(found, target, description.get("intercept", True), guessed, paid, constraints, about)
+
+    def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
+        """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
+        return Schema(columns, self.label, intercept)
 
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return Schema(self.columns, self.label, self.intercept, names, self.paid, self.constraints)
+        return replace(self, guessed=tuple(names))
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

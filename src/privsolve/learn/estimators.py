@@ -125,16 +125,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         return np.array(self._rule.features, dtype=object)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How far the total of every row is above what it must exceed: positive means the positive class."""
+        """The score of every row by the weights themselves: positive is the positive class. It ranks finer than totals do."""
         return np.asarray(self._scores(X) / self._rule.used.unit - self._rule.cut)
 
     def totals(self, X: Any) -> NDArray[np.float64]:
         """The total of every row, as the card prints it."""
-        return np.asarray(self._scores(X) / self._rule.used.unit + float(self._rule.shift))
+        return self._rule.totals(self._frame(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row, decided on exact integer scores."""
-        positive = self._scores(X) > self._rule.cut * self._rule.used.unit
+        """The class of every row, decided on exact totals."""
+        positive = self._rule.decide(self._frame(X, reset=False))
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def _scores(self, X: Any) -> Int64Array:
@@ -176,9 +176,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         epsilon = check_epsilon(epsilon)
         if epsilon < 1 / LARGEST_STEPS:
             raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
-        scores = self._scores(X)
-        n = len(scores)
-        positive = scores > self._rule.cut * self._rule.used.unit
+        positive = self._rule.decide(self._frame(X, reset=False))
+        n = len(positive)
         right = int((positive == self._positive(y, n)).sum())
         counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)

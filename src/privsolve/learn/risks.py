@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class StagedRecipe:
         options: dict[str, Any] = {
             "max_features": self.max_features, "max_points": self.max_points,
             "intercept": ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None,
-            "restrict": (lambda cards: self.limits.on(asked, cards)) if self.limits.states(asked) else None,
+            "restrict": partial(self.limits.on, asked) if self.limits.states(asked) else None,
         }  # fmt: skip
         if self.stages is None and Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE:
             return CountedStages.of(asked.dim, **options)

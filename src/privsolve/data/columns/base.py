@@ -86,11 +86,14 @@ class Column(ABC):
 
     def points(self, value: Any, weights: Sequence[int]) -> Any:
         """The column's part of a score, as an expression of Ibis; `weights` belong to its features, in a common unit."""
+        return self.points_of_codes(value, self.points_by_code(weights))
+
+    def points_of_codes(self, value: Any, by_code: Sequence[int]) -> Any:
+        """The points of the code of a value, as an expression of Ibis."""
         import ibis
 
         code = self.code(value).cast("int64")
-        by_code = enumerate(self.points_by_code(weights))
-        return ibis.cases(*((code == number, points) for number, points in by_code if points), else_=0)
+        return ibis.cases(*((code == number, points) for number, points in enumerate(by_code) if points), else_=0)
 
     def points_by_code(self, weights: Sequence[int]) -> list[int]:
         """The column's part of the score for every code."""

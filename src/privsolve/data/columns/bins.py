@@ -26,7 +26,7 @@ from privsolve.data.columns.values import (
     tidy,
 )
 from privsolve.data.expressions import number_of
-from privsolve.data.questions import Choice, Option, Question
+from privsolve.data.questions import Choice, Option, Question, Span
 from privsolve.data.series import numbers_of
 
 ENCODINGS = ("intervals", "thresholds")
@@ -163,12 +163,12 @@ class Bins(Column):
 
     def question(self) -> Question:
         """What a scorecard asks about this column."""
-        answers = len(self.cuts) + 1
-        texts = [self._range_text(i) for i in range(answers)]
-        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(answers)]
+        spans = [Span(low, high, self.whole) for low, high in pairwise((None, *self.cuts, None))]
+        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(len(spans))]
+        options = [Option(span.text, features, span) for span, features in zip(spans, ones, strict=True)]
         if self.missing is not None:
-            texts, ones = [*texts, self.missing], [*ones, self.names[-1:]]
-        return Choice(self.column, tuple(map(Option, texts, ones)))
+            options.append(Option(self.missing, self.names[-1:]))
+        return Choice(self.column, tuple(options))
 
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
