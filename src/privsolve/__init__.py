@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from privsolve.continuous.opsamp import opsamp
     from privsolve.continuous.problem import BoxProblem
     from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
-    from privsolve.data import Bins, Categories, Category, Label, Number, Schema
+    from privsolve.data import About, Bins, Categories, Category, Dates, Label, Number, Schema
     from privsolve.data.constraints import Constraints, Direction
     from privsolve.data.patterns import PatternTable
     from privsolve.data.private import PrivateDraft, private_draft
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         PrivacyLeakWarning,
         PrivacyWarning,
         PrivsolveError,
+        SealedRunError,
         SolveInterrupted,
         WorkLimitReached,
     )
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
+    from privsolve.mechanisms.counted import CountedStages, staged_by_count
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.rspm import rspm, separator_noise
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
+    from privsolve.noise.sealed import SealedRun
     from privsolve.oracles import Solution
     from privsolve.privacy.accounting import Accountant, Budget, promised
     from privsolve.privacy.adjacency import Adjacency
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
     from privsolve.releases import Diagnostics, Release, Run
 
 __all__ = [
+    "About",
     "Accountant",
     "Adjacency",
     "Bins",
@@ -92,6 +96,8 @@ __all__ = [
     "Composition",
     "ConstrainedPoints",
     "Constraints",
+    "CountedStages",
+    "Dates",
     "DecisionTree",
     "DecisionTrees",
     "Diagnostics",
@@ -143,6 +149,8 @@ __all__ = [
     "Schema",
     "ScoreTable",
     "Scorecard",
+    "SealedRun",
+    "SealedRunError",
     "Selection",
     "Selector",
     "SignCube",
@@ -189,6 +197,7 @@ __all__ = [
     "separator_noise",
     "sphere_noise",
     "staged",
+    "staged_by_count",
     "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
@@ -199,7 +208,7 @@ _HOMES = {
     "continuous.opsamp": "opsamp",
     "continuous.problem": "BoxProblem",
     "continuous.stability": "SamplingNoise draws_needed plan_opsamp",
-    "data": "Bins Categories Category Label Number Schema",
+    "data": "About Bins Categories Category Dates Label Number Schema",
     "data.constraints": "Constraints Direction",
     "data.patterns": "PatternTable",
     "data.private": "PrivateDraft private_draft",
@@ -208,13 +217,15 @@ _HOMES = {
     "domains": "ConstrainedPoints Domain FiniteSet IntegerBall IntegerGrid Knapsack KnapsackDomain Permutations SignCube "
     "SpanningTrees SparsePoints SparseSigns Subsets TernaryCube",
     "errors": "BudgetExceeded IntegerRangeError LedgerError OracleFailed OracleNotCertified PrivacyLeakWarning PrivacyWarning "
-    "PrivsolveError SolveInterrupted WorkLimitReached",
+    "PrivsolveError SealedRunError SolveInterrupted WorkLimitReached",
     "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
+    "mechanisms.counted": "CountedStages staged_by_count",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.rspm": "rspm separator_noise",
+    "noise.sealed": "SealedRun",
     "releases": "Diagnostics Release Run",
     "oracles": "Solution",
     "privacy.accounting": "Accountant Budget promised",

@@ -47,6 +47,10 @@ class LedgerError(PrivsolveError):
     """A ledger cannot be used: missing, foreign, damaged or busy. The file is left as it is."""
 
 
+class SealedRunError(PrivsolveError):
+    """A sealed run cannot be resumed: another question, damaged, busy or no sealed run at all. The file is left as it is."""
+
+
 class PrivacyWarning(UserWarning):
     """A guarantee is weaker than it looks: not proved, or seeded."""
 

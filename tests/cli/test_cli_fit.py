@@ -246,8 +246,9 @@ def test_an_interrupted_fit_releases_nothing_and_stays_paid(here: Path, monkeypa
     assert "nothing was released" in result.stderr
     assert "the ledger keeps the payment" in result.stderr
     assert not Path("out").exists()
+    assert "with --resume" in result.stderr
     (entry,) = Ledger.open("ledger").history()
-    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "failed")
+    assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "spent")
 
 
 def test_a_paid_release_is_not_lost_when_the_disk_is_full(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -465,7 +466,11 @@ def test_plan_needs_no_data(here: Path) -> None:
     values = json.loads(by_schema.stdout)
     by_number = json.loads(run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--json").stdout)
     assert values == by_number
-    assert [b["mechanism"] for b in values["bounds"]] == ["exponential", "exponential (uniform)", "opdisc", "rspm"]
+    assert [b["mechanism"] for b in values["bounds"]] == ["exponential", "exponential (uniform)"]
+    expert = json.loads(run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--json", "--expert").stdout)
+    names = [b["mechanism"] for b in expert["bounds"]]
+    assert names == ["exponential", "exponential (uniform)", "opdisc", "rspm"]
+    assert expert["bounds"][:2] == values["bounds"]
     assert all(b["share"] == min(1, b["excess"] / 1000) for b in values["bounds"])
     shown = run("plan", "--epsilon", 1, "--records", 1000, "--features", 7, "--max-features", 1)
     assert "with probability 0.95" in shown.stdout
@@ -479,3 +484,35 @@ def test_plan_needs_no_data(here: Path) -> None:
     assert flat["scorecards"] * 17 == values["scorecards"]
     for wrong in (("--features", 3, "--schema", "s.toml"), (), ("--features", 3, "--epsilon", 0)):
         assert run("plan", "--epsilon", 1, "--records", 10, *wrong).exit_code == 2
+
+
+def test_plan_finds_the_epsilon_for_what_may_be_lost(here: Path) -> None:
+    ask = ("plan", "--records", 5000, "--features", 20, "--json")
+    for lose in (0.2, 0.01):
+        epsilon = json.loads(run(*ask, "--lose", lose).stdout)["epsilon"]
+        promised = [
+            json.loads(run(*ask, "--epsilon", e).stdout)["bounds"][0]["share"] for e in (epsilon, epsilon * 0.97)
+        ]
+        assert promised[0] <= lose < promised[1]
+    shown = run("plan", "--records", 5000, "--features", 20, "--lose", 0.05)
+    assert "is the smallest that promises to lose at most 5.0% of the records" in " ".join(shown.stdout.split())
+    for wrong in (("--lose", 0), ("--lose", 2), ("--lose", 1e-7), ("--lose", 0.1, "--epsilon", 1), ()):
+        refused = run("plan", "--records", 5000, "--features", 20, *wrong)
+        assert refused.exit_code == 2
+        assert "lose" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--objective", "risk", "--stages", 1, "--max-features", 2), ("--model", "tree", "--depth", 2)]
+)
+def test_a_rehearsal_fits_made_up_records(here: Path, options: tuple[Any, ...]) -> None:
+    ask = ("plan", "--records", 4000, "--schema", "s.toml", "--epsilon", 2, "--rehearse", *options)
+    found = json.loads(run(*ask, "--json").stdout)["rehearsal"]
+    assert (found["records"], len(found["accuracies"])) == (4000, 5)
+    assert found["planted"] == pytest.approx(0.85, abs=0.01)
+    assert 0.6 < min(found["accuracies"]) <= max(found["accuracies"]) < 0.88
+    shown = run(*ask)
+    assert "Rehearsal on made-up records" in shown.stdout
+    refused = run("plan", "--records", 10, "--features", 3, "--epsilon", 1, "--rehearse")
+    assert refused.exit_code == 2
+    assert "--schema" in refused.stderr

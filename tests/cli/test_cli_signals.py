@@ -25,6 +25,7 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["fit_processes"])
 
 FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.01", "--out", "out", "--max-features", "2"]
+SEALED = ["out-curator/run.sealed"]
 FILES = ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html"]
 
 
@@ -56,8 +57,8 @@ def check_what_it_says(folder: Path, status: int, number: int) -> str:
     entries = Ledger.open(folder / "ledger").history()
     outcomes = [entry.outcome for entry in entries]
     if status == -number:  # one more signal, before the payment or after the last word, ends the process at once
-        assert (files, outcomes) in (([], []), ([], ["failed"]), (FILES, ["released"]))
-        return "complete" if files else "paid" if outcomes else "nothing"
+        assert (files, outcomes) in (([], []), (SEALED, ["spent"]), (FILES, ["released"]))
+        return "complete" if files == FILES else "paid" if outcomes else "nothing"
     if status == 0 or f"interrupted: the release is complete, see {Path('out/release.json')}" in said:
         assert status in (0, 128 + number)
         assert (files, outcomes) == (FILES, ["released"])
@@ -66,10 +67,9 @@ def check_what_it_says(folder: Path, status: int, number: int) -> str:
         return "complete"
     assert status == 128 + number
     assert said.splitlines()[-1] == "interrupted: nothing was released"
-    assert files == []
     assert not (folder / "out").exists()
-    assert outcomes in ([], ["failed"])
-    assert ("the ledger keeps the payment" in said) == (outcomes != [])
+    assert (files, outcomes) in (([], []), (SEALED, ["spent"]))
+    assert ("the ledger keeps the payment" in said) == ("with --resume" in said) == (outcomes != [])
     return "paid" if outcomes else "nothing"
 
 
@@ -86,13 +86,16 @@ EXPECTED = {
 )
 def test_a_signal_at_every_moment(here: Path, moment: str, number: int) -> None:
     status = end(start(here, "--ledger", "ledger", moment=moment, number=number))
-    assert check_what_it_says(here, status, number) == EXPECTED.get(moment, "complete")
+    found = check_what_it_says(here, status, number)
+    assert found == EXPECTED.get(moment, "complete")
     assert status == 128 + number
+    if found == "paid":
+        assert check_what_it_says(here, end(start(here, "--ledger", "ledger", "--resume")), number) == "complete"
 
 
 def test_without_a_ledger_too(here: Path) -> None:
-    for moment, released in (("drawing", False), ("written", True)):
-        assert end(start(here, moment=moment, number=signal.SIGTERM)) == 128 + signal.SIGTERM
+    for moment, released, options in (("drawing", False, []), ("written", True, ["--resume"])):
+        assert end(start(here, *options, moment=moment, number=signal.SIGTERM)) == 128 + signal.SIGTERM
         assert (here / "out" / "release.json").exists() == released
         words = "the release is complete" if released else "nothing was released"
         assert words in (here / "stderr").read_text()

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
-from privsolve.data import Bins, Categories, Column, Label, Number, Schema
+from privsolve.data import Bins, Categories, Column, Dates, Label, Number, Schema
 from privsolve.data.columns import KINDS, MISSING
 from privsolve.data.expressions import number_of
 from privsolve.data.questions import Choice, Option, Question
@@ -124,7 +124,7 @@ def test_a_kind_from_the_file_to_the_release_and_back(kind: Any, tmp_path: Path)
 
 def test_errors_list_the_new_kind(kind: Any) -> None:
     with pytest.raises(
-        ValueError, match=r"columns\.a: needs exactly one of categories, bins, low and high, or rest_days"
+        ValueError, match=r"columns\.a: needs exactly one of categories, bins, dates, low and high, or rest_days"
     ):
         Schema.from_dict({"columns": {"a": {}}})
     with pytest.raises(ValueError, match=r"columns\.a: unknown key 'days'; known are rest_days"):
@@ -134,4 +134,4 @@ def test_errors_list_the_new_kind(kind: Any) -> None:
 def test_a_key_belongs_to_one_kind() -> None:
     with pytest.raises(TypeError, match="the key 'bins' belongs to Bins: choose another one"):
         type("Other", (Column,), {"key": "bins"})
-    assert {"categories": Categories, "bins": Bins, "low": Number} == KINDS
+    assert {"categories": Categories, "bins": Bins, "dates": Dates, "low": Number} == KINDS

@@ -166,7 +166,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"columns": {}}, "^columns: the schema has none"),
     ({"column": {"a": {}}}, "^the schema: unknown key 'column'"),
     ({"columns": {"a": 3}}, r"^columns\.a: must be a table"),
-    ({"columns": {"a": {}}}, r"^columns\.a: needs exactly one of categories, bins, or low and high; it has none"),
+    (
+        {"columns": {"a": {}}},
+        r"^columns\.a: needs exactly one of categories, bins, dates, or low and high; it has none",
+    ),
     ({"columns": {"a": {"bins": [1], "low": 0}}}, r"^columns\.a: needs exactly one .* it has bins and low"),
     ({"columns": {"a": {"bins": [1], "bin": 2}}}, r"^columns\.a: unknown key 'bin'; known are bins, encoding"),
     ({"columns": {"a": {"bins": [2, 1]}}}, r"^columns\.a: bins must be in ascending order"),

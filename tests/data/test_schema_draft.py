@@ -61,8 +61,8 @@ def test_a_draft_is_sensible(drafted: Draft) -> None:
     assert not weight.whole
     assert 1000 < gain.cuts[0] <= gain.cuts[-1] < 20_000  # although nine of ten are 0
     assert children == Categories("children", [0, 1, 2, 3])
-    assert colour == Categories("colour", ["blue", "red"], missing="missing")
-    assert member == Categories("member", [False, True])
+    assert colour == Categories("colour", ["red"], no="blue", missing="missing")
+    assert member == Categories("member", [True], no=False)
     assert schema.label == Label("label", "yes", "no")
     assert schema.intercept
     assert set(drafted.left_out) == {"id", "note", "constant", "born"}

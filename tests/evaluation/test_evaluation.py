@@ -33,8 +33,8 @@ def rule(weights: list[int], schema: Schema = INDICATORS) -> LinearRule:
     return LinearRule(np.array(weights), schema.features, schema.scales, schema.intercept, schema)
 
 
-CARD = rule([2, 0, 1, 0, 0, 3, 0, -2])
-"""Points of red, blue, another, three bins of age, unknown; the intercept."""
+CARD = rule([2, 0, 1, 0, 1, 2, 3, -2])
+"""Points of red, blue, another, three bins of age, unknown; the intercept. No smaller points decide the same."""
 
 TREE = DecisionTree(
     Split(0, Leaf(1), Split(5, Split(1, Leaf(1), Leaf(0)), Leaf(0))),
@@ -368,7 +368,7 @@ def test_reachable_totals_of_small_schemas(encoding: str) -> None:
         frame = pd.DataFrame(list(product([0.0, 1.0, 2.0, np.nan], ["x", "y", "z", None])), columns=["a", "c"])
         outcomes = model.outcomes()
         numbers = outcomes.number(outcomes.schema.encode(frame))
-        threshold = -int(weights[-1])
-        totals = model.scores(frame) + threshold
+        totals = model.totals(frame).astype(int)
         assert [outcomes.listed[i].text for i in numbers] == [str(t) for t in totals]
+        assert [outcomes.listed[i].positive for i in numbers] == (model.scores(frame) > 0).tolist()
         assert {o.text for o in outcomes.listed} == {str(t) for t in totals}

@@ -37,7 +37,7 @@ def test_probabilities_are_the_risks_of_the_totals() -> None:
     scale = card.scorecard_.scale
     assert scale is not None
     assert [scale.risk(total) for total in map(_fraction, card.totals(X))] == pytest.approx(risks[:, 1])
-    assert (card.totals(X) - float(card.scorecard_.threshold) == card.decision_function(X)).all()
+    assert (card.totals(X) - float(card.scorecard_.threshold) + 1 == card.decision_function(X)).all()
     assert isinstance(card.release_.model, ps.RiskScore)
 
 
@@ -119,7 +119,8 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     found, model = pd.read_csv(scored), ps.Release.from_json(Path(release).read_text()).model
     assert isinstance(model, ps.RiskScore)
     assert np.allclose(found["risk"], model.risks(FRAME))
-    assert (found["score"] + float(-model.shift) == model.scores(FRAME)).all()
+    assert (found["score"] - float(model.half) == model.scores(FRAME)).all()
+    assert (found["score"] == model.totals(FRAME)).all()
     plan = run(
         app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
     )

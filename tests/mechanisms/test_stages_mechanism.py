@@ -163,7 +163,8 @@ def test_the_range_of_the_intercept_is_kept() -> None:
 def test_the_public_rules() -> None:
     assert [columns_of_a_stage(m) for m in (1, 3, 20, 33, 50, 100, 500, 5000)] == [1, 3, 5, 5, 4, 3, 2, 1]
     assert [ps.number_of_stages(1.0, n) for n in (100, 4_000, 39_999, 40_000, 10**9)] == [1, 2, 2, 3, 3]
-    assert [ps.number_of_stages(epsilon, None) for epsilon in (0.1, 0.5, 3)] == [1, 2, 2]
+    halves = [ps.number_of_stages(1.0, n, "add-remove") for n in (-50, 100, 1_999, 2_000, 19_999, 20_000, 10**9)]
+    assert halves == [1, 1, 1, 2, 2, 3, 3]
     for m in (5, 33, 90):
         for count in range(1, 7):
             plan = ps.Stages.of(m + 1, count, max_features=None, max_points=3, intercept=(-8, 8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
 from small_tables import INDICATORS, patients
+
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
+"""The server of forks looks for the modules that it imports once for all processes where this says."""
 
 Recipe(2.0).run(INDICATORS.table(patients(50)), scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)))
 """Everything is compiled before the processes are forked: they are quick, and the signals find them at work."""

@@ -43,11 +43,13 @@ def release_of(
     return Release(rule, guarantee, {"domain": domain.to_dict(), "loss": ps.ZeroOneLoss().to_dict()})
 
 
-def risk_release(names: list[str], weights: list[int], log_odds: float = 0.5) -> Release:
+def risk_release(
+    names: list[str], weights: list[int], log_odds: float = 0.5, scales: list[int] | None = None
+) -> Release:
     """The same as a risk score."""
     domain, loss = ps.FiniteSet([weights]), ps.BrierLoss(log_odds)
     score = ps.RiskScore(
-        np.array(weights), tuple(names), (1,) * len(names), names[-1] == "intercept", log_odds=log_odds
+        np.array(weights), tuple(names), tuple(scales or [1] * len(names)), names[-1] == "intercept", log_odds=log_odds
     )
     return Release(score, GUARANTEE, {"domain": domain.to_dict(), "loss": loss.to_dict()})
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
+from privsolve.data.about import About
+from privsolve.data.questions import Span
 from privsolve.evaluation import Evaluation
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Guarantee
 
 Answer = str | float
@@ -20,6 +23,9 @@ class OptionPoints:
 
     text: str
     points: Fraction
+    span: Span | None = None
+    covers: tuple[str, ...] = ()
+    """The answers that were merged into this one; each of them is understood as well."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,12 @@ class ChoicePoints:
 
     column: str
     options: tuple[OptionPoints, ...]
+    text: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question in words, or the name of the column."""
+        return self.text or self.column
 
     @property
     def lowest(self) -> Fraction:
@@ -42,7 +54,7 @@ class ChoicePoints:
     def points_for(self, answer: Answer) -> Fraction:
         """The points of the option with this text."""
         for option in self.options:
-            if option.text == answer:
+            if answer == option.text or answer in option.covers:
                 return option.points
         texts = ", ".join(repr(option.text) for option in self.options)
         raise ValueError(f"answers[{self.column!r}] is {answer!r}: choose one of {texts}")
@@ -57,6 +69,12 @@ class QuantityPoints:
     high: float
     step: float
     points: Fraction
+    text: str | None = None
+
+    @property
+    def asked(self) -> str:
+        """The question in words, or the name of the column."""
+        return self.text or self.column
 
     @property
     def lowest(self) -> Fraction:
@@ -98,14 +116,14 @@ Row = ChoicePoints | QuantityPoints
 class ExampleLine:
     """One answer of the worked example."""
 
-    column: str
+    question: str
     answer: str
     points: Fraction
 
 
 @dataclass(frozen=True)
 class Example:
-    """A made-up person, their points, and what the card decides."""
+    """A made-up record, its points, and what the card decides."""
 
     lines: tuple[ExampleLine, ...]
     total: Fraction
@@ -114,10 +132,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Card:
-    """The points of a release by question. The decision is `positive` iff the points add up to more than `threshold`.
+    """The points of a release by question. The decision is `positive` iff the points add up to at least `threshold`.
 
-    It is made from the release and its public schema alone, so it may be published with it. Points are exact fractions;
-    they are whole numbers unless a number with a scale is asked for.
+    It is made from the release and its public schema alone, so it may be published with it. Points are the smallest whole
+    numbers that decide the same (theory, section 17); a risk score has fractions if it asks for a number with a scale.
     """
 
     rows: tuple[Row, ...]
@@ -127,6 +145,9 @@ class Card:
     guarantee: Guarantee
     evaluation: Evaluation | None = None
     scale: RiskScale | None = None
+    about: About = field(default_factory=About)
+    rule: LinearRule | None = field(default=None, repr=False, compare=False)
+    """What it was made from, if its questions are those of a schema."""
 
     @property
     def risks(self) -> tuple[RiskLine, ...]:
@@ -155,7 +176,7 @@ class Card:
 
     @property
     def example(self) -> Example:
-        """A made-up person: the highest and the lowest option in turn, and numbers in the middle. No data is involved."""
+        """A made-up record: the highest and the lowest option in turn, and numbers in the middle. No data is involved."""
         answers: dict[str, Answer] = {}
         for i, row in enumerate(self.rows):
             if isinstance(row, QuantityPoints):
@@ -164,7 +185,7 @@ class Card:
                 best = (max, min)[i % 2]
                 answers[row.column] = best(row.options, key=lambda option: option.points).text
         lines = tuple(
-            ExampleLine(row.column, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
+            ExampleLine(row.asked, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
             for row in self.rows
         )
         return Example(lines, self.score(answers), self.decide(answers))
@@ -178,7 +199,7 @@ class Card:
 
     def decide(self, answers: Mapping[str, Answer]) -> str:
         """What the card says of one person: `positive` or `negative` as they were named."""
-        return self.positive if self.score(answers) > self.threshold else self.negative
+        return self.positive if self.score(answers) >= self.threshold else self.negative
 
 
 def _all_points(row: Row) -> list[int]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
-from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
+from privsolve.cards.page import asset, escape, head, json_data, page, privacy_section, warning
 from privsolve.cards.quality_html import quality_section
 
 
@@ -16,7 +16,7 @@ def scorecard_html(card: Card) -> str:
     privacy = words.privacy_words(card.guarantee)
     body = [
         "<main>",
-        f"<h1>{escape(title)}</h1>",
+        *head(title, words.facts(card.about), words.badge(card.guarantee)),
         *(warning(text) for text in privacy.warnings),
         f'<p class="rule">Add up the points of the answers. {escape(words.rule(card))}</p>',
         f'<p class="quiet">{escape(" ".join(words.notes(card)))}</p>',
@@ -29,9 +29,11 @@ def scorecard_html(card: Card) -> str:
         _result(card),
         "</div>",
         *([_risk_table(card)] if card.risks else []),
-        *([_example(card)] if card.rows else []),
         *quality_section(card.evaluation),
-        privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
+        '<div class="beside">',
+        *([_example(card)] if card.rows else []),
+        privacy_section(privacy, card.about.link),
+        "</div>",
         "</main>",
         json_data("card", _data(card)),
     ]
@@ -41,7 +43,7 @@ def scorecard_html(card: Card) -> str:
 def _question(i: int, row: Row) -> str:
     blank = '<span class="paper blank" aria-hidden="true">points: ________</span>'
     short = isinstance(row, ChoicePoints) and len(row.options) <= 2
-    parts = [f'<fieldset class="panel{" short" if short else ""}">', f"<legend>{escape(row.column)}{blank}</legend>"]
+    parts = [f'<fieldset class="panel{" short" if short else ""}">', f"<legend>{escape(row.asked)}{blank}</legend>"]
     if isinstance(row, ChoicePoints):
         parts.append('<div class="options">')
         for k, option in enumerate(row.options):
@@ -53,7 +55,7 @@ def _question(i: int, row: Row) -> str:
     else:
         parts += [
             '<div class="quantity">',
-            f'<label for="q{i}">{escape(_sentence(words.interval(row)))}</label>',
+            f'<label for="q{i}">{escape(words.sentence(words.interval(row)))}</label>',
             f'<input type="number" id="q{i}" name="q{i}" step="any" inputmode="decimal" aria-describedby="q{i}-counted">',
             f'<span class="points">{escape(words.multiplier(row))}</span>',
             f'<output class="counted" id="q{i}-counted" for="q{i}"></output>',
@@ -72,7 +74,7 @@ def _result(card: Card) -> str:
             '<div class="gauge" id="gauge" aria-hidden="true" hidden>'
             '<i class="over"></i><i class="reach"></i><i class="now"></i></div>',
             *_scale(card),
-            f'<p class="quiet needed">{escape(_sentence(card.positive))}: '
+            f'<p class="quiet needed">{escape(words.sentence(card.positive))}: '
             f'<span id="needed">{escape(words.condition(card))}</span></p>',
             '<p class="quiet screen" id="progress"></p>',
             '<p class="paper">Total: ____________ &nbsp; Decision: ____________________</p>',
@@ -87,10 +89,13 @@ def _scale(card: Card) -> list[str]:
     if not card.rows or card.maximum == card.minimum:
         return []
     low, high = (words.total(card, end) for end in (card.minimum, card.maximum))
-    ends = f'<p class="ends" aria-hidden="true"><span>{escape(low)}</span><span>{escape(high)}</span></p>'
+    ends = (
+        f'<p class="ends" aria-hidden="true"><span>{escape(low)}</span><span id="border"></span>'
+        f"<span>{escape(high)}</span></p>"
+    )
     if not card.risks:
         return [ends]
-    first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold) + 1
+    first, last, now = int(card.minimum), int(card.maximum) + 1, int(card.threshold)
     return [
         ends,
         '<label class="mover screen" for="threshold">Decide from a total of <output id="from" for="threshold"></output>'
@@ -111,7 +116,7 @@ def _risk_table(card: Card) -> str:
             "<h2>What a total means</h2>",
             '<table id="risks">',
             '<thead><tr><th scope="col" class="number">Total</th>'
-            f'<th scope="col">Risk of {escape(card.positive)}</th></tr></thead>',
+            f'<th scope="col">{escape(words.risk_of(card))}</th></tr></thead>',
             "<tbody>",
             *rows,
             "</tbody>",
@@ -124,14 +129,14 @@ def _risk_table(card: Card) -> str:
 def _example(card: Card) -> str:
     example = card.example
     lines = [
-        f"<tr><td>{escape(line.column)}</td><td>{escape(line.answer)}</td>"
+        f"<tr><td>{escape(line.question)}</td><td>{escape(line.answer)}</td>"
         f'<td class="number">{escape(words.signed(line.points))}</td></tr>'
         for line in example.lines
     ]
     return "\n".join(
         [
             "<section>",
-            "<h2>Example: a made-up person</h2>",
+            f"<h2>{escape(words.made_up(card))}</h2>",
             "<table>",
             '<thead><tr><th scope="col">Question</th><th scope="col">Answer</th>'
             '<th scope="col" class="number">Points</th></tr></thead>',
@@ -173,7 +178,3 @@ def _risk_data(card: Card) -> dict[str, object]:
         return {}
     totals = range(int(card.minimum), int(card.maximum) + 1)
     return {"risks": {str(total): card.scale.text(Fraction(total)) for total in totals}}
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -50,17 +50,13 @@ def scorecard_latex(card: Card) -> str:
     """The card as a floating table."""
     privacy = words.privacy_words(card.guarantee)
     below = [*(f"\\textbf{{{escape(warning)}}}" for warning in privacy.warnings)]
-    below += [escape(sentence) for sentence in (words.rule(card), " ".join(words.notes(card)))]
+    below += [escape(line) for line in (words.rule(card), " ".join(words.notes(card)), *words.facts_line(card.about))]
     if card.rows:
-        answers = "; ".join(
-            f"{line.column}: {line.answer} ({words.signed(line.points)})" for line in card.example.lines
-        )
-        example = (
-            f"Example, a made-up person: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
-        )
+        answers = "; ".join(map(words.answered, card.example.lines))
+        example = f"{words.made_up(card)}: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
         below.append(escape(example))
     below += [escape(line) for line in quality_lines(card.evaluation) if line]
-    below.append(escape(f"Privacy: {privacy.sentence}"))
+    below.append(escape(f"Privacy: {' '.join((privacy.sentence, *words.other_count(card.guarantee)))}"))
     lines = [
         r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
         r"\begin{table}[tbp]",
@@ -74,11 +70,11 @@ def scorecard_latex(card: Card) -> str:
         lines.append(r"\addlinespace" if number else r"\midrule")
         if isinstance(row, ChoicePoints):
             for i, (answer, points) in enumerate(words.grouped(row)):
-                lines.append(_table_line("" if i else row.column, answer, words.signed(points)))
+                lines.append(_table_line("" if i else row.asked, answer, words.signed(points)))
         else:
-            lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
+            lines.append(_table_line(row.asked, words.interval(row), words.multiplier(row)))
     if card.risks:
-        lines += [r"\midrule", _table_line("Total", f"Risk of {card.positive}", ""), r"\midrule"]
+        lines += [r"\midrule", _table_line("Total", words.risk_of(card), ""), r"\midrule"]
         lines += [_table_line(line.totals, line.risk, "") for line in card.risks]
     lines += [r"\bottomrule", r"\end{tabular}", "", r"\medskip", r"\begin{minipage}{0.95\linewidth}", r"\footnotesize"]
     lines += [r"\par\smallskip" + "\n" + sentence for sentence in below]

@@ -18,6 +18,7 @@ def scorecard_markdown(card: Card) -> str:
     """The card as tables and sentences."""
     privacy = words.privacy_words(card.guarantee)
     lines = [f"## {escape(words.title(card))}", ""]
+    lines += [part for line in words.facts_line(card.about) for part in (escape(line), "")]
     for warning in privacy.warnings:
         lines += [f"> **Warning:** {escape(warning)}", ""]
     if card.rows:
@@ -25,17 +26,17 @@ def scorecard_markdown(card: Card) -> str:
         for row in card.rows:
             if isinstance(row, ChoicePoints):
                 for i, (answer, points) in enumerate(words.grouped(row)):
-                    lines.append(_table_line("" if i else row.column, answer, words.signed(points)))
+                    lines.append(_table_line("" if i else row.asked, answer, words.signed(points)))
             else:
-                lines.append(_table_line(row.column, words.interval(row), words.multiplier(row)))
+                lines.append(_table_line(row.asked, words.interval(row), words.multiplier(row)))
         lines.append("")
     if card.risks:
-        lines += [f"| Total | Risk of {escape(card.positive)} |", "|--:|---|"]
+        lines += [f"| Total | {escape(words.risk_of(card))} |", "|--:|---|"]
         lines += [_table_line(line.totals, line.risk) for line in card.risks] + [""]
     lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
     if card.rows:
-        lines += ["Example, a made-up person:", "", "| Question | Answer | Points |", "|---|---|--:|"]
-        lines += [_table_line(line.column, line.answer, words.signed(line.points)) for line in card.example.lines]
+        lines += [f"{escape(words.made_up(card))}:", "", "| Question | Answer | Points |", "|---|---|--:|"]
+        lines += [_table_line(line.question, line.answer, words.signed(line.points)) for line in card.example.lines]
         lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
     lines += quality_markdown(card.evaluation, escape)
     lines += ["### Privacy", "", escape(privacy.sentence), "", "What it promises:", ""]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from importlib.resources import files
+
+from privsolve.cards.words import PrivacyWords
 
 # the browser itself refuses to load or send anything, should a page ever try
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; img-src data:; form-action 'none'"
@@ -60,19 +63,41 @@ def warning(text: str) -> str:
 
 def bullets(items: tuple[str, ...]) -> str:
     """A list of plain sentences."""
-    return "<ul>\n" + "\n".join(f"<li>{escape(item)}</li>" for item in items) + "\n</ul>"
+    return "<ul>\n" + "\n".join(f"<li>{raised(item)}</li>" for item in items) + "\n</ul>"
 
 
-def privacy_section(sentence: str, promised: tuple[str, ...], not_promised: tuple[str, ...]) -> str:
-    """What every published page says of its guarantee."""
+def raised(text: str) -> str:
+    """Text as HTML with its exponents raised: e^1, e^(kε) and 2^-100."""
+    return re.sub(r"\^(?:\(([^()]+)\)|([-−]?[\w.]*\w))", lambda m: f"<sup>{m[1] or m[2]}</sup>", escape(text))
+
+
+def head(title: str, facts: list[tuple[str, str]], badge: str) -> list[str]:
+    """The title, who answers for the page, and its privacy in two words."""
+    lines = [f"<span><span>{escape(name)}:</span> {escape(text)}</span>" for name, text in facts]
+    return [
+        "<header>",
+        f"<h1>{escape(title)}</h1>",
+        f'<p class="facts">{"".join(lines)}<a class="badge" href="#privacy">{escape(badge)}</a></p>',
+        "</header>",
+    ]
+
+
+def privacy_section(privacy: PrivacyWords, link: str | None = None) -> str:
+    """What every published page says of its guarantee: one sentence, and the rest behind it."""
+    more = [] if link is None else [f'<p><a href="{escape(link)}" rel="noopener">More about this</a></p>']
     parts = [
-        "<section>",
+        '<section id="privacy">',
         "<h2>Privacy</h2>",
-        f"<p>{escape(sentence)}</p>",
+        f"<p>{raised(privacy.short)}</p>",
+        "<details>",
+        "<summary>What this promises, and what it does not</summary>",
+        f"<p>{raised(privacy.sentence)}</p>",
         "<h3>What this promises</h3>",
-        bullets(promised),
+        bullets(privacy.promised),
         "<h3>What it does not promise</h3>",
-        bullets(not_promised),
+        bullets(privacy.not_promised),
+        "</details>",
+        *more,
         '<p class="quiet screen">This page works offline. What you answer stays in this window; nothing is sent or kept.</p>',
         "</section>",
     ]

@@ -1,34 +1,106 @@
-"""From a linear rule and its questions to the rows of a card."""
+"""From a linear rule and its questions to the rows of a card, with the points as people add them up (theory, section 17)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
 from privsolve.cards.card import ChoicePoints, OptionPoints, QuantityPoints, Row
+from privsolve.data.columns import MISSING, Column
 from privsolve.data.questions import Choice, Option, Quantity, Question
 from privsolve.models.linear import LinearRule
+from privsolve.models.points import Levels, Part, Points, Slope
+
+UNKNOWN = "not known"
+"""The answer of a value that is missing, where it counts unlike every other answer."""
 
 EXACT_STEPS = 2**53
 """Numbers of steps stay below this, so that every one of them is a double, in Python and in a browser."""
 
 
-def rows_and_threshold(rule: LinearRule, questions: Iterable[Question] | None) -> tuple[tuple[Row, ...], Fraction]:
-    """The questions whose answer matters to the points, with their points, and the total to exceed.
+def rows_and_threshold(rule: LinearRule, questions: Iterable[Question] | None) -> tuple[tuple[Row, ...], Fraction, int]:
+    """The questions whose answer matters, with their points; the least total that is decided positive; and the unit.
 
     Without questions, those of the rule's schema; without a schema every feature is a yes/no question.
     """
     asked = _default_questions(rule) if questions is None else tuple(questions)
     _check_questions(asked, rule)
-    rows = tuple(_row(question, rule.points) for question in asked)
-    return tuple(row for row in rows if _matters(row)), rule.threshold if _has_intercept(rule, asked) else Fraction(
-        rule.cut
+    rows = [_row(question, rule.points) for question in asked]
+    above = rule.threshold if _has_intercept(rule, asked) else Fraction(rule.cut)
+    unit = math.lcm(above.denominator, *(p.denominator for row in rows for p in _all_points(row)))
+    parts = tuple(_part(row, unit) for row in rows)
+    printed = rule.as_printed(Points(parts, int(above * unit) + 1))
+    left = unit if rule.keeps_totals else 1
+    plain = [_printed(row, a, b, unit, left) for row, a, b in zip(rows, parts, printed.parts, strict=True)]
+    kept = tuple(merged(row) for row in plain if row.lowest != row.highest)
+    return kept, Fraction(printed.threshold, left), left
+
+
+def _all_points(row: Row) -> list[Fraction]:
+    return [row.points] if isinstance(row, QuantityPoints) else [option.points for option in row.options]
+
+
+def _part(row: Row, unit: int) -> Part:
+    points = [int(p * unit) for p in _all_points(row)]
+    return Slope(points[0]) if isinstance(row, QuantityPoints) else Levels(tuple(sorted(set(points))))
+
+
+def _printed(row: Row, raw: Part, printed: Part, unit: int, left: int) -> Row:
+    """The row with the printed points, which are in units of `1 / left`."""
+    if isinstance(row, QuantityPoints):
+        assert isinstance(printed, Slope)
+        return replace(row, points=Fraction(printed.points, left))
+    assert isinstance(raw, Levels)
+    assert isinstance(printed, Levels)
+    points = dict(zip(raw.points, printed.points, strict=True))
+    return replace(
+        row,
+        options=tuple(replace(o, points=Fraction(points[int(o.points * unit)], left)) for o in row.options),
     )
 
 
+def merged(row: Row) -> Row:
+    """The row with neighbouring ranges of equal points as one answer (theory, 17.4)."""
+    if isinstance(row, QuantityPoints):
+        return row
+    found: list[OptionPoints] = []
+    named = {option.points for option in row.options if option.text != UNKNOWN}
+    for option in row.options:
+        if option.text == UNKNOWN and option.points in named:
+            continue  # counts like an answer that is there
+        last = found[-1] if found else None
+        if last is None or last.points != option.points or last.span is None or option.span is None:
+            found.append(option)
+        else:
+            span = last.span.until(option.span)
+            found[-1] = OptionPoints(span.text, option.points, span, (*last.covers, option.text))
+    return replace(row, options=tuple(found))
+
+
 def _default_questions(rule: LinearRule) -> tuple[Question, ...]:
-    return _yes_no_questions(rule) if rule.schema is None else rule.schema.questions()
+    if rule.schema is None:
+        return _yes_no_questions(rule)
+    points = rule.points
+    return tuple(
+        _with_unknown(column, question, points)
+        for column, question in zip(rule.schema.columns, rule.schema.questions(), strict=True)
+    )
+
+
+def _with_unknown(column: Column, question: Question, points: Mapping[str, Fraction]) -> Question:
+    """The question, with an answer for a value that is missing where none of its answers has the same points."""
+    if isinstance(question, Quantity) or MISSING not in column.outside:
+        return question
+    (features,) = column.expand(np.array([column.outside[MISSING]]))
+    names = tuple(name for name, x in zip(column.names, features, strict=True) if x)
+    worth = {sum((points[name] for name in set(option.features)), Fraction(0)) for option in question.options}
+    if sum((points[name] for name in names), Fraction(0)) in worth:
+        return question
+    return replace(question, options=(*question.options, Option(UNKNOWN, names)))
 
 
 def _yes_no_questions(rule: LinearRule) -> tuple[Question, ...]:
@@ -89,15 +161,17 @@ def _check_quantity(question: Quantity, rule: LinearRule) -> None:
 def _row(question: Question, points: Mapping[str, Fraction]) -> Row:
     if isinstance(question, Quantity):
         low, high, step = float(question.low), float(question.high), float(question.step)
-        return QuantityPoints(question.column, low, high, step, points[question.feature])
+        return QuantityPoints(question.column, low, high, step, points[question.feature], question.text)
     return ChoicePoints(
         question.column,
         tuple(
-            OptionPoints(option.text, sum((points[name] for name in set(option.features)), Fraction(0)))
+            OptionPoints(
+                option.text,
+                sum((points[name] for name in set(option.features)), Fraction(0)),
+                option.span,
+                (option.text,),
+            )
             for option in question.options
         ),
+        question.text,
     )
-
-
-def _matters(row: Row) -> bool:
-    return row.lowest != 0 or row.highest != 0

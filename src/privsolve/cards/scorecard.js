@@ -27,7 +27,7 @@
 
   // a total that rounding would put on the threshold is shown as a fraction
   function totalText(n) {
-    if (n === threshold || n % unit === 0n || size(n - threshold) * 10000n >= unit) return figures(n);
+    if (n % unit === 0n || size(n - threshold) * 10000n > unit) return figures(n);
     let [a, b] = [size(n), unit];
     while (b) [a, b] = [b, a % b];
     return (n < 0n ? "−" : "") + grouped(size(n) / a) + "/" + grouped(unit / a);
@@ -63,7 +63,7 @@
     const total = sum(points.filter((p) => p !== null));
     const low = total + sum(open.map((row) => row.lowest));
     const high = total + sum(open.map((row) => row.highest));
-    const state = low > threshold ? "positive" : high <= threshold ? "negative" : "open";
+    const state = low >= threshold ? "positive" : high < threshold ? "negative" : "open";
     element("total").textContent = totalText(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
     showRisk(total, open.length > 0);
@@ -91,7 +91,7 @@
   // the reader may decide from any other total on
   function moveThreshold() {
     const start = element("threshold").value;
-    threshold = BigInt(start) - 1n;
+    threshold = BigInt(start);
     const risk = card.risks[start];
     element("from").textContent = totalText(BigInt(start)) + (risk ? ` (${risk})` : " (never)");
     element("needed").textContent = `at least ${totalText(BigInt(start))}`;
@@ -99,13 +99,17 @@
   }
 
   function drawGauge(total, low, high) {
+    const border = element("border");
     const lowest = sum(rows.map((row) => row.lowest));
     const highest = sum(rows.map((row) => row.highest));
     if (highest === lowest) return;
     // only for the eye; with whole points the border lies half-way between the last "no" and the first "yes"
     const at = (n) => Math.min(Math.max((100 * (Number(n) - Number(lowest))) / Number(highest - lowest), 0), 100);
     const gauge = element("gauge");
-    gauge.querySelector(".over").style.left = at(Number(threshold) + (unit === 1n ? 0.5 : 0)) + "%";
+    gauge.querySelector(".over").style.left = at(Number(threshold) - 0.5) + "%";
+    border.textContent = threshold > lowest && threshold <= highest ? totalText(threshold) : "";
+    border.style.left = at(threshold) + "%";
+    border.parentElement.dataset.near = at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
     gauge.querySelector(".reach").style.left = at(low) + "%";
     gauge.querySelector(".reach").style.right = 100 - at(high) + "%";
     gauge.querySelector(".now").style.left = at(total) + "%";
@@ -116,6 +120,7 @@
   element("answers").addEventListener("submit", (event) => event.preventDefault());
   element("answers").addEventListener("reset", () => setTimeout(update));
   element("print").addEventListener("click", () => window.print());
+  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = true)));
   if (card.risks) element("threshold").addEventListener("input", moveThreshold);
   window.addEventListener("pageshow", card.risks ? moveThreshold : update);
   card.risks ? moveThreshold() : update();

@@ -12,11 +12,14 @@ from privsolve.cards.markdown import scorecard_markdown
 from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
 from privsolve.cards.text import scorecard_text
+from privsolve.cards.workbook import scorecard_workbook
+from privsolve.data.about import About
 from privsolve.data.questions import Question
 from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.risk import RiskScore
+from privsolve.models.risk import RiskScore, half_of
+from privsolve.models.scoring import rule_sql
 from privsolve.privacy.guarantee import Guarantee
 
 
@@ -37,11 +40,7 @@ class Published(Protocol):
 
 
 class Scorecard(Card):
-    """The points of a release by question. The decision is `positive` iff the points add up to more than `threshold`.
-
-    It is made from the release and its public schema alone, so it may be published with it. Points are exact fractions;
-    they are whole numbers unless a number with a scale is asked for.
-    """
+    """The points of a release by question, in every form a person may want them: see `Card`."""
 
     @classmethod
     def of(
@@ -66,9 +65,12 @@ class Scorecard(Card):
         yes, no = positive or yes, negative or no
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
-        rows, threshold = rows_and_threshold(rule, questions)
-        scale = RiskScale(rule.log_odds, rule.shift) if isinstance(rule, RiskScore) else None
-        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale)
+        rows, threshold, unit = rows_and_threshold(rule, questions)
+        half = half_of(int(threshold * unit), unit, rule.cut)
+        scale = RiskScale(rule.log_odds, half) if isinstance(rule, RiskScore) else None
+        about = About() if rule.schema is None else rule.schema.about
+        source = rule if questions is None else None
+        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale, about, source)
 
     def to_text(self, width: int = 80) -> str:
         """The card for a terminal of the given width."""
@@ -81,6 +83,16 @@ class Scorecard(Card):
     def to_latex(self) -> str:
         """The card as a LaTeX table; it needs the package booktabs."""
         return scorecard_latex(self)
+
+    def to_sql(self, dialect: str = "duckdb") -> str:
+        """A query that gives score and prediction of every row of a table `data`, with the schema's meaning of every value."""
+        if self.rule is None or self.rule.schema is None:
+            raise ValueError("the card has no schema that says how columns become answers: fit with one to write SQL")
+        return rule_sql(self.rule, dialect)
+
+    def to_xlsx(self) -> bytes:
+        """The card as a workbook with a sheet that adds up the points of the answers that are chosen. Needs openpyxl."""
+        return scorecard_workbook(self)
 
     def to_html(self) -> str:
         """The card as one self-contained page that adds up the points of the answers a person ticks."""

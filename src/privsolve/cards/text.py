@@ -22,7 +22,8 @@ def scorecard_text(card: Card, width: int) -> str:
     privacy = words.privacy_words(card.guarantee)
     for warning in privacy.warnings:
         console.print(Text(f"WARNING: {warning}"))
-    console.print(Text(words.title(card)))
+    for heading in (words.title(card), *words.facts_line(card.about)):
+        console.print(Text(heading))
     if card.rows:
         console.print(_points_table(card))
     if card.risks:
@@ -30,21 +31,20 @@ def scorecard_text(card: Card, width: int) -> str:
     for sentence in (words.rule(card), *words.notes(card)):
         console.print(Text(sentence))
     if card.rows:
-        console.print(Text("\nExample, a made-up person:"))
+        console.print(Text(f"\n{words.made_up(card)}:"))
         for line in card.example.lines:
-            text = Text(f"{line.column}: {line.answer} ({words.signed(line.points)})")
-            console.print(Padding(text, (0, 0, 0, 2)))
+            console.print(Padding(Text(words.answered(line)), (0, 0, 0, 2)))
         console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
     for sentence in quality_lines(card.evaluation):
         console.print(Text(sentence))
-    console.print(Text(f"\nPrivacy: {privacy.sentence}"))
+    console.print(Text(f"\nPrivacy: {' '.join((privacy.sentence, *words.other_count(card.guarantee)))}"))
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
 
 
 def _risk_table(card: Card) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("Total", justify="right", overflow="fold")
-    table.add_column(f"Risk of {card.positive}".replace("[", "\\["), overflow="fold")
+    table.add_column(words.risk_of(card).replace("[", "\\["), overflow="fold")
     for line in card.risks:
         table.add_row(Text(line.totals), Text(line.risk))
     return table
@@ -59,8 +59,8 @@ def _points_table(card: Card) -> Table:
     for row in card.rows:
         if isinstance(row, ChoicePoints):
             for i, (answer, points) in enumerate(words.grouped(row)):
-                table.add_row(Text("" if i else row.column), Text(answer), Text(words.signed(points)))
+                table.add_row(Text("" if i else row.asked), Text(answer), Text(words.signed(points)))
         else:
-            table.add_row(Text(row.column), Text(words.interval(row)), Text(words.multiplier(row)))
+            table.add_row(Text(row.asked), Text(words.interval(row)), Text(words.multiplier(row)))
         table.add_section()
     return table

@@ -42,4 +42,5 @@ at("no").addEventListener("click", () => answer("n"));
 at("back").addEventListener("click", () => { answers = answers.slice(0, -1); show(); });
 at("over").addEventListener("click", () => { answers = ""; show(); });
 at("print").addEventListener("click", () => window.print());
+window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = true)));
 show();

@@ -11,6 +11,7 @@ from privsolve.cards.markdown import escape as markdown
 from privsolve.cards.quality import quality_lines, quality_markdown
 from privsolve.cards.tree_html import tree_html, tree_privacy
 from privsolve.cards.tree_picture import Picture, tree_picture
+from privsolve.cards.words import facts_line
 from privsolve.evaluation import Evaluation
 from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
 from privsolve.models.tree_sql import tree_sql
@@ -28,8 +29,15 @@ class TreeCard:
     @property
     def title(self) -> str:
         """What the tree is about."""
-        label = self.tree.schema.label if self.tree.schema is not None else None
+        schema = self.tree.schema
+        if schema is not None and schema.about.question:
+            return schema.about.question
+        label = schema.label if schema is not None else None
         return "Decision tree" if label is None else f"Decision tree: {label.column}"
+
+    @property
+    def _facts(self) -> list[str]:
+        return [] if self.tree.schema is None else facts_line(self.tree.schema.about)
 
     def to_text(self, width: int = 80) -> str:
         """The tree for a terminal of the given width."""
@@ -38,12 +46,13 @@ class TreeCard:
         wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
         sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
         quality = [line for part in quality_lines(self.evaluation) for line in textwrap.wrap(part, width) or [""]]
-        return "\n".join([*wrapped, self.title, "", self.tree.describe(), *quality, "", *sentence]) + "\n"
+        return "\n".join([*wrapped, self.title, *self._facts, "", self.tree.describe(), *quality, "", *sentence]) + "\n"
 
     def to_markdown(self) -> str:
         """The tree as a nested list."""
         privacy = tree_privacy(self.guarantee)
         lines = [f"## {markdown(self.title)}", ""]
+        lines += [part for line in self._facts for part in (markdown(line), "")]
         for warning in privacy.warnings:
             lines += [f"> **Warning:** {markdown(warning)}", ""]
         lines += [*_items(self.tree, self.tree.root, 0), "", *quality_markdown(self.evaluation, markdown)]
@@ -56,6 +65,7 @@ class TreeCard:
         """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
         privacy = tree_privacy(self.guarantee)
         below = [*(f"\\textbf{{{latex(warning)}}}" for warning in privacy.warnings)]
+        below += [latex(line) + r"\par" for line in self._facts]
         below += [latex(line) + r"\par" for line in quality_lines(self.evaluation) if line]
         below.append(latex(f"Privacy: {privacy.sentence}"))
         lines = [

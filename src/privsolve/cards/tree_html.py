@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from privsolve.cards import words
-from privsolve.cards.page import asset, escape, json_data, page, privacy_section, warning
+from privsolve.cards.page import asset, head, json_data, page, privacy_section, warning
 from privsolve.cards.quality_html import quality_section
 from privsolve.cards.tree_picture import tree_picture
+from privsolve.data.about import About
 from privsolve.evaluation import Evaluation
 from privsolve.models.tree import DecisionTree, Leaf, Node
 from privsolve.privacy.guarantee import Guarantee
@@ -17,9 +18,10 @@ from privsolve.privacy.guarantee import Guarantee
 def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str, evaluation: Evaluation | None = None) -> str:
     """The page; equal trees give equal bytes."""
     privacy = tree_privacy(guarantee)
+    about = About() if tree.schema is None else tree.schema.about
     body = [
         "<main>",
-        f"<h1>{escape(title)}</h1>",
+        *head(title, words.facts(about), words.badge(guarantee)),
         *(warning(text) for text in privacy.warnings),
         f'<p class="rule screen">Answer the questions one by one: at most {tree.depth}.</p>',
         '<section class="panel asking screen" id="asking" aria-live="polite">',
@@ -37,7 +39,7 @@ def tree_html(tree: DecisionTree, guarantee: Guarantee, title: str, evaluation: 
         f'<div class="wide picture">{tree_picture(tree, style="").svg}</div>',
         "</section>",
         *quality_section(evaluation),
-        privacy_section(privacy.sentence, privacy.promised, privacy.not_promised),
+        privacy_section(privacy, about.link),
         "</main>",
         json_data("tree", _data(tree, tree.root)),
     ]

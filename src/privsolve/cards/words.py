@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.cards.card import Card, ChoicePoints, OptionPoints, QuantityPoints
+from privsolve.cards.card import Card, ChoicePoints, ExampleLine, OptionPoints, QuantityPoints
+from privsolve.data.about import About
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
+from privsolve.privacy.profiles import BoundedRange
 
 DECIMALS = 4
 LISTED_ZEROS = 3
@@ -27,7 +29,7 @@ def number(value: Fraction, plus: str = "") -> str:
 
 def total(card: Card, value: Fraction) -> str:
     """A total in figures: as a fraction where rounding would hide on which side of the threshold it is."""
-    close = value != card.threshold and abs(value - card.threshold) < Fraction(1, 10**DECIMALS)
+    close = abs(value - card.threshold) <= Fraction(1, 10**DECIMALS)
     return _fraction(value) if close else number(value)
 
 
@@ -55,28 +57,61 @@ def interval(row: QuantityPoints) -> str:
 
 
 def condition(card: Card) -> str:
-    """When a total is positive; for whole points "at least" is the same as "more than"."""
-    if card.unit == 1:
-        return f"at least {number(first_positive(card))}"
-    return f"more than {_fraction(card.threshold)}"
+    """When a total is positive."""
+    return f"at least {_fraction(first_positive(card))}"
 
 
 def first_positive(card: Card) -> Fraction:
-    """The lowest whole total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
-    first = card.threshold + 1
-    return first if card.scale is None else min(max(first, card.minimum), card.maximum + 1)
+    """The lowest total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
+    return card.threshold if card.scale is None else min(max(card.threshold, card.minimum), card.maximum + 1)
 
 
 def title(card: Card) -> str:
-    """What the card is about."""
+    """What the card is about, as a question."""
+    if card.about.question:
+        return card.about.question
+    if card.about.positive:
+        return f"{sentence(card.about.positive)}?"
     kind = "Scorecard" if card.scale is None else "Risk score"
     return f"{kind}: {card.positive} or {card.negative}?"
+
+
+def facts(about: About) -> list[tuple[str, str]]:
+    """Who publishes it, from which data, and when."""
+    named = (("Published by", about.owner), ("Data", about.data), ("Date", about.date))
+    return [(name, text) for name, text in named if text is not None]
+
+
+def facts_line(about: About) -> list[str]:
+    """The same as one line, if there is anything to say."""
+    return [". ".join(f"{name}: {text}" for name, text in facts(about)) + "."] if facts(about) else []
+
+
+def made_up(card: Card) -> str:
+    """What the worked example is."""
+    return f"Example, a made-up {card.about.called}"
+
+
+def answered(line: ExampleLine) -> str:
+    """A question of the example with its answer and points."""
+    return f"{line.question}{' ' if line.question.endswith('?') else ': '}{line.answer} ({signed(line.points)})"
+
+
+def sentence(text: str) -> str:
+    """A text with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
+def risk_of(card: Card) -> str:
+    """The heading of a table of risks."""
+    return f"Risk: {card.positive}" if card.about.positive else f"Risk of {card.positive}"
 
 
 def rule(card: Card) -> str:
     """How the decision follows from the total."""
     if card.scale is not None:
-        return f"The total says how likely {card.positive} is. {moved(card)}"
+        named = f"“{card.positive}”" if card.about.positive else card.positive
+        return f"The total says how likely {named} is. {moved(card)}"
     return f"The decision is {card.positive} if the total is {condition(card)}, and {card.negative} otherwise."
 
 
@@ -95,7 +130,7 @@ def notes(card: Card) -> list[str]:
         found.append("No question has points, so the total is always 0.")
     else:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
-    if card.minimum > card.threshold or card.maximum <= card.threshold:
+    if card.minimum >= card.threshold or card.maximum < card.threshold:
         found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
     if any(isinstance(row, QuantityPoints) for row in card.rows):
         found.append("Round a number as asked (up from halfway); one beyond the bounds counts as the nearest bound.")
@@ -104,7 +139,7 @@ def notes(card: Card) -> list[str]:
 
 def decision(card: Card, value: Fraction) -> str:
     """What the card decides at a total."""
-    return card.positive if value > card.threshold else card.negative
+    return card.positive if value >= card.threshold else card.negative
 
 
 def grouped(row: ChoicePoints) -> Iterator[tuple[str, Fraction]]:
@@ -126,7 +161,7 @@ def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
     risk = "" if card.scale is None else f", a risk of {card.scale.text(value)}"
-    return f"Total {total(card, value)}{risk}, which is {'' if value > card.threshold else 'not '}{condition(card)}."
+    return f"Total {total(card, value)}{risk}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
 
 
 @dataclass(frozen=True)
@@ -134,6 +169,7 @@ class PrivacyWords:
     """A guarantee for people who have never seen one: first of all what is wrong with it, if anything."""
 
     warnings: tuple[str, ...]
+    short: str
     sentence: str
     promised: tuple[str, ...]
     not_promised: tuple[str, ...]
@@ -155,6 +191,7 @@ def privacy_words(guarantee: Guarantee) -> PrivacyWords:
         f"For example, somebody who knows every other record and thinks it a toss-up {fact} can be at most "
         f"{_sure(guarantee.epsilon)} sure after seeing the scorecard{aside}.",
         "This stays true whatever is done with the scorecard afterwards. Using it takes nothing more from the data.",
+        *other_count(guarantee),
     )
     not_promised = (
         "Secrecy about people in general. A pattern that holds for many records can be learnt, and may let somebody guess "
@@ -164,7 +201,36 @@ def privacy_words(guarantee: Guarantee) -> PrivacyWords:
         *size,
         "That the decision is right or fair for a person.",
     )
-    return PrivacyWords(privacy_warnings(guarantee), guarantee.sentence(), promised, not_promised)
+    return PrivacyWords(
+        privacy_warnings(guarantee), _short_promise(guarantee, fact), guarantee.sentence(), promised, not_promised
+    )
+
+
+def _short_promise(guarantee: Guarantee, fact: str) -> str:
+    """The guarantee in one sentence for people who do not read further."""
+    if guarantee.seeded or guarantee.proof is Proof.NONE:
+        return "Nothing is promised: see the warnings above."
+    aside = ", slack aside" if guarantee.delta else ""
+    return (
+        f"Somebody who knows every other record of the data and thinks it a toss-up {fact} can be at most "
+        f"{_sure(guarantee.epsilon)} sure after seeing this page{aside} ({badge(guarantee)})."
+    )
+
+
+def other_count(guarantee: Guarantee) -> tuple[str, ...]:
+    """The same draw counted for a record added or left out, where that is proved (theory, section 17.5)."""
+    if guarantee.adjacency is not Adjacency.REPLACE or not isinstance(guarantee.profile, BoundedRange):
+        return ()
+    return (
+        f"ε = {guarantee.epsilon:.4g} is for one record changed. Where it is counted for one record added or left out, as in "
+        f"many libraries, the same draw is stated as ε = {guarantee.epsilon / 2:.4g}.",
+    )
+
+
+def badge(guarantee: Guarantee) -> str:
+    """The privacy in two words."""
+    slack = f", δ\u00a0=\u00a0{guarantee.delta:.3g}" if guarantee.delta else ""
+    return f"differential privacy, ε\u00a0=\u00a0{guarantee.epsilon:.4g}{slack}"
 
 
 def privacy_warnings(guarantee: Guarantee) -> tuple[str, ...]:

@@ -2,20 +2,45 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from privsolve.data import Label, Schema
-from privsolve.data.columns import Column, Value
+from privsolve.data.columns import Column, Value, tidy
 from privsolve.data.private import PrivateDraft, private_draft
+from privsolve.data.reading import PLAIN, YES, check_columns
+from privsolve.data.series import number_parser
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 
 DRAFT_SHARE = 0.25
 """Of a total epsilon, for the draft of a schema; measured on several tables (docs/schema.md)."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which columns are drafted, and what stands for no value in them."""
+
+    columns: tuple[str, ...]
+    drop: tuple[str, ...]
+    missing: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[str], drop: Sequence[str], missing: Sequence[str]) -> Use:
+        """Names with commas between them; values are numbers where they read as such."""
+        return cls(_names(columns), _names(drop), tuple(map(_number_or_text, missing)))
+
+    def dropped(self, names: Sequence[str], label: str) -> tuple[str, ...]:
+        """The columns of a table that are not used; raises for a name that it does not have."""
+        for name in (*self.columns, *self.drop):
+            if name not in names:
+                raise ValueError(f"the data has no column {name!r} to use or to drop: see its first line")
+        others = [name for name in names if name not in self.columns and name != label] if self.columns else []
+        return tuple(dict.fromkeys([*others, *self.drop]))
 
 
 @dataclass(frozen=True)
@@ -28,7 +53,7 @@ class PrivateOptions:
     negative: str | None
     stated: tuple[Column, ...]
     bounds: dict[str, tuple[float, ...]]
-    leave_out: tuple[str, ...]
+    use: Use
     adjacency: str
     ledger: Ledger | None
     seed: int | None
@@ -43,14 +68,14 @@ class PrivateOptions:
         negative: str | None,
         stated: Path | None,
         bounds: Sequence[str],
-        leave_out: Sequence[str],
+        use: Use,
         adjacency: str,
         ledger: Path | None,
         seed: int | None,
     ) -> PrivateOptions | None:
         """None if the draft is to leak, for which the other options are not."""
         if epsilon is None and total is None:
-            if delta or stated or bounds or leave_out or ledger or negative or seed is not None:
+            if delta or stated or bounds or ledger or negative or seed is not None:
                 raise ValueError("these options are for a private draft: add --epsilon or --total-epsilon")
             return None
         if epsilon is not None and total is not None:
@@ -60,29 +85,38 @@ class PrivateOptions:
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
         return cls(
             spent, delta, positive, negative, Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)), tuple(leave_out), adjacency, Ledger.open(ledger) if ledger else None, seed,
+            dict(map(_bounds, bounds)), use, adjacency, Ledger.open(ledger) if ledger else None, seed,
         )  # fmt: skip
 
     def label(self, table: Any, name: str) -> Label:
         """The label with its values as the table has them: texts, numbers or booleans, by its type."""
-        if name not in table.columns:
-            raise ValueError(f"the data has no column {name!r}: its columns are {', '.join(table.columns)}")
+        check_columns([name], table.columns)
         kind = table[name].type()
         return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
 
     def draft(self, table: Any, label: Label, budget: Account) -> PrivateDraft:
         """Draft, paid for by the budget."""
         return private_draft(
-            table, label, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds, leave_out=self.leave_out,
+            table, label, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds,
+            leave_out=self.use.dropped(table.columns, label.column), missing=self.use.missing,
             adjacency=self.adjacency, random_state=self.seed, budget=budget,
         )  # fmt: skip
+
+
+def _names(options: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for option in options for name in option.split(",") if name.strip())
+
+
+def _number_or_text(text: str) -> Value:
+    number = number_parser(PLAIN)(text.strip())
+    return text.strip() if math.isnan(number) else tidy(number)
 
 
 def _value(text: str, kind: Any) -> Value:
     if kind.is_string():
         return text.strip()
     if kind.is_boolean():
-        return text.strip().lower() == "true"
+        return text.strip().lower() in (*YES, "1")
     try:
         number = float(text)
     except ValueError:

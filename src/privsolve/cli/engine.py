@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Annotated
 
+import typer
 from rich.markup import escape
 
 from privsolve.cli.common import errors
 from privsolve.data.complaints import in_our_words
 
 DATA_HELP = "CSV or Parquet file (or a quoted glob), or file.duckdb::table."
+
+Header = Annotated[
+    str | None,
+    typer.Option(help="Of a text file without one: the header line it lacks, with its separator, as 'age,sex,ill'."),
+]
 
 
 @contextmanager

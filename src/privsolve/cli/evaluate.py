@@ -13,7 +13,7 @@ from rich.panel import Panel
 
 from privsolve.cards.quality import quality_lines
 from privsolve.cli.common import console, errors, one_line_errors
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import By, Epsilon, Json, group_of
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
@@ -47,6 +47,7 @@ def evaluate(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
+    header: Header = None,
     json_output: Json = False,
 ) -> None:
     """How good a release is on a table, privately: accuracy, mistakes of both kinds, ROC and calibration, with noise."""
@@ -62,7 +63,7 @@ def evaluate(
         with place as folder:
             start = perf_counter()
             with engine_at_work("reading", data):
-                tables, column = counted(found.model, open_table(data), group_of(by))
+                tables, column = counted(found.model, open_table(data, header=header), group_of(by))
             exact = curators_figures(found.model, tables)
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
 

@@ -14,7 +14,7 @@ from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
 from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
@@ -43,12 +43,15 @@ from privsolve.cli.options import (
     StagesOption,
     TreeLeaves,
     card_limits,
+    check_most_features,
     class_weights,
     group_of,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
+from privsolve.cli.resuming import sealed_run
 from privsolve.cli.signals import stoppable
+from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
@@ -60,7 +63,6 @@ from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
 from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -124,7 +126,14 @@ def fit(
         float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
     ] = None,
     by: By = None,
+    header: Header = None,
     json_output: Json = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="Go on with a run that was interrupted: the same command, and nothing more is paid."
+        ),
+    ] = False,
 ) -> None:
     """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
     the curator's diagnostics apart.
@@ -159,16 +168,20 @@ def fit(
         ends = (-intercept, intercept) if the_schema.intercept else None
         domain = limits.domain(the_schema, max_features, max_points, ends) if recipe is None else None
         asked = recipe.asked if recipe else the_schema
+        check_most_features(max_features, asked)
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         budget = Ledger.open(ledger) if ledger else None
-        with output_folder(out, curator=curator, overwrite=overwrite, page=PAGES[model]) as folder:
-            rng = as_randomness(seed)
+        with (
+            output_folder(out, curator=curator, overwrite=overwrite or resume, page=PAGES[model]) as folder,
+            sealed_run(folder.sealed, resume, budget, seed) as sealed,
+        ):
+            rng = sealed.randomness
             with engine_at_work("reading", data):
-                whole, groups = _read(asked, open_table(data), test)
+                whole, groups = _read(asked, open_table(data, header=header), test)
             encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
 
             def draw(account: Payment) -> Run:
@@ -184,7 +197,7 @@ def fit(
 
             if budget is not None:
                 _pay_for_the_draft(budget, the_schema)
-            run, paths = Payment(budget, stop).release(folder, draw)
+            run, paths = Payment(budget, stop, sealed).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
@@ -215,10 +228,14 @@ def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    """The table, and its groups; refused if a column cannot be read at all, before anything is paid for."""
     if test is not None and test.column is not None:
-        return schema.tables(table, test.column)
-    encoded = schema.table(table)
-    return encoded, (encoded.table,)
+        encoded, groups = schema.tables(table, test.column)
+    else:
+        encoded = schema.table(table)
+        groups = (encoded.table,)
+    encoded.check_readable()
+    return encoded, groups
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
@@ -276,8 +293,7 @@ def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{encoded.table.n:,} records), {run.diagnostics.seconds:.2f} s"
     ]
-    for column, counts in encoded.outside.items():
-        lines.append(f"{column}: " + ", ".join(f"{count:,} {fate}" for fate, count in counts.items()))
+    lines += outside_lines(encoded.outside, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
         console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)

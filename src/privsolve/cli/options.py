@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privsolve.data import Categories
+from privsolve.data import Categories, Schema
 from privsolve.data.constraints import Constraints
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective
@@ -16,10 +16,16 @@ from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 MECHANISMS = mechanism_names()
 NOISES = tuple(dict.fromkeys(law for mechanism in all_mechanisms() for law in mechanism.noises()))
 
+EXPERT = "For experts"
+"""The panel of options that newcomers need not read."""
+
 Mechanism = Annotated[
     str,
     typer.Option(
-        metavar=f"[{'|'.join(MECHANISMS)}]", autocompletion=lambda: MECHANISMS, help="How the points are chosen."
+        metavar=f"[{'|'.join(MECHANISMS)}]",
+        autocompletion=lambda: MECHANISMS,
+        help="How the points are chosen.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Noise = Annotated[
@@ -28,6 +34,7 @@ Noise = Annotated[
         metavar=f"[{'|'.join(NOISES)}]",
         autocompletion=lambda: NOISES,
         help="Noise for opdisc and rspm; proved and pure if left out.",
+        rich_help_panel=EXPERT,
     ),
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
@@ -60,9 +67,11 @@ StagesOption = Annotated[
         "--stages", help="Draw so many small cards, one on top of the other.", show_default="1; by risk a rule"
     ),
 ]
-LogOdds = Annotated[float, typer.Option(help="Of a risk score: what one point adds to the log-odds.")]
+LogOdds = Annotated[
+    float, typer.Option(help="Of a risk score: what one point adds to the log-odds.", rich_help_panel=EXPERT)
+]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
-Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.")]
+Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.", rich_help_panel=EXPERT)]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
@@ -102,7 +111,11 @@ Model = Annotated[ModelName, typer.Option(help="A card with points, a decision t
 Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
 TreeLeaves = Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")]
 CardWeight = Annotated[
-    float, typer.Option(help="With --model auto: how likely a card is before the data is seen; a tree has the rest.")
+    float,
+    typer.Option(
+        help="With --model auto: how likely a card is before the data is seen; a tree has the rest.",
+        rich_help_panel=EXPERT,
+    ),
 ]
 
 _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
@@ -147,6 +160,16 @@ def card_limits(
     return CardLimits(max_questions, max_cuts, Constraints(ways, require or (), exclude or (), alternatives=lists))
 
 
+def check_most_features(max_features: int | None, schema: Schema) -> None:
+    """Raise for a limit that limits nothing, before anything is read: who states it expects something else."""
+    features = schema.dim - schema.intercept
+    if max_features is not None and max_features > features:
+        raise ValueError(
+            f"--max-features {max_features}: the schema has {features} features; use at most {features}, few enough for people "
+            "to add up (4 is usual), or --max-questions"
+        )
+
+
 def class_weights(card_weight: float) -> dict[str, float]:
     """The weights of the classes of `--model auto`."""
     if not 0 < card_weight < 1:
@@ -163,6 +186,7 @@ class CardFormat(StrEnum):
     html = "html"
     json = "json"
     sql = "sql"
+    xlsx = "xlsx"
 
 
 def group_of(by: str | None) -> str | Categories | None:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from privsolve.cli.common import warn, write_out
 from privsolve.cli.signals import NOTHING, Stop
 from privsolve.learn.publishing import Folder
+from privsolve.noise.sealed import SealedRun
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Run
@@ -21,11 +22,11 @@ class Payment:
     """The account of one release, with a ledger or without.
 
     Signals are held back while the payment is made, and again from the moment the release is drawn until it is written. Only
-    then does the ledger say "released".
+    then does the ledger say "released", and only then is a sealed run destroyed.
     """
 
-    def __init__(self, ledger: Ledger | None, stop: Stop) -> None:
-        self._ledger, self._stop = ledger, stop
+    def __init__(self, ledger: Ledger | None, stop: Stop, sealed: SealedRun | None = None) -> None:
+        self._ledger, self._stop, self._sealed = ledger, stop, sealed
         self._unsettled: int | None = None
 
     @contextmanager
@@ -33,7 +34,9 @@ class Payment:
         """Pay, draw in the block, and hold signals back when it has been drawn."""
         self._stop.let_go()  # whoever stopped it before now has paid nothing
         self._stop.hold()
-        if self._ledger is not None:
+        if self._sealed is not None:
+            self._unsettled = self._sealed.pay(guarantee, note)
+        elif self._ledger is not None:
             self._unsettled = self._ledger.spend(guarantee, note)
         self._stop.let_go()
         yield
@@ -47,11 +50,7 @@ class Payment:
             words = finish(made)
         except BaseException:
             self._stop.hold()
-            if self._unsettled is not None:
-                warn(
-                    "the release was paid for already, and the ledger keeps the payment: see `privsolve budget history`"
-                )
-                self._settle("failed", NOTHING)
+            self._say_what_is_left()
             raise
         self._settle("released", words)
         self._stop.let_go()
@@ -70,6 +69,19 @@ class Payment:
 
         return self.make(draw, write), paths
 
+    def _say_what_is_left(self) -> None:
+        """A run that failed keeps its payment, and its sealed file if it has one."""
+        words = "the release was paid for already, and the ledger keeps the payment: see `privsolve budget history`"
+        if self._sealed is not None and self._sealed.committed:
+            paid = f"{words}. " if self._unsettled is not None else ""
+            warn(
+                f"{paid}{self._sealed.path} keeps its noise, as secret as the data: the same command with --resume goes on "
+                "from there and pays nothing more"
+            )
+        elif self._unsettled is not None:
+            warn(words)
+            self._settle("failed", NOTHING)
+
     def _write(self, folder: Folder, run: Run) -> list[Path]:
         try:
             return folder.write(run)
@@ -86,3 +98,5 @@ class Payment:
         if self._ledger is not None and self._unsettled is not None:
             number, self._unsettled = self._unsettled, None
             self._ledger.try_to_mark(number, outcome)
+        if self._sealed is not None:
+            self._sealed.destroy()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from privsolve.cli.common import console, one_line_errors
 from privsolve.cli.options import (
@@ -17,7 +16,6 @@ from privsolve.cli.options import (
     CardWeight,
     Depth,
     Directions,
-    Epsilon,
     Exclude,
     FalseNegative,
     FalsePositive,
@@ -40,30 +38,34 @@ from privsolve.cli.options import (
     class_weights,
     refuse_strange_options,
 )
-from privsolve.data import Schema
+from privsolve.cli.plans import CardPlan, Plan, StagePlan, TreePlan
+from privsolve.cli.recipes import Wanted
+from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
-from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
-from privsolve.engines.trees.sampler import Work
 from privsolve.learn.fitting import scorecard_domain
 from privsolve.learn.limits import CardLimits
-from privsolve.learn.planning import expectations, tree_expectations, union_expectations
+from privsolve.learn.planning import smallest_epsilon
 from privsolve.learn.publishing import as_json
+from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
 from privsolve.learn.risks import Objective
 from privsolve.losses import BrierLoss, ZeroOneLoss
-from privsolve.mechanisms.base import Expectation
-from privsolve.mechanisms.stages import Stages, number_of_stages, stages_utility_bound
-from privsolve.mechanisms.trees import public_work
-from privsolve.models.leaves import UNIT, LabelLeaves, ProbabilityLeaves
+from privsolve.mechanisms.stages import Stages, number_of_stages
+from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
 from privsolve.problems.unions import label_costs
+from privsolve.releases import Run
 
 PROVED = "Proved for every table, so usually far above what happens. Nothing was spent."
 
 
 def plan(
     context: typer.Context,
-    epsilon: Epsilon,
     records: Annotated[int, typer.Option(min=1, help="How many records the table will have.")],
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the release.")] = None,
+    lose: Annotated[
+        float | None,
+        typer.Option(help="Instead: find the epsilon that promises to lose at most this share of the records."),
+    ] = None,
     schema: Annotated[Path | None, typer.Option(help="Schema file, for the number of features.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of 0/1 features, instead of a schema.")] = None,
     objective: ObjectiveOption = Objective.MISTAKES,
@@ -85,53 +87,103 @@ def plan(
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeavesName.labels,
     card_weight: CardWeight = 0.5,
+    rehearsal: Annotated[
+        bool,
+        typer.Option(
+            "--rehearse", help="Also fit made-up records of the schema: what typically happens, and the time."
+        ),
+    ] = False,
+    expert: Annotated[
+        bool, typer.Option("--expert", help="Compare all mechanisms, not only the one that fit uses.")
+    ] = False,
     json_output: Json = False,
 ) -> None:
-    """What a release may cost at most, with probability 0.95. Looks at no data and spends nothing."""
+    """What a release may cost at most, with probability 0.95, or the epsilon for what it may cost. Looks at no data and
+    spends nothing.
+    """
     with one_line_errors():
         refuse_strange_options(context, model)
         if (schema is None) == (features is None):
             raise ValueError("give either --schema or --features")
         found = None if schema is None else Schema.load(schema)
-        loss = ZeroOneLoss(false_positive, false_negative)
-        in_stages = objective is Objective.RISK or stages not in (None, 1)
-        as_given = found is None or (model is ModelName.card and not in_stages)
-        asked = found if found is None or as_given else tree_schema(found, intercept=True)
-        dim, has_intercept = ((features or 0) + 1, True) if asked is None else (asked.dim, asked.intercept)
-        limits = (-intercept, intercept) if has_intercept else None
         stated = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
-        if asked is None and stated != CardLimits(constraints=Constraints()):
+        wanted = Wanted(
+            model, adjacency, (false_positive, false_negative), objective, stages, log_odds, stated, max_features,
+            max_points, intercept, depth, leaves, card_weight,
+        )  # fmt: skip
+        if found is None and stated != CardLimits(constraints=Constraints()):
             raise ValueError("constraints on a card are about the columns of a schema: give --schema")
-        restricted = asked if model is ModelName.card and asked is not None and stated.states(asked) else None
-        if in_stages:
-            known = records if adjacency == "replace" else None
-            count = number_of_stages(epsilon, known) if stages is None else stages
-            most: dict[str, Any] = {"max_features": max_features, "max_points": max_points, "intercept": limits}
-            shape = Stages.of(
-                dim, count, **most, restrict=(lambda cards: stated.on(restricted, cards)) if restricted else None
+        if rehearsal and found is None:
+            raise ValueError("--rehearse makes up records of a schema: give --schema")
+        planned = _planned(wanted, found, features or 0, records, expert)
+        if (epsilon is None) == (lose is None):
+            raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")
+        if lose is not None:
+            epsilon = smallest_epsilon(planned.share, lose)
+        assert epsilon is not None
+        content, rehearsed = planned.content(epsilon), None
+        if rehearsal and found is not None:
+            rehearsed = _rehearse(wanted, found, records, epsilon)
+        if json_output:
+            typer.echo(as_json(content | ({} if rehearsed is None else {"rehearsal": asdict(rehearsed)})))
+            return
+        if lose is not None:
+            console.print(
+                f"Epsilon {epsilon:g} is the smallest that promises to lose at most {lose:.1%} of the records."
             )
-            by = BrierLoss(log_odds) if objective is Objective.RISK else loss
-            _plan_stages(shape, epsilon, records, adjacency, by, json_output)
-            return
-        if model is ModelName.card:
-            domain = scorecard_domain(dim, max_features, max_points, limits)
-            if restricted is not None:
-                domain = stated.domain(restricted, max_features, max_points, limits)
-            _plan_cards(domain, epsilon, records, adjacency, loss, json_output)
-            return
-        questions = TreeQuestions.plain(features or 0) if found is None else TreeQuestions.of(tree_schema(found))
-        trees = DecisionTrees(questions, depth, _leaves(leaves, loss))
-        sums = public_work(trees, records)
-        words = f"trees of depth {depth} on {questions.size} features, {records:,} records, epsilon {epsilon:g}"
-        if model is ModelName.tree:
-            bounds = tree_expectations(trees, epsilon, adjacency=adjacency)
-        else:
-            domain = scorecard_domain(dim, max_features, max_points, limits)
-            weight = class_weights(card_weight)["card"]
-            bounds = union_expectations(domain, trees, epsilon, card_weight=weight, adjacency=adjacency, loss=loss)
-            words = f"{domain.size:,} scorecards and {words}"
-        unit = UNIT if leaves is LeavesName.probabilities else 1
-        _show_trees(words, bounds, trees, records, epsilon, unit, sums, json_output)
+        planned.show(epsilon)
+        console.print(PROVED)
+        if rehearsed is not None:
+            _show_rehearsal(rehearsed, records)
+
+
+def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int, expert: bool) -> Plan:
+    """The plan for what is wanted, on a schema or on so many 0/1 features."""
+    model, limits, loss = wanted.model, wanted.limits, ZeroOneLoss(*wanted.costs)
+    as_given = model is ModelName.card and not wanted.in_stages
+    asked = schema if schema is None or as_given else tree_schema(schema, intercept=True)
+    dim, has_intercept = (features + 1, True) if asked is None else (asked.dim, asked.intercept)
+    ends = (-wanted.intercept, wanted.intercept) if has_intercept else None
+    most: dict[str, Any] = {"max_features": wanted.max_features, "max_points": wanted.max_points, "intercept": ends}
+    restricted = asked if model is ModelName.card and asked is not None and limits.states(asked) else None
+    if wanted.in_stages:
+        restrict = None if restricted is None else partial(limits.on, restricted)
+
+        def shape(epsilon: float) -> Stages:
+            count = number_of_stages(epsilon, records, wanted.adjacency) if wanted.stages is None else wanted.stages
+            return Stages.of(dim, count, **most, restrict=restrict)
+
+        by = BrierLoss(wanted.log_odds) if wanted.objective is Objective.RISK else loss
+        counted = wanted.stages is None and wanted.adjacency == "add-remove"
+        return StagePlan(records, wanted.adjacency, shape, by, counted)
+    domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)
+    if model is ModelName.card:
+        return CardPlan(records, wanted.adjacency, domain, loss, expert)
+    questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree_schema(schema))
+    trees = DecisionTrees(questions, wanted.depth, _leaves(wanted.leaves, loss))
+    probabilities = wanted.leaves is LeavesName.probabilities
+    if model is ModelName.tree:
+        return TreePlan(records, wanted.adjacency, trees, probabilities)
+    weight = class_weights(wanted.card_weight)["card"]
+    return TreePlan(records, wanted.adjacency, trees, probabilities, domain, weight, loss)
+
+
+def _rehearse(wanted: Wanted, schema: Schema, records: int, epsilon: float) -> Rehearsal:
+    chosen = wanted.recipe(epsilon, schema)
+
+    def fit(encoded: EncodedTable, seed: int) -> Run:
+        return chosen.run(encoded, random_state=seed)
+
+    return rehearse(fit, chosen.asked, records)
+
+
+def _show_rehearsal(found: Rehearsal, records: int) -> None:
+    fewer = f" ({MOST_RECORDS:,} of the {records:,})" if found.records < records else ""
+    console.print(
+        f"Rehearsal on made-up records{fewer}: a rule of three features made up the labels, right in {found.planted:.1%}; "
+        f"{len(found.accuracies)} private fits were right in {min(found.accuracies):.1%} to {max(found.accuracies):.1%}, "
+        f"the middle one in {found.middle:.1%}. Once compiled a fit took {found.typical_seconds:.1f} s."
+    )
 
 
 def _leaves(leaves: LeavesName, loss: ZeroOneLoss) -> LabelLeaves | ProbabilityLeaves:
@@ -140,93 +192,3 @@ def _leaves(leaves: LeavesName, loss: ZeroOneLoss) -> LabelLeaves | ProbabilityL
     if loss != ZeroOneLoss():
         raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")
     return ProbabilityLeaves(["no", "yes"])
-
-
-def _plan_cards(
-    domain: SparsePoints, epsilon: float, records: int, adjacency: str, loss: ZeroOneLoss, json_output: bool
-) -> None:
-    bounds = expectations(domain, epsilon, adjacency=adjacency, loss=loss)
-    shares = [bound.excess / records / loss.largest for bound in bounds]
-    if json_output:
-        content: dict[str, Any] = {"scorecards": domain.size, "records": records, "epsilon": epsilon}
-        content["bounds"] = _rows(bounds, shares)
-        if isinstance(domain, ConstrainedPoints):
-            free = expectations(domain.plain, epsilon, adjacency=adjacency, loss=loss)[: len(bounds)]
-            rows = _rows(free, [bound.excess / records / loss.largest for bound in free])
-            content["without_constraints"] = {"scorecards": domain.plain.size, "bounds": rows}
-        typer.echo(as_json(content))
-        return
-    console.print(f"{domain.size:,} scorecards on {domain.columns} features, {records:,} records, epsilon {epsilon:g}")
-    what = "mistakes" if loss.largest == 1 else "cost"
-    title = f"More {what} than the best card, at most, with probability 0.95"
-    console.print(_table(title, ("mechanism", what, "of records", "best of all cards with"), bounds, shares))
-    if isinstance(domain, ConstrainedPoints):
-        without = expectations(domain.plain, epsilon, adjacency=adjacency, loss=loss)[0]
-        console.print(
-            f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them the first line says "
-            f"{without.excess:,.0f}."
-        )
-    console.print(PROVED)
-
-
-def _plan_stages(
-    plan: Stages, epsilon: float, records: int, adjacency: str, loss: BrierLoss | ZeroOneLoss, json_output: bool
-) -> None:
-    excess = stages_utility_bound(plan, epsilon, loss=loss, adjacency=adjacency) / loss.largest
-    most = plan.domains[0].max_features
-    if json_output:
-        content = {"stages": plan.count, "features_per_stage": most, "records": records, "epsilon": epsilon}
-        typer.echo(as_json(content | {"excess": excess, "share": min(1.0, excess / records)}))
-        return
-    what = "Brier loss" if isinstance(loss, BrierLoss) else "mistakes" if loss.largest == 1 else "cost"
-    console.print(
-        f"{plan.count} stage{'s' * (plan.count > 1)} of at most {most} of {plan.domain.columns} features, {records:,} records, "
-        f"epsilon {epsilon:g}"
-    )
-    share = f"{excess / records:.1%} of records" if excess < records else "which says nothing"
-    console.print(
-        f"More {what} than the best short card that each stage could add, at most, with probability 0.95: {excess:,.0f}, "
-        f"{share}."
-    )
-    console.print(PROVED)
-
-
-def _show_trees(
-    words: str, bounds: Sequence[Expectation], trees: DecisionTrees, records: int, epsilon: float, unit: int, sums: Work,
-    json_output: bool,
-) -> None:  # fmt: skip
-    shares = [bound.excess / records / trees.leaves.range for bound in bounds]
-    if json_output:
-        work = asdict(sums) | {"seconds": sums.seconds}
-        content = {"depth": trees.depth, "features": trees.questions.size, "records": records, "epsilon": epsilon}
-        typer.echo(as_json(content | {"bounds": _rows(bounds, shares), "work": work}))
-        return
-    console.print(words)
-    what = "Brier loss" if unit > 1 else "mistakes" if trees.leaves.range == 1 else "cost"
-    title = f"More {what} than the best, at most, with probability 0.95"
-    console.print(_table(title, ("drawn", what, "of records", "best of all"), bounds, shares, unit))
-    console.print(
-        f"The sums over trees take about {_seconds(sums.processor_seconds)} of computing, shared by all cores, beside the "
-        f"counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
-    )
-    console.print(PROVED)
-
-
-def _seconds(seconds: float) -> str:
-    return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
-
-
-def _rows(bounds: Sequence[Expectation], shares: Sequence[float]) -> list[dict[str, Any]]:
-    return [asdict(bound) | {"share": min(1.0, share)} for bound, share in zip(bounds, shares, strict=True)]
-
-
-def _table(
-    title: str, heads: Sequence[str], bounds: Sequence[Expectation], shares: Sequence[float], unit: int = 1
-) -> Table:
-    table = Table(title=title, min_width=min(len(title), console.width))
-    for place, head in enumerate(heads):
-        table.add_column(head, justify="right" if place in (1, 2) else "left")
-    for bound, share in zip(bounds, shares, strict=True):
-        words = f"{share:.1%}" if share < 1 else "says nothing"
-        table.add_row(bound.mechanism, f"{bound.excess / unit:,.0f}", words, bound.compared_with)
-    return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,14 +12,14 @@ import typer
 from rich.markup import escape
 
 from privsolve.cards.tree_card import TreeCard
-from privsolve.cli.common import console, one_line_errors, write_out
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.common import console, errors, one_line_errors, write_out
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import CardFormat
+from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
 from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
-from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions
@@ -37,9 +38,19 @@ def predict(
     out: Annotated[
         Path, typer.Option(help="CSV or Parquet file to write: the table with score (the total), risk and prediction.")
     ],
+    max_missing: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="Refuse if of a column that is used a larger share of values is missing or unknown."
+        ),
+    ] = 0.5,
+    header: Header = None,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
-    """Score a table with a release. The rows stay in the engine, in their order.
+    """Score a table with a release. Only the columns that it uses are needed; the rows stay in the engine, in their order.
+
+    Values that are missing or unknown to the release are counted on the error stream. A column of the table that is called
+    score, risk or prediction stays; what is added is then called card_score and so on.
 
     Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
     """
@@ -53,18 +64,25 @@ def predict(
         with private_folder(out.absolute().parent) as folder:
             temporary = folder / f"table{kind}"
             with engine_at_work("scoring", data):
-                table = open_for_copying(data, folder)
-                result = _predicted(table, found)
+                table = open_for_copying(data, folder, header=header)
+                names = {name: free_name(name, table.columns) for name in ("score", "risk", "prediction")}
+                records, unread = unread_values(table, found)
+                check_read(records, unread, found, max_missing)
+                result = _predicted(table, found, names)
                 if kind == ".csv":
-                    result = result.mutate(prediction=_no_formula(result.prediction))
+                    said = names["prediction"]
+                    result = result.mutate(**{said: _no_formula(result[said])})
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 write = result.to_csv if kind == ".csv" else result.to_parquet
                 interruptibly(table, partial(write, str(temporary)))
             os.replace(temporary, out)
+        for line in unread_lines(records, unread):
+            errors.print(escape(line), soft_wrap=True)
+        added = [name for name in names.values() if name in result.columns and name not in table.columns]
         if json_output:
-            typer.echo(as_json({"predictions": str(out)}))
+            typer.echo(as_json({"predictions": str(out), "columns": added, "records": records, "unread": unread}))
         else:
-            console.print(f"{escape(str(out))}  [dim](the table with score and prediction)[/dim]", soft_wrap=True)
+            console.print(f"{escape(str(out))}  [dim](the table with {' and '.join(added)})[/dim]", soft_wrap=True)
 
 
 def _no_formula(label: Any) -> Any:
@@ -78,40 +96,56 @@ def _no_formula(label: Any) -> Any:
 
 def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
-    card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the scorecard.")] = CardFormat.text,
+    card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the card.")] = CardFormat.text,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write to; needed for xlsx.", show_default="print it")
+    ] = None,
 ) -> None:
-    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or (trees) SQL."""
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON, SQL or a workbook.
+
+    SQL is one query on a table called data; xlsx is a workbook for spreadsheets that adds up the chosen answers.
+    """
     with one_line_errors():
         found = load_release(release)
-        if card_format is CardFormat.json:
-            write_out(found.to_json())
+        if card_format is CardFormat.text and out is None:
+            console.print(escape(found.card().to_text(min(console.width, 100))))
             return
-        card = found.card()
-        if card_format is CardFormat.text:
-            console.print(escape(card.to_text(min(console.width, 100))))
-            return
-        writers = {
-            CardFormat.markdown: card.to_markdown,
-            CardFormat.latex: card.to_latex,
-            CardFormat.html: card.to_html,
-        }
+        content = _written(found, card_format)
+        if out is not None:
+            _write_file(out, content if isinstance(content, bytes) else content.encode())
+            console.print(escape(str(out)), soft_wrap=True)
+        elif isinstance(content, bytes):
+            raise ValueError(f"--format {card_format}: say where to write the file with --out")
+        else:
+            write_out(content)
+
+
+def _written(release: Release, card_format: CardFormat) -> str | bytes:
+    if card_format is CardFormat.json:
+        return release.to_json()
+    card = release.card()
+    if card_format is CardFormat.xlsx:
         if isinstance(card, TreeCard):
-            writers[CardFormat.sql] = card.to_sql
-        if card_format not in writers:
-            raise ValueError(f"--format {card_format}: is for decision trees; use `privsolve predict` to score a table")
-        write_out(writers[card_format]())
+            raise ValueError("--format xlsx: is for scorecards; a tree can be written as html or sql")
+        return card.to_xlsx()
+    writers = {
+        CardFormat.text: card.to_text,
+        CardFormat.markdown: card.to_markdown,
+        CardFormat.latex: card.to_latex,
+        CardFormat.html: card.to_html,
+        CardFormat.sql: card.to_sql,
+    }
+    return writers[card_format]()
 
 
-def _predicted(table: Any, release: Release) -> Any:
+def _write_file(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise ValueError(f"--out {path} cannot be written: {error.strerror}; choose another file") from None
+
+
+def _predicted(table: Any, release: Release, names: Mapping[str, str]) -> Any:
     if isinstance(release.model, DecisionTree):
-        return with_tree_predictions(table, release.model)
-    return with_predictions(table, linear_rule(release))
-
-
-def linear_rule(release: Release) -> LinearRule:
-    """The release's model, if a table can be scored with it inside its engine."""
-    if not isinstance(release.model, LinearRule):
-        raise ValueError(
-            f"--release: it holds a {release.model.kind}, and only a linear rule or a decision tree can score a table"
-        )
-    return release.model
+        return with_tree_predictions(table, release.model, names["score"], names["prediction"])
+    return with_predictions(table, linear_rule(release), names["score"], names["prediction"], names["risk"])

@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import console, errors, one_line_errors, write_out
-from privsolve.cli.drafting import DRAFT_SHARE, PrivateOptions
-from privsolve.cli.engine import DATA_HELP, engine_at_work
+from privsolve.cli.drafting import DRAFT_SHARE, PrivateOptions, Use
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import Adjacency
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import Stop, stoppable
@@ -50,7 +50,17 @@ def draft_command(
     bounds: Annotated[
         list[str] | None, typer.Option(help="Public bounds of a number, as COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:STEP.")
     ] = None,
-    leave_out: Annotated[list[str] | None, typer.Option(help="A column not to use.")] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="Columns to use, with commas between them; all if left out.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", "--leave-out", help="Columns not to use, with commas between them.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
+    ] = None,
+    header: Header = None,
     adjacency: Adjacency = "replace",
     ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for a private draft.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
@@ -60,24 +70,15 @@ def draft_command(
     with one_line_errors(), stoppable() as stop:
         if out.exists():
             raise ValueError(f"{out} exists: choose another name or delete it")
+        use = Use.of(columns or [], drop or [], missing or [])
         private = PrivateOptions.of(
-            epsilon,
-            total_epsilon,
-            delta,
-            positive,
-            negative,
-            stated,
-            bounds or [],
-            leave_out or [],
-            adjacency,
-            ledger,
-            seed,
+            epsilon, total_epsilon, delta, positive, negative, stated, bounds or [], use, adjacency, ledger, seed
         )
         if private is None:
-            _leaking(data, label, positive, out, as_json)
+            _leaking(data, header, label, positive, use, out, as_json)
             return
         with engine_at_work("reading", data):
-            found = _drafted_privately(open_table(data), label, private, out, stop)
+            found = _drafted_privately(open_table(data, header=header), label, private, out, stop)
         if as_json:
             written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
             typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
@@ -109,12 +110,17 @@ def _drafted_privately(table: Any, label: str, private: PrivateOptions, out: Pat
         os.close(handle)
 
 
-def _leaking(data: str, label: str, positive: str | None, out: Path, as_json: bool) -> None:
+def _leaking(
+    data: str, header: str | None, label: str, positive: str | None, use: Use, out: Path, as_json: bool
+) -> None:
     """The draft without a guarantee: it says so."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with engine_at_work("reading", data):
-            found = draft(open_table(data), label, positive)
+            table = open_table(data, header=header)
+            found = draft(
+                table, label, positive, columns=use.columns or None, drop=use.drop, missing=use.missing
+            )  # fmt: skip
     with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(found.to_toml())  # it holds values of private records
     leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
@@ -138,6 +144,7 @@ def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -
 def check_command(
     schema_file: Annotated[Path, typer.Argument(help="The schema file.")],
     data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
+    header: Header = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a schema file and list its features; with data, count for the curator what falls outside."""
@@ -146,7 +153,7 @@ def check_command(
         curator = None
         if data is not None:
             with engine_at_work("reading", data):
-                encoded = schema.table(open_table(data))
+                encoded = schema.table(open_table(data, header=header))
             table = encoded.table
             curator = {
                 "note": NOT_PRIVATE,
@@ -154,6 +161,7 @@ def check_command(
                 "positives": int(table.positives.sum()),
                 "distinct_rows": len(table.features),
                 "outside": {column: dict(counts) for column, counts in encoded.outside.items()},
+                "unreadable": list(encoded.unreadable),
             }
         if as_json:
             columns = {column.column: list(column.names) for column in schema.columns}
@@ -190,3 +198,6 @@ def _show_curator(curator: dict[str, object]) -> None:
         console.print(f"  {escape(column)}: {', '.join(f'{n:,} {fate}' for fate, n in counts.items())}")
     if not outside:
         console.print("  every value is in the schema")
+    if unreadable := curator["unreadable"]:
+        assert isinstance(unreadable, list)
+        console.print(f"[bold red]no value can be read: {escape(', '.join(unreadable))}[/bold red]", soft_wrap=True)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 from privsolve.data import toml
-from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value, tidy, value_text
-from privsolve.data.profile import MOST_VALUES, Profile, profiles
+from privsolve.data.columns import Bins, Categories, Column, Dates, Label, Real, Value, tidy, value_text
+from privsolve.data.profile import MOST_VALUES, Kind, Profile, profiles
 from privsolve.data.schema import Schema
 from privsolve.errors import PrivacyLeakWarning
 
@@ -18,6 +20,7 @@ LEAK = (
     "the schema was drafted from the data, so the guarantee does not cover what it gives away: check every column in "
     "its list `guessed`, and replace what you would not know without looking at the records"
 )
+NO_NAME = "has no name of its own: give it one in the data, or ask for it by this one"
 FEW_NUMBERS = 5
 """Whole numbers with so few values are options rather than a scale."""
 
@@ -42,35 +45,63 @@ class Draft:
         return text + "".join(f"{line}\n" for line in ["", toml.comment("Left out:"), *reasons]) if reasons else text
 
 
-def draft(data: Any, label: str | None = None, positive: Value | None = None) -> Draft:
+def draft(
+    data: Any,
+    label: str | None = None,
+    positive: Value | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    missing: Sequence[Value] = (),
+) -> Draft:
     """Propose a schema for a pandas, Polars, Arrow or Ibis table. Warns, because it looks at the data.
 
-    Categories are the values of columns with few of them; numbers are cut near their quartiles, at round numbers. Where
-    `positive` is left out, the last of the two label values in order is positive. Without a `label` all columns are
-    features.
+    Categories are the values of columns with few of them, with one indicator where there are two; numbers and dates are cut
+    near their quartiles, at round ones. Where `positive` is left out, the last of the two label values in order is
+    positive. Without a `label` all columns are features.
+
+    Args:
+        data: the table; the same records give the same draft, whatever holds them.
+        label: the column to predict.
+        positive: its positive value.
+        columns: the columns to use; all if left out.
+        drop: columns not to use.
+        missing: values that stand for no value, such as -999, beside `NA`, `NULL`, `?` and the like.
     """
-    found = profiles(data)
+    wanted = None if columns is None else [*columns, *([] if label is None else [label])]
+    found = profiles(data, missing, wanted)
     target: Label | None = None
     notes: dict[str, tuple[str, ...]] = {}
     left_out: dict[str, str] = {}
     if label is not None:
         if label not in found:
-            raise ValueError(f"label must be a column of the data, got {label!r}: its columns are {', '.join(found)}")
+            raise ValueError(f"label must be a column of the data, got {label!r}: its columns are {_some(found)}")
         target, note = _label(label, found.pop(label), positive)
         notes["label"] = (note,)
-    columns: list[Column] = []
+    for name in (*(columns or ()), *drop):
+        if name not in found and name != label:
+            raise ValueError(f"the data has no column {name!r} to use or to drop: its columns are {_some(found)}")
+    drafted_columns: list[Column] = []
     for name, profile in found.items():
-        drafted = _column(name, profile)
+        if name in drop:
+            continue
+        shared = re.fullmatch(r"(.* )?\(column \d+\)", name) and name not in (columns or ())
+        drafted = NO_NAME if shared else _column(name, profile, missing)
         if isinstance(drafted, str):
             left_out[name] = drafted
         else:
-            columns.append(drafted[0])
+            drafted_columns.append(drafted[0])
             notes[name] = (f"Guessed: {drafted[1]}",)
-    if not columns:
+    if not drafted_columns:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
         raise ValueError(f"no column of the data can be drafted: write the schema by hand ({reasons})")
     warnings.warn(LEAK, PrivacyLeakWarning, stacklevel=2)
-    return Draft(Schema(columns, target).all_guessed(), notes, left_out)
+    return Draft(Schema(drafted_columns, target).all_guessed(), notes, left_out)
+
+
+def _some(names: Mapping[str, object]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:20]) + (", ..." if len(listed) > 20 else "")
 
 
 def _label(name: str, profile: Profile, positive: Value | None) -> tuple[Label, str]:
@@ -94,23 +125,30 @@ def _label(name: str, profile: Profile, positive: Value | None) -> tuple[Label, 
     return Label(name, (chosen,), rest or None), note
 
 
-def _column(name: str, profile: Profile) -> tuple[Column, str] | str:
+def _column(name: str, profile: Profile, codes: Sequence[Value]) -> tuple[Column, str] | str:
     """A column and what was guessed, or why it is left out."""
     taken = {value_text(value, name).lower() for value in profile.values or ()}
     missing = None if not profile.missing else "missing" if "missing" not in taken else "no value"
     also = ", and that values can be missing" if missing else ""
     if profile.kind is None:
-        return "neither texts nor numbers: convert it"
+        return "neither texts, numbers nor dates: convert it"
     if profile.distinct == 0:
         return "no values"
     if profile.distinct == 1:
         return "a single value"
-    few = profile.values is not None
-    listed = profile.kind != "number" or (profile.whole and profile.distinct <= FEW_NUMBERS) or profile.distinct == 2
-    if listed and few:
-        assert profile.values is not None
-        return Categories(name, profile.values, None, missing), f"the list of values{also}."
-    if profile.kind == "text":
+    numeric = tuple(code for code in codes if not isinstance(code, str))
+    if profile.kind is Kind.DATE:
+        days = _nice_days(profile)
+        if not days:
+            return "its dates do not spread: write dates by hand to use it"
+        return Dates(name, days, missing=missing, format=profile.format), f"days near the quartiles{also}."
+    if profile.values is not None and _is_listed(profile):
+        stated = {"missing": missing, "missing_values": profile.codes if profile.kind is Kind.TEXT else numeric}
+        if len(profile.values) == 2:
+            no, yes = profile.values
+            return Categories(name, [yes], no=no, **stated), f"the two values{also}."  # type: ignore[arg-type]
+        return Categories(name, profile.values, **stated), f"the list of values{also}."  # type: ignore[arg-type]
+    if profile.kind is Kind.TEXT:
         return f"more than {MOST_VALUES} different texts, so an identifier or free text; group them by hand to use it"
     if profile.whole and profile.distinct >= 0.95 * (profile.records - profile.missing):
         return "almost every record has its own whole number, so an identifier"
@@ -118,7 +156,37 @@ def _column(name: str, profile: Profile) -> tuple[Column, str] | str:
     if not cuts:
         return "its values do not spread: write bins by hand to use it"
     whole = profile.whole and all(isinstance(cut, int) for cut in cuts)
-    return Bins(name, cuts, "thresholds", whole, missing), f"cut points near the quartiles{also}."
+    decimal = "," if profile.kind is Kind.COMMA else "."
+    return Bins(name, cuts, "thresholds", whole, missing, numeric, decimal), f"cut points near the quartiles{also}."
+
+
+def _is_listed(profile: Profile) -> bool:
+    """Whether the values are options rather than a scale."""
+    if profile.kind is not Kind.NUMBER:
+        return profile.kind is not Kind.COMMA
+    return profile.distinct == 2 or (profile.whole and profile.distinct <= FEW_NUMBERS)
+
+
+def _nice_days(profile: Profile) -> list[date]:
+    """Quartiles at the first day of a year, of a month, or as they are, as far as they spread."""
+    least, largest, *quartiles = (
+        _day(number) for number in (profile.least, profile.largest, *(profile.cuts or profile.upper_cuts))
+    )
+    spread = (quartiles[-1] - quartiles[0]).days or (largest - least).days
+    if spread >= 4 * 366:
+        quartiles = [date(day.year + (day.month > 6 and day.year < 9999), 1, 1) for day in quartiles]
+    elif spread >= 4 * 31:
+        quartiles = [day.replace(day=1) for day in quartiles]
+    return sorted({day for day in quartiles if least < day <= largest})
+
+
+def _day(number: float) -> date:
+    """The day of a number `yyyymmdd`; one between two days, as a quartile may be, is the first day of its month."""
+    year, month, day = int(number) // 10_000, int(number) // 100 % 100, int(number) % 100
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return date(year, min(max(month, 1), 12), 1)
 
 
 def _nice_cuts(quartiles: tuple[float, ...], profile: Profile) -> tuple[Real, ...]:

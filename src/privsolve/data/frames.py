@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,21 +10,60 @@ import narwhals as nw
 
 from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
-from privsolve.data.reading import check_columns
+from privsolve.data.reading import check_columns, of_place
+
+KINDS_OF_TABLES = "a pandas, Polars or Arrow table, a Polars LazyFrame, a DuckDB relation or an Ibis table"
 
 
 def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
     """The code of every row, column by column."""
-    frame = as_frame(data)
+    frame = as_frame(data, [column.column for column in columns])
     check_columns([column.column for column in columns], frame.columns)
     return [column.codes(frame[column.column]) for column in columns]
 
 
-def as_frame(data: Any) -> Any:
-    """A table in memory as a narwhals frame."""
+def as_frame(data: Any, wanted: Sequence[str] | None = None) -> Any:
+    """A table as a narwhals frame in memory; of one that is lazy or a query, only the `wanted` columns are computed.
+
+    Columns of a pandas frame that share a name are called after their place, as in files.
+    """
+    if is_relation(data):
+        data = _some_columns(data, data.columns, wanted).to_arrow_table()
     try:
-        return nw.from_native(data, eager_only=True)
+        frame = nw.from_native(_distinct_names(data))
     except TypeError:
+        raise TypeError(f"data must be {KINDS_OF_TABLES}, got {type(data).__name__}") from None
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    check_order(data)
+    return _some_columns(frame, frame.collect_schema().names(), wanted).collect()
+
+
+def is_relation(data: object) -> bool:
+    """Whether it is a relation of DuckDB."""
+    return type(data).__name__ == "DuckDBPyRelation"
+
+
+def check_order(data: object) -> None:
+    """Raise for a table whose rows have no order, where something is said of each row or lies beside it."""
+    if is_relation(data) or type(data).__module__.startswith("ibis."):
+        kind, how = ("a DuckDB relation", "df()") if is_relation(data) else ("an Ibis table", "to_pandas()")
         raise TypeError(
-            f"data must be a pandas, Polars or Arrow table or an Ibis table, got {type(data).__name__}"
-        ) from None
+            f"the rows of {kind} have no order, so nothing can be matched to them: pass table.{how}; to fit, the label may be "
+            "a column of the table (leave y out); to predict, `privsolve predict` writes the answers beside the rows"
+        )
+
+
+def _some_columns(table: Any, names: Sequence[str], wanted: Sequence[str] | None) -> Any:
+    kept = [name for name in wanted or () if name in names]
+    return table.select(*kept) if kept else table
+
+
+def _distinct_names(data: Any) -> Any:
+    """A pandas frame whose columns have names of their own; anything else as it is."""
+    if not hasattr(data, "set_axis") or data.columns.is_unique:
+        return data
+    names = data.columns
+    times = Counter(list(names))
+    distinct = [name if times[name] == 1 else of_place(str(name), place) for place, name in enumerate(names, 1)]
+    return data.set_axis(distinct, axis=1)

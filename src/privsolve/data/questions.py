@@ -4,13 +4,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+Real = int | float
+
+
+@dataclass(frozen=True)
+class Span:
+    """Numbers from `low` to below `high`, each of which may be open; `whole` says that there are whole numbers only."""
+
+    low: Real | None
+    high: Real | None
+    whole: bool = False
+
+    @property
+    def text(self) -> str:
+        """The numbers as people say them."""
+        if self.low is None and self.high is None:
+            return "any number"
+        if self.low is None:
+            return f"under {self.high}"
+        if self.high is None:
+            return f"{self.low} or more"
+        if not self.whole:
+            return f"{self.low} to under {self.high}"
+        last = self.high - 1
+        return f"{self.low}" if last == self.low else f"{self.low} to {last}"
+
+    def until(self, other: Span) -> Span:
+        """Both as one, where the other one follows."""
+        return Span(self.low, other.high, self.whole)
+
 
 @dataclass(frozen=True)
 class Option:
-    """One possible answer, and the 0/1 features that are 1 for it (none, one, or several for cumulative bins)."""
+    """One possible answer, and the 0/1 features that are 1 for it (none, one, or several for cumulative bins).
+
+    An answer that stands for numbers says which, so that neighbours with the same points can be read as one.
+    """
 
     text: str
     features: tuple[str, ...]
+    span: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -19,6 +52,8 @@ class Choice:
 
     column: str
     options: tuple[Option, ...]
+    text: str | None = None
+    """How a person is asked for it; its name if there are no words."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +66,7 @@ class Quantity:
     high: float
     step: float
     scale: int
+    text: str | None = None
 
 
 Question = Choice | Quantity

@@ -6,7 +6,7 @@ import os
 import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data import toml
+from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
-from privsolve.data.frames import codes_of_frame
+from privsolve.data.frames import check_order, codes_of_frame
 from privsolve.data.packing import distinct_codes
 from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
@@ -32,6 +33,8 @@ INTERCEPT = "intercept"
 
 DECIDED = Label("label", True, False).coded
 """Stands in for the label where it has been decided already which records are positive."""
+
+NO_WORDS = About()
 
 MARK = "# GUESSED"
 """How a draft of version 0.1.0 marked what it had read off the data."""
@@ -48,12 +51,22 @@ class EncodedTable:
     """A pattern table, the schema that made it, and how many values of each column fell outside the schema.
 
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
-    They depend on the data: for the curator, never published (theory, section 7).
+    `unreadable` names the columns none of whose values says anything. They depend on the data: for the curator, never
+    published (theory, section 7).
     """
 
     table: PatternTable
     schema: Schema
     outside: Mapping[str, Mapping[str, int]]
+    unreadable: tuple[str, ...] = ()
+
+    def check_readable(self) -> None:
+        """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
+
+        Like every failure this depends on the data and is the curator's to know (theory, section 7).
+        """
+        if self.unreadable:
+            raise no_value(self.unreadable)
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,8 @@ class Schema:
     `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
     values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
     Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `constraints` are
-    what every card made with the schema keeps to.
+    what every card made with the schema keeps to. `about` holds words
+    for people, which change nothing but what cards and pages say.
     """
 
     columns: tuple[Column, ...]
@@ -73,6 +87,7 @@ class Schema:
     guessed: tuple[str, ...] = ()
     paid: Paid | None = None
     constraints: Constraints = NO_CONSTRAINTS
+    about: About = NO_WORDS
 
     def __init__(
         self,
@@ -82,6 +97,7 @@ class Schema:
         guessed: Sequence[str] = (),
         paid: Paid | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
+        about: About = NO_WORDS,
     ) -> None:
         found = tuple(columns)
         if not found or not all(isinstance(column, Column) for column in found):
@@ -97,6 +113,10 @@ class Schema:
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
         object.__setattr__(self, "paid", paid)
+        if not isinstance(about, About):
+            raise ValueError(f"about must be About, got {type(about).__name__}")
+        about.check([column.column for column in found])
+        object.__setattr__(self, "about", about)
         self._check_names()
         if not isinstance(constraints, Constraints):
             raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
@@ -174,11 +194,26 @@ class Schema:
 
     def questions(self) -> tuple[Question, ...]:
         """What a scorecard asks: one question per column, in order."""
-        return tuple(column.question() for column in self.columns)
+        return tuple(replace(column.question(), text=self.about.asking(column.column)) for column in self.columns)
 
-    def encode(self, frame: Any) -> Int64Array:
-        """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them."""
-        return self._expand(codes_of_frame(frame, self.columns)).astype(np.int64)
+    def encode(self, frame: Any, *, readable: bool = False) -> Int64Array:
+        """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them.
+
+        With `readable` a column without any readable value is an error, as in `EncodedTable.check_readable`.
+        """
+        check_order(frame)
+        codes = codes_of_frame(frame, self.columns)
+        if readable and (unreadable := _unreadable(self.columns, codes)):
+            raise no_value(unreadable)
+        return self._expand(codes).astype(np.int64)
+
+    def unread(self, data: Any) -> tuple[int, dict[str, dict[str, int]]]:
+        """The number of records, and by column how many values fell outside the schema, as in `EncodedTable.outside`."""
+        if is_ibis_table(data):
+            codes, counts = count_codes(data, self.columns)
+        else:
+            codes, counts = distinct_codes(codes_of_frame(data, self.columns), self.columns)
+        return int(counts.sum()), _outside(self.columns, codes, counts)
 
     def table(self, data: Any, positive: NDArray[np.bool_] | None = None) -> EncodedTable:
         """The pattern table of a pandas, Polars or Arrow table, or of an Ibis table, whose rows stay in its engine.
@@ -204,6 +239,7 @@ class Schema:
     ) -> tuple[tuple[Column, ...], list[Int64Array], Int64Array]:
         """The columns, their distinct codes and the number of records of each; the label, or what is decided, comes last."""
         if positive is not None:
+            check_order(data)
             coded = (*self.columns, *beside, DECIDED)
             decided = np.where(positive, 0, 1)
             return coded, *distinct_codes([*codes_of_frame(data, coded[:-1]), decided], coded)
@@ -240,7 +276,7 @@ class Schema:
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
             ranges=self.ranges, guessed=bool(self.guessed),
         )  # fmt: skip
-        return EncodedTable(table, self, _outside(coded, codes, counts))
+        return EncodedTable(table, self, _outside(coded, codes, counts), _unreadable(coded[:-1], codes[:-1]))
 
     def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
         """Which codes of the label are positive; `counts` are how many records have each."""
@@ -277,28 +313,37 @@ class Schema:
             result["label"] = self.label.to_dict()
         if self.constraints.alternatives:
             result["alternatives"] = [list(names) for names in self.constraints.alternatives]
-        stated = self.constraints.settings
-        return result | {"columns": {c.column: c.to_dict() | stated(c.column) for c in self.columns}}
+        if words := self.about.to_dict():
+            result["about"] = words
+        stated, said = self.constraints.settings, self.about.settings
+        return result | {"columns": {c.column: c.to_dict() | stated(c.column) | said(c.column) for c in self.columns}}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "guessed", "alternatives", "paid", "label", "columns"), "the schema")
+        check_keys(
+            description, ("intercept", "guessed", "alternatives", "paid", "about", "label", "columns"), "the schema"
+        )
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
         plain, constraints = taken_out(columns, description.get("alternatives", ()))
+        plain, about = words_taken_out(plain, description.get("about", {}))
         found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
         guessed = description.get("guessed", ())
-        return cls(found, target, description.get("intercept", True), guessed, paid, constraints)
+        return cls(found, target, description.get("intercept", True), guessed, paid, constraints, about)
+
+    def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
+        """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
+        return Schema(columns, self.label, intercept)
 
     def all_guessed(self) -> Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return Schema(self.columns, self.label, self.intercept, names, self.paid, self.constraints)
+        return replace(self, guessed=tuple(names))
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""
@@ -327,6 +372,22 @@ class Schema:
 
 def _records(count: int) -> str:
     return f"{count:,} record{'s have' if count != 1 else ' has'}"
+
+
+def no_value(columns: Sequence[str]) -> ValueError:
+    """The error where columns hold nothing that can be read; it shows no value."""
+    one = len(columns) == 1
+    names = ", ".join(map(repr, columns[:5])) + (f" and {len(columns) - 5} more" if len(columns) > 5 else "")
+    return ValueError(
+        f"column{'' if one else 's'} {names}: no value can be read as the schema says, all are missing or in no list; correct "
+        f"{'it' if one else 'them'} in the schema or leave {'it' if one else 'them'} out (nothing was spent)"
+    )
+
+
+def _unreadable(columns: Sequence[Column], codes: Sequence[Int64Array]) -> tuple[str, ...]:
+    """The columns of which every record has a code that says nothing."""
+    pairs = zip(columns, codes, strict=True)
+    return tuple(c.column for c, code in pairs if len(code) and np.isin(code, list(c.saying_nothing)).all())
 
 
 def _outside(columns: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> dict[str, dict[str, int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -12,34 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
-from privsolve.data.reading import NUMBER_PATTERN, SPACES, text_for_numbers
+from privsolve.data.reading import PLAIN, SPACES, Marks, text_for_numbers
 
-_NUMBER = re.compile(NUMBER_PATTERN)
 _WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
-_BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
-def texts_of(series: Any, name: str) -> list[str | None]:
+def texts_of(series: Any, name: str, marks: Marks = PLAIN) -> list[str | None]:
     """Texts without surrounding spaces; None where there is none."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         raise text_for_numbers(name)
     values = _known(series)
     if not all(isinstance(value, str) for value in values if value is not None):
         raise text_for_numbers(name)
-    return [(value.strip(SPACES) or None) if value is not None else None for value in values]
+    texts = [(value.strip(SPACES) or None) if value is not None else None for value in values]
+    return [None if text in marks.texts else text for text in texts] if marks.texts else texts
 
 
-def numbers_of(series: Any, name: str) -> Floats:
+def numbers_of(series: Any, name: str, marks: Marks = PLAIN) -> Floats:
     """Numbers as float64; NaN where there is none. True is 1 and False is 0, as booleans and as texts."""
+    found = _numbers(series, name, marks)
+    if marks.numbers:
+        found[np.isin(found, marks.numbers)] = math.nan
+    return found
+
+
+def _numbers(series: Any, name: str, marks: Marks) -> Floats:
     if series.dtype.is_integer() and series.dtype not in _WIDE:
         return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return _as_floats(series.cast(nw.Float64), 0.0)
     known = _known(series)
     found: Floats = np.full(len(known), math.nan)
+    parsed = number_parser(marks)
     for i, value in enumerate(known):
         if isinstance(value, str):
-            found[i] = _parsed(value.strip(SPACES))
+            found[i] = parsed(value.strip(SPACES))
         elif isinstance(value, (bool, int, float, Decimal, np.bool_, np.number)):
             found[i] = _float(value)
         elif value is not None:
@@ -54,8 +62,17 @@ def _float(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _parsed(text: str) -> float:
-    return float(text) if _NUMBER.search(text) else _BOOLEANS.get(text.lower(), math.nan)
+def number_parser(marks: Marks) -> Callable[[str], float]:
+    """What reads a text without surrounding spaces as a number."""
+    number, (yes, no) = re.compile(marks.pattern), marks.words
+    words = dict.fromkeys(yes, 1.0) | dict.fromkeys(no, 0.0)
+
+    def parsed(text: str) -> float:
+        if text in marks.texts:
+            return math.nan
+        return float(text.replace(",", ".")) if number.search(text) else words.get(text.lower(), math.nan)
+
+    return parsed
 
 
 def _as_floats(series: Any, filler: float) -> Floats:

@@ -7,50 +7,61 @@ import gzip
 import os
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from privsolve.data.complaints import in_our_words
 from privsolve.data.connection import connect, quoted, read_each_value
 from privsolve.data.files import files_of, literal
+from privsolve.data.reading import of_place
 
 SEPARATORS = (",", ";", "\t", "|")
 LONGEST_HEADER = 2**20
-_CSV = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+_TEXTS = (".csv", ".tsv", ".txt", ".data", ".dat")
+_CSV = (*_TEXTS, *(f"{ending}.gz" for ending in _TEXTS))
 _PARQUET = (".parquet", ".pq")
 _DUCKDB = (".duckdb", ".ddb", ".db")
 
 
-def open_table(source: str | os.PathLike[str]) -> Any:
+def open_table(source: str | os.PathLike[str], *, header: str | None = None) -> Any:
     """An Ibis table of CSV or Parquet files (a path or a glob), or of a DuckDB file (`file.duckdb::table`).
 
     All columns of a CSV file are texts, which the schema says how to read: nothing about their types is guessed from the
-    records. The separator is the most frequent one of `, ; | tab` in the first line, which must be the header. Files that
-    are read together must have the same columns, of the same types. A DuckDB file may come from anybody: its views can
-    read nothing but the file itself.
+    records. The separator is the most frequent one of `, ; | tab` in the first line, which must be the header; a file
+    without one is read by a `header` that is stated, a line with the separator of the file (also a space). Columns that
+    have no name, or share theirs, are called after their place, so that they stop nobody who does not use them. Files
+    that are read together must have the same columns, of the same types. A DuckDB file may come from anybody: its views
+    can read nothing but the file itself.
     """
-    return open_for_copying(source, None)
+    return open_for_copying(source, None, header=header)
 
 
-def open_for_copying(source: str | os.PathLike[str], folder: str | os.PathLike[str] | None) -> Any:
+def open_for_copying(
+    source: str | os.PathLike[str], folder: str | os.PathLike[str] | None, *, header: str | None = None
+) -> Any:
     """The same, from which files can be written to `folder`."""
     name = os.fspath(source)
     with warnings.catch_warnings(), in_our_words(name):
         # Ibis calls DuckDB by a name that newer versions of DuckDB deprecate
         warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
-        return read_each_value(_open(name, folder))
+        return read_each_value(_open(name, folder, header))
 
 
-def _open(source: str, folder: str | os.PathLike[str] | None) -> Any:
+def _open(source: str, folder: str | os.PathLike[str] | None, header: str | None) -> Any:
     path, _, name = source.partition("::")
     lower = path.lower()
+    if header is not None and not lower.endswith(_CSV):
+        raise ValueError(f"{source}: a header is stated for text files only, whose first line lacks it: leave it out")
     if lower.endswith(_DUCKDB):
         return _open_duckdb(path, name, folder)
     if name:
         raise ValueError(f"{source}: only DuckDB files have tables; leave out ::{name}")
     if not lower.endswith(_CSV + _PARQUET):
         raise ValueError(f"{source}: must end in .csv, .parquet or .duckdb")
-    return (_read_parquet if lower.endswith(_PARQUET) else _read_csv)(connect(), files_of(path))
+    if lower.endswith(_PARQUET):
+        return _read_parquet(connect(), files_of(path))
+    return _read_csv(connect(), files_of(path), header)
 
 
 def _read_parquet(engine: Any, files: list[str]) -> Any:
@@ -62,7 +73,16 @@ def _read_parquet(engine: Any, files: list[str]) -> Any:
                 f"{file}: its columns or their types differ from those of {files[0]}: files read together must agree"
             )
     patterns = [literal(file) for file in files]
-    return _with_tidy_names(engine.read_parquet(patterns, can_have_nan=True, hive_partitioning=False), files[0])
+    table = engine.read_parquet(patterns, can_have_nan=True, hive_partitioning=False)
+    return _with_tidy_names(table, _names_in_parquet(files[0]))
+
+
+def _names_in_parquet(file: str) -> Sequence[str]:
+    """The names as they are in the file: where two are the same, DuckDB would call one of them otherwise."""
+    import pyarrow.parquet
+
+    names: Sequence[str] = pyarrow.parquet.read_schema(file).names
+    return names
 
 
 def _columns(engine: Any, file: str) -> list[tuple[str, str]]:
@@ -71,15 +91,15 @@ def _columns(engine: Any, file: str) -> list[tuple[str, str]]:
     return [row[:2] for row in engine.raw_sql(f"DESCRIBE SELECT * FROM {of_file}").fetchall()]
 
 
-def _read_csv(engine: Any, files: list[str]) -> Any:
-    headers = {file: _header(file) for file in files}
+def _read_csv(engine: Any, files: list[str], stated: str | None) -> Any:
+    headers = {file: _header(file) if stated is None else _stated_header(stated) for file in files}
     separator, names = headers[files[0]]
     for file, header in headers.items():
         if header != (separator, names):
             raise ValueError(f"{file}: its header differs from that of {files[0]}: files read together must agree")
     return engine.read_csv(
-        [literal(file) for file in files], header=False, skip=1, auto_detect=False, delim=separator, quote='"',
-        escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,
+        [literal(file) for file in files], header=False, skip=int(stated is None), auto_detect=False, delim=separator,
+        quote='"', escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,
     )  # fmt: skip
 
 
@@ -96,13 +116,23 @@ def _header(path: str) -> tuple[str, tuple[str, ...]]:
     if len(line) >= LONGEST_HEADER // 4:
         raise ValueError(f"{path}: the first line must be a header with the names of the columns, it is too long")
     separator = max(SEPARATORS, key=line.count)
+    return separator, _names_in_line(line, separator, f"{path}: the first line")
+
+
+def _stated_header(line: str) -> tuple[str, tuple[str, ...]]:
+    """The same of a line that the file lacks; its separator may be a space."""
+    separator = max((*SEPARATORS, " "), key=lambda sign: (line.count(sign) > 0 and sign != " ", line.count(sign)))
+    return separator, _names_in_line(line, separator, "header")
+
+
+def _names_in_line(line: str, separator: str, where: str) -> tuple[str, ...]:
     try:
         names = next(csv.reader([line.rstrip("\r\n")], delimiter=separator), [])
     except csv.Error as error:
-        raise ValueError(f"{path}: the first line must be a header with the names of the columns: {error}") from None
+        raise ValueError(f"{where} must be a header with the names of the columns: {error}") from None
     if not names:
-        raise ValueError(f"{path}: the first line must be a header with the names of the columns")
-    return separator, tuple(_tidy(names, path).values())
+        raise ValueError(f"{where} must be a header with the names of the columns")
+    return tidy_names(names)
 
 
 def _open_duckdb(path: str, name: str, folder: str | os.PathLike[str] | None) -> Any:
@@ -120,15 +150,18 @@ def _open_duckdb(path: str, name: str, folder: str | os.PathLike[str] | None) ->
     return engine.table(name or tables[0])
 
 
-def _tidy(names: Sequence[str], source: str) -> dict[str, str]:
-    """Names without surrounding spaces; engines do not tell upper from lower case."""
-    tidy = {name: name.strip() for name in names}
-    known = [name.casefold() for name in tidy.values()]
-    if len(tidy) < len(names) or len(set(known)) < len(known) or "" in known:
-        raise ValueError(f"{source}: column names must be different and not empty, got {', '.join(map(repr, names))}")
-    return tidy
+def tidy_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names without surrounding spaces, all different for engines, which do not tell upper from lower case.
+
+    Columns without a name, and all that share one, are called after their place: `age (column 3)`.
+    """
+    tidy = [name.strip() for name in names]
+    times = Counter(name.casefold() for name in tidy)
+    return tuple(
+        name if name and times[name.casefold()] == 1 else of_place(name, place) for place, name in enumerate(tidy, 1)
+    )
 
 
-def _with_tidy_names(table: Any, source: str) -> Any:
-    names = _tidy(table.columns, source)
-    return table.rename({new: old for old, new in names.items() if new != old})
+def _with_tidy_names(table: Any, names: Sequence[str]) -> Any:
+    tidy = tidy_names(names)
+    return table.rename({new: old for old, new in zip(table.columns, tidy, strict=True) if new != old})

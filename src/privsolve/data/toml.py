@@ -24,7 +24,7 @@ def read(text: str) -> dict[str, Any]:
 
 
 def write(schema: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> str:
-    """The text of a schema description, with comments above the whole (`""`), `"guessed"`, `"paid"`, `"label"` and columns."""
+    """The text of a schema description, with comments above the whole (`""`), a table by its name, and columns."""
     lines = _comments(comments.get("", ()))
     lines += [f"intercept = {_value(schema['intercept'])}"]
     if "guessed" in schema:
@@ -33,6 +33,8 @@ def write(schema: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> s
         lines += ["", f"alternatives = {_value(schema['alternatives'])}"]
     if "paid" in schema:
         lines += ["", *_comments(comments.get("paid", ())), "[paid]", *_settings(schema["paid"])]
+    if "about" in schema:
+        lines += ["", *_comments(comments.get("about", ())), "[about]", *_settings(schema["about"])]
     if "label" in schema:
         lines += ["", *_comments(comments.get("label", ())), "[label]", *_settings(schema["label"])]
     for name, settings in schema["columns"].items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -263,8 +263,8 @@ def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
             f"the schema states constraints on cards ({schema.constraints.words}), which trees do not keep: choose a card, or "
             "take them out of the schema"
         )
-    kept, columns = intercept and schema.intercept, [_asked(column) for column in schema.columns]
-    return Schema(columns, schema.label, kept, schema.guessed, schema.paid, schema.constraints)
+    kept = intercept and schema.intercept
+    return replace(schema, columns=tuple(_asked(column) for column in schema.columns), intercept=kept)
 
 
 def _asked(column: Column) -> Column:
@@ -282,7 +282,7 @@ def _asked(column: Column) -> Column:
     cuts = [place * column.step for place in places if first < place <= last]
     if not cuts:
         raise ValueError(f"columns.{column.column}: has a single step, so there is nothing to ask: leave it out")
-    return Bins(column.column, cuts, "thresholds")
+    return Bins(column.column, cuts, "thresholds", missing_values=column.missing_values, decimal=column.decimal)
 
 
 def _checked_weights(values: Sequence[float], name: str) -> NDArray[np.float64]:

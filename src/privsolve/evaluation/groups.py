@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privsolve.data.columns import MISSING, Bins, Categories, Column
+from privsolve.data.columns import Column
 from privsolve.data.questions import Choice
 
 MOST_GROUPS = 50
@@ -10,10 +10,8 @@ MOST_GROUPS = 50
 
 def group_names(column: Column) -> tuple[str, ...]:
     """What the records with each code of a column are called."""
-    question = column.question()
-    if not isinstance(column, (Categories, Bins)) or not isinstance(question, Choice):
+    if not isinstance(column.question(), Choice):
         raise ValueError(f"by: the column {column.column!r} has no options to group by: use categories or bins")
     if column.radix > MOST_GROUPS:
         raise ValueError(f"by: the column {column.column!r} has more than {MOST_GROUPS} options: group them")
-    names = [option.text for option in question.options]
-    return (*names, MISSING) if len(names) < column.radix else tuple(names)
+    return column.answers()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -12,8 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privsolve.data import Schema, draft
+from privsolve.data import Label, Schema, draft
+from privsolve.data.engines import is_ibis_table
+from privsolve.data.frames import as_frame, check_order, is_relation
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
+from privsolve.learn.publishing import load_release
+from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account, Accountant
 from privsolve.privacy.guarantee import Guarantee
@@ -24,6 +31,9 @@ REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble
 
 GUESS: Literal["guess"] = "guess"
 
+StatedSchema = Schema | str | os.PathLike[str] | None
+"""A schema, the path of a schema file, or "guess"."""
+
 RandomState = int | np.random.SeedSequence | Randomness | None
 
 
@@ -31,10 +41,38 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that fits by a schema and pays from a budget."""
 
     release_: Release
-    schema: Schema | Literal["guess"] | None
+    classes_: NDArray[Any]
+    schema: StatedSchema
     adjacency: str
     budget: Account | None
     random_state: RandomState
+
+    instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
+    """What to do where somebody wants to pass weights of records."""
+
+    @classmethod
+    def from_release(cls, release: Release | str | os.PathLike[str]) -> Self:
+        """A fitted estimator from a release or its file, for whoever has nothing else: it predicts, and needs only the
+        columns that the model uses. It spends nothing and has no diagnostics.
+        """
+        found = release if isinstance(release, Release) else load_release(release)
+        stated = {
+            "epsilon": found.guarantee.epsilon,
+            "adjacency": str(found.guarantee.adjacency),
+            "schema": found.schema,
+        }
+        made = cls(**stated, **cls._of_model(found.model))
+        made.release_ = found
+        made._set_classes()
+        return made
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        """The options that go with a model; raises if it is not one of this estimator."""
+        raise NotImplementedError
+
+    def _set_classes(self) -> None:
+        """Set `classes_` from the release, where there are classes."""
 
     def __sklearn_clone__(self) -> Any:
         """A clone pays from the same budget, as a copy of an accountant could be spent a second time, and reports to the
@@ -54,15 +92,36 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _stated_schema(self) -> Schema | None:
         """The schema that was passed, or None if it is to be guessed, which has to be asked for."""
-        if isinstance(self.schema, Schema):
-            check_paid(self.schema, self.adjacency)
-            return self.schema
         if isinstance(self.schema, str) and self.schema == GUESS:
             return None
-        raise ValueError(
-            f"schema must say what is public about the table: pass a privsolve Schema, or schema={GUESS!r} to infer it from "
-            f"the data, which no guarantee covers; got {self.schema!r}"
-        )
+        if isinstance(self.schema, str | os.PathLike):
+            schema = _loaded(self.schema)
+        elif isinstance(self.schema, Schema):
+            schema = self.schema
+        else:
+            raise ValueError(
+                "schema must say what is public about the table: pass a privsolve Schema or the path of a schema file, or "
+                f"schema={GUESS!r} to infer it from the data, which no guarantee covers; got {self.schema!r}"
+            )
+        check_paid(schema, self.adjacency)
+        return schema
+
+    def _check_fit(self, options: Mapping[str, Any]) -> None:
+        """Raise for what a fit does not take."""
+        if "sample_weight" in options:
+            raise TypeError(
+                "sample_weight is not taken: one record could then count for more than the guarantee says; "
+                f"{self.instead_of_weights}"
+            )
+        if options:
+            raise TypeError(f"fit takes X and y, got {', '.join(options)} as well: options go to the estimator itself")
+
+    def _label_in(self, X: Any, y: Any, schema: Schema | None) -> bool:
+        """Whether the labels are a column of the table, because none lie beside it; if they do, rows need an order."""
+        if y is not None:
+            check_order(X)
+            return False
+        return schema is not None and schema.label is not None and schema.label.column in (_names_of(X) or ())
 
     @property
     def privacy_(self) -> Guarantee:
@@ -73,15 +132,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _check_fitted(self) -> None:
         check_is_fitted(self, "release_")
 
-    def _frame(self, X: Any, *, reset: bool) -> Any:
-        """A table with named columns; arrays, and frames whose columns have no names, get x0, x1, ..."""
-        names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are the data
+    def _frame(self, X: Any, *, reset: bool, label: str | None = None) -> Any:
+        """A table with named columns; arrays, and frames whose columns have no names, get x0, x1, ...
+
+        Names are compared with those of the fit, without the `label`; an estimator made of a release has none to compare.
+        """
+        names = _names_of(X)
         if names is not None and all(isinstance(name, str) for name in names):
-            # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
-            validate_data(self, pd.DataFrame(columns=list(names)), skip_check_array=True, reset=reset)
-            if len(X) == 0:
+            if reset or hasattr(self, "n_features_in_"):
+                # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
+                features = pd.DataFrame(columns=[name for name in names if name != label])
+                validate_data(self, features, skip_check_array=True, reset=reset)
+            if is_ibis_table(X):
+                return X
+            frame = X if hasattr(X, "__len__") and not is_relation(X) else as_frame(X).to_native()
+            if len(frame) == 0:
                 raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
-            return X
+            return frame
         array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
@@ -92,7 +159,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
-        stated = isinstance(self.schema, Schema)
+        stated = not (isinstance(self.schema, str) and self.schema == GUESS)
+        if not reset and not hasattr(self, "n_features_in_"):  # made of a release
+            return np.asarray(X, dtype=object)
         if isinstance(X, list | tuple) and stated:
             X = np.array(X, dtype=object)
         try:
@@ -114,7 +183,7 @@ def check_paid(schema: Schema, adjacency: str) -> None:
         )
 
 
-def one_per_record(y: ArrayLike, rows: int) -> NDArray[Any]:
+def one_per_record(y: ArrayLike | None, rows: int) -> NDArray[Any]:
     """The labels or targets, one for each record."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give one label per record")
@@ -122,6 +191,43 @@ def one_per_record(y: ArrayLike, rows: int) -> NDArray[Any]:
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels, inconsistent with {rows} records: give one label per record")
     return labels
+
+
+def labels_in(frame: Any, column: str) -> tuple[Any, Any]:
+    """The table in memory, and its column of labels."""
+    table = as_frame(frame) if not is_ibis_table(frame) else as_frame(frame.to_pyarrow())
+    return table.to_native(), np.array(table[column].to_list(), dtype=object)
+
+
+def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
+    """The schema with a label for the two classes, so that cards call them by their names; guessed if the rest is."""
+    if schema.label is not None or len(classes) != 2:
+        return schema
+    name = getattr(y, "name", None)
+    no, yes = (value.item() if isinstance(value, np.generic) else value for value in classes)
+    try:
+        label = Label(name if isinstance(name, str) and name else "label", yes, no)
+        marked = (*schema.guessed, label.column) if schema.guessed else ()
+        return replace(schema, label=label, guessed=marked)
+    except ValueError:  # no name for a label, or no values: then they stay without names
+        return schema
+
+
+def _loaded(path: str | os.PathLike[str]) -> Schema:
+    try:
+        return Schema.load(path)
+    except OSError as error:
+        raise ValueError(
+            f"schema={os.fspath(path)!r}: {error.strerror}; pass a Schema, the path of a schema file, or {GUESS!r}"
+        ) from None
+
+
+def _names_of(X: Any) -> list[Any] | None:
+    """The names of the columns of a table, None for an array."""
+    if hasattr(X, "collect_schema"):
+        return list(X.collect_schema().names())
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are the data
+    return None if names is None else list(names)
 
 
 def guessed_schema(frame: Any) -> Schema:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,8 @@ from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.engines.supports.work import check_work
 from privsolve.errors import PrivsolveError
-from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, warn_in_search
-from privsolve.learn.estimators import binary_labels
+from privsolve.learn.base import PrivateEstimator, RandomState, StatedSchema, one_per_record, warn_in_search
+from privsolve.learn.estimators import classes_of, positive_labels, read_for_fit
 from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.limits import CardLimits
@@ -26,7 +26,8 @@ from privsolve.learn.trees import DEPTH
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.unions import EQUAL_WEIGHTS, ModelClass, UnionCallback, checked_weights, private_union
-from privsolve.models.leaves import LabelLeaves
+from privsolve.models.base import Model
+from privsolve.models.leaves import LabelLeaves, label_array
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.score_range import check_scores
 from privsolve.models.tree import DecisionTree
@@ -120,8 +121,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         card_prior, tree_prior: what is likely in each class before the data is seen.
         false_positive, false_negative: public whole costs of the two kinds of mistake, the same for both classes of models.
         simplify: take out questions of a tree whose two sides say the same.
-        schema: what is public about the table; numbers are cut at public points, for cards as for trees. `"guess"` infers it
-            from the data, with a `PrivacyLeakWarning`, and the release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file; numbers are cut at public points,
+            for cards as for trees. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -152,7 +153,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         false_positive: int = 1,
         false_negative: int = 1,
         simplify: bool = True,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -175,39 +176,59 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: ArrayLike) -> Any:
-        """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if isinstance(model, LinearRule):
+            return {}
+        if isinstance(model, DecisionTree) and isinstance(model.leaves, LabelLeaves) and len(model.leaves.labels) == 2:
+            return {"depth": max(1, model.depth)}
+        raise ValueError(f"release: it holds a {model.kind}, not a card or a tree of two labels: use another estimator")
+
+    def _set_classes(self) -> None:
+        leaves = self.model_.leaves if isinstance(self.model_, DecisionTree) else None
+        of_label = classes_of(self.release_.schema)
+        self.classes_ = label_array(leaves.labels) if isinstance(leaves, LabelLeaves) else of_label
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
+        positive = positive_labels(one_per_record(y, np.shape(y)[0]), self.classes_, self.schema_)
+        return float(super().score(X, self.classes_[positive.astype(np.intp)], sample_weight))
+
+    def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
+
+        Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine.
+        """
+        self._check_fit(options)
         weights = _weights_of(self.models)
         stated = self._stated_schema()
         warn_in_search()
-        frame = self._frame(X, reset=True)
-        classes, positive = binary_labels(y, len(frame), stated)
-        schema = stated if stated is not None else guessed_schema(frame)
+        frame, schema, classes, positive = read_for_fit(self, X, y, stated)
         run = self._run(schema, weights, frame, positive)
         self.classes_ = classes
         self.release_ = run.release
         self.diagnostics_ = run.diagnostics
         return self
 
-    def _run(self, schema: Schema, weights: Mapping[str, float], frame: Any, positive: NDArray[np.bool_]) -> Run:
+    def _run(self, schema: Schema, weights: Mapping[str, float], frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         options = {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
         costs: dict[str, Any] = {"false_positive": self.false_positive, "false_negative": self.false_negative}
         if set(weights) == {ModelClass.CARD}:
             cards = Recipe(self.epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
             intercept = self.intercept if schema.intercept else None
             domain = CardLimits().domain(schema, self.max_features, self.max_points, intercept)
-            return cards.run(schema.table(frame, positive), domain, **options)
+            return cards.run(_readable(schema.table(frame, positive)), domain, **options)
         if set(weights) == {ModelClass.TREE}:
             trees = TreeRecipe(
                 self.epsilon, schema, self.depth, adjacency=self.adjacency, prior=self.tree_prior,
                 simplify=self.simplify, **costs,
             )  # fmt: skip
-            return trees.run(trees.asked.table(frame, positive), **options)
+            return trees.run(_readable(trees.asked.table(frame, positive)), **options)
         both = UnionRecipe(
             self.epsilon, schema, self.depth, self.max_features, self.max_points, self.intercept, self.adjacency,
             weights=weights, card_prior=self.card_prior, tree_prior=self.tree_prior, simplify=self.simplify, **costs,
         )  # fmt: skip
-        return both.run(both.asked.table(frame, positive), **options)
+        return both.run(_readable(both.asked.table(frame, positive)), **options)
 
     @property
     def card_(self) -> Scorecard | TreeCard:
@@ -248,6 +269,11 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         tags.non_deterministic = self.random_state is None
         tags.input_tags.allow_nan = True  # the schema says where missing values go
         return tags
+
+
+def _readable(encoded: EncodedTable) -> EncodedTable:
+    encoded.check_readable()
+    return encoded
 
 
 def _weights_of(models: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -19,12 +20,21 @@ from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
 from privsolve.evaluation import Evaluation
-from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.learn.base import (
+    PrivateEstimator,
+    RandomState,
+    StatedSchema,
+    guessed_schema,
+    one_per_record,
+    warn_in_search,
+    with_label,
+)
 from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.fitting import Recipe, linear_domain
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.models.linear import LinearRule
+from privsolve.models.base import Model
+from privsolve.models.linear import LinearRule, answers
 from privsolve.models.risk import RiskScore
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import as_randomness
@@ -55,19 +65,31 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     def _domain(self, schema: Schema) -> Domain:
         raise NotImplementedError
 
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
-        """One release from the records of a frame."""
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if not isinstance(model, LinearRule):
+            raise ValueError(f"release: it holds a {model.kind}, not a linear rule: use the estimator of that kind")
+        return {}
+
+    def _set_classes(self) -> None:
+        self.classes_ = classes_of(self.release_.schema)
+
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
+        """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
         encoded, domain = schema.table(frame, positive), self._domain(schema)
+        encoded.check_readable()
         return recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
 
-    def fit(self, X: Any, y: ArrayLike) -> Any:
-        """Choose the model. Spends the whole `epsilon`: every call is a release of its own."""
+    def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
+
+        Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine.
+        """
+        self._check_fit(options)
         recipe = self._recipe()
         stated = self._stated_schema()
         warn_in_search()
-        frame = self._frame(X, reset=True)
-        classes, positive = binary_labels(y, len(frame), stated)
-        schema = stated if stated is not None else guessed_schema(frame)
+        frame, schema, classes, positive = read_for_fit(self, X, y, stated)
         run = self._run(recipe, schema, frame, positive)
         self.classes_ = classes
         self.release_ = run.release
@@ -103,16 +125,16 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         return np.array(self._rule.features, dtype=object)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """How far the total of every row is above what it must exceed: positive means the positive class."""
+        """The score of every row by the weights themselves: positive is the positive class. It ranks finer than totals do."""
         return np.asarray(self._scores(X) / self._rule.used.unit - self._rule.cut)
 
     def totals(self, X: Any) -> NDArray[np.float64]:
         """The total of every row, as the card prints it."""
-        return np.asarray(self._scores(X) / self._rule.used.unit + float(self._rule.shift))
+        return self._rule.totals(self._frame(X, reset=False))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of every row, decided on exact integer scores."""
-        positive = self._scores(X) > self._rule.cut * self._rule.used.unit
+        """The class of every row, decided on exact totals."""
+        positive = self._rule.decide(self._frame(X, reset=False))
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
     def _scores(self, X: Any) -> Int64Array:
@@ -122,13 +144,12 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        labels = one_per_record(y, rows)
-        if self.schema_.label is not None:
-            return _declared_labels(labels, self.schema_)[1]
-        positive = _matched(labels, self.classes_)
-        if positive is None:
-            raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, self.classes_))}")
-        return positive
+        return positive_labels(one_per_record(y, rows), self.classes_, self.schema_)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
+        named = self.classes_[self._positive(y, np.shape(y)[0]).astype(np.intp)]
+        return float(super().score(X, named, sample_weight))
 
     def private_score(
         self,
@@ -155,9 +176,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         epsilon = check_epsilon(epsilon)
         if epsilon < 1 / LARGEST_STEPS:
             raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
-        scores = self._scores(X)
-        n = len(scores)
-        positive = scores > self._rule.cut * self._rule.used.unit
+        positive = self._rule.decide(self._frame(X, reset=False))
+        n = len(positive)
         right = int((positive == self._positive(y, n)).sum())
         counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)
@@ -205,8 +225,8 @@ class PrivateScorecard(_PrivateClassifier):
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
             move the threshold of the decision.
-        schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
-            release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file. `"guess"` infers it from the data,
+            with a `PrivacyLeakWarning`, and the release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -238,7 +258,7 @@ class PrivateScorecard(_PrivateClassifier):
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -284,11 +304,17 @@ class PrivateScorecard(_PrivateClassifier):
             self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative, self._limits,
         )  # fmt: skip
 
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_]) -> Run:
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        stated = {"objective": Objective.RISK.value} if isinstance(model, RiskScore) else {}
+        return {**super()._of_model(model), **stated}
+
+    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         if not self._in_stages:
             return super()._run(recipe, schema, frame, positive)
         staged = self._staged(schema)
         encoded = staged.asked.table(frame, positive)
+        encoded.check_readable()
         return staged.run(encoded, random_state=self.random_state, budget=self.budget)
 
     def _domain(self, schema: Schema) -> Domain:
@@ -337,7 +363,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         delta: float | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -366,7 +392,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, self.domain)
 
 
-def binary_labels(y: ArrayLike, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
     labels = one_per_record(y, rows)
     if schema is not None:
@@ -391,9 +417,39 @@ def _declared_labels(labels: NDArray[Any], schema: Schema) -> tuple[NDArray[Any]
             if (positive := _matched(labels, classes)) is not None:
                 return classes, positive
         raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label in the schema")
-    if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
-        raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
-    return np.array([label.negative[0], label.positive[0]]), schema.positive(labels)
+    return classes_of(schema), schema.positive(labels)
+
+
+def classes_of(schema: Schema | None) -> NDArray[Any]:
+    """The two classes by the label of a schema: its values where there are two, otherwise words; the positive one last."""
+    yes, no = answers(None if schema is None else schema.label)
+    return np.array([no, yes])
+
+
+def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema) -> NDArray[np.bool_]:
+    """Which labels are of the positive class: by the names of the classes, or by the values of the schema's label."""
+    positive = _matched(labels, classes)
+    if positive is None and schema.label is not None:
+        return schema.positive(labels)
+    if positive is None:
+        raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, classes))}")
+    return positive
+
+
+def read_for_fit(
+    estimator: PrivateEstimator, X: Any, y: ArrayLike | None, stated: Schema | None
+) -> tuple[Any, Schema, NDArray[Any], NDArray[np.bool_] | None]:
+    """The table, its schema, the two classes, and which records are positive; None where a column of the table says so."""
+    if estimator._label_in(X, y, stated):
+        assert stated is not None
+        assert stated.label is not None
+        return estimator._frame(X, reset=True, label=stated.label.column), stated, classes_of(stated), None
+    frame = estimator._frame(X, reset=True)
+    if y is None:
+        one_per_record(y, 0)  # says what is missing
+    classes, positive = binary_labels(y, len(frame), stated)
+    schema = stated if stated is not None else guessed_schema(frame)
+    return frame, with_label(schema, y, classes), classes, positive
 
 
 def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] | None:

@@ -69,12 +69,19 @@ def evaluate_frame(
 def counted(
     model: Model, data: Any, by: str | Column | None, positive: NDArray[np.bool_] | None = None
 ) -> tuple[tuple[PatternTable | None, ...], Column | None]:
-    """The records of each group, by the features that the outcomes of the model need, and the column of the groups."""
+    """The records of each group, by the features that the outcomes of the model need, and the column of the groups.
+
+    Refused if a column of the features cannot be read at all, before anything is paid for.
+    """
     schema = model.outcomes().schema
     column = group_column(getattr(model, "schema", None) or schema, by)
     if column is None:
-        return (schema.table(data, positive).table,), None
-    return schema.tables(data, column, positive)[1], column
+        encoded = schema.table(data, positive)
+        groups: tuple[PatternTable | None, ...] = (encoded.table,)
+    else:
+        encoded, groups = schema.tables(data, column, positive)
+    encoded.check_readable()
+    return groups, column
 
 
 def group_column(schema: Schema, by: str | Column | None) -> Column | None:

@@ -42,7 +42,9 @@ class HoldOut:
         self, whole: EncodedTable, groups: Sequence[PatternTable | None], rng: Randomness
     ) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
         """The table to fit on, and the groups of records held out."""
+        rng.ask({"holdout": (self.share, self.epsilon, self.column)})
         training, held = split(groups, self.share, rng)
+        rng.ask({"held-out data": held})
         return replace(whole, table=training), held
 
     def evaluated(self, run: Run, held: Sequence[PatternTable | None], rng: Randomness) -> Run:

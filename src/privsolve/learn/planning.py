@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from privsolve.domains import ConstrainedPoints, Domain, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior
@@ -22,13 +23,18 @@ def expectations(
     adjacency: Adjacency | str = Adjacency.REPLACE,
     loss: Loss | None = None,
     beta: float = 0.05,
+    expert: bool = True,
 ) -> tuple[Expectation, ...]:
-    """The bounds that hold for every table. Looks at no data, so it may be called as often as one likes."""
+    """The bounds that hold for every table, of all mechanisms or of the one that newcomers use.
+
+    Looks at no data, so it may be called as often as one likes.
+    """
     the_adjacency, the_loss = Adjacency.of(adjacency), loss or ZeroOneLoss()
     return tuple(
         bound
         for mechanism in all_mechanisms()
-        if mechanism.keeps_constraints or not isinstance(domain, ConstrainedPoints)
+        if (expert or isinstance(mechanism, Exponential))
+        and (mechanism.keeps_constraints or not isinstance(domain, ConstrainedPoints))
         for bound in mechanism.expectations(domain, epsilon, adjacency=the_adjacency, loss=the_loss, beta=beta)
     )
 
@@ -74,3 +80,23 @@ def union_expectations(
     card = Expectation("card", short.excess - math.log(card_weight) / kappa, f"cards with {short.compared_with}")
     rest = tree_expectations(trees, epsilon, adjacency=adjacency, weight=1 - card_weight, beta=beta)
     return card, *rest
+
+
+SMALLEST, LARGEST = 1e-4, 100.0
+
+
+def smallest_epsilon(share: Callable[[float], float], lose: float) -> float:
+    """The smallest epsilon, to three digits, with a promised share of at most `lose`; `share` falls as epsilon grows."""
+    if not 0 < lose < 1:
+        raise ValueError(f"lose must be a share between 0 and 1, for example 0.02, got {lose:g}")
+    if share(LARGEST) > lose:
+        raise ValueError(
+            f"lose={lose:g}: no epsilon up to {LARGEST:g} promises that; use more records or smaller cards"
+        )
+    low, high = SMALLEST, LARGEST
+    while high > low * 1.0005:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if share(middle) <= lose else (middle, high)
+    digits = 10.0 ** (math.floor(math.log10(high)) - 2)
+    rounded = math.ceil(high / digits) * digits
+    return float(f"{rounded:.3g}")

@@ -21,6 +21,7 @@ MODEL = "model.html"
 """The page of whichever model was chosen: its name is needed before that is known."""
 
 DIAGNOSTICS = "diagnostics.json"
+SEALED = "run.sealed"
 ROOM = 1 << 20
 """So many bytes are set aside for each file before anything is spent: a full disk is found in time."""
 
@@ -51,6 +52,11 @@ class Folder:
     def files(self) -> list[Path]:
         """The release, its page, and the curator's diagnostics."""
         return [self.path / RELEASE, self.path / self.page, self.curator / DIAGNOSTICS]
+
+    @property
+    def sealed(self) -> Path:
+        """What an interrupted run is resumed from; it is gone when the release is written."""
+        return self.curator / SEALED
 
     def write(self, run: Run) -> list[Path]:
         """The release and its page, and the curator's diagnostics apart from them; their paths in this order."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from privsolve.errors import PrivsolveError
 from privsolve.learn.fitting import with_outside
 from privsolve.learn.limits import NO_LIMITS, CardLimits
 from privsolve.losses import BrierLoss, ZeroOneLoss
+from privsolve.mechanisms.counted import CountedStages, staged_by_count
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.stages import Stages, number_of_stages, staged
 from privsolve.models.risk import RiskScore
@@ -69,7 +72,7 @@ class StagedRecipe:
         Adjacency.of(self.adjacency)
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
         inverse_temperature(self.epsilon, self.adjacency, self.loss)
-        _ = self.plan(None)
+        _ = self.plan(1)
 
     @property
     def asked(self) -> Schema:
@@ -83,16 +86,18 @@ class StagedRecipe:
             return BrierLoss(self.log_odds)
         return ZeroOneLoss(self.false_positive, self.false_negative)
 
-    def plan(self, records: int | None) -> Stages:
-        """The stages; under `replace` the number of records is public and may decide how many."""
-        known = records if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None
-        count = number_of_stages(self.epsilon, known) if self.stages is None else self.stages
+    def plan(self, records: int) -> Stages | CountedStages:
+        """The stages; under `replace` the number of records is public and decides how many, else a noisy count does."""
         asked, ends = self.asked, self.intercept
-        intercept = ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None
-        return Stages.of(
-            asked.dim, count, max_features=self.max_features, max_points=self.max_points, intercept=intercept,
-            restrict=(lambda cards: self.limits.on(asked, cards)) if self.limits.states(asked) else None,
-        )  # fmt: skip
+        options: dict[str, Any] = {
+            "max_features": self.max_features, "max_points": self.max_points,
+            "intercept": ((-ends, ends) if isinstance(ends, int) else ends) if asked.intercept else None,
+            "restrict": partial(self.limits.on, asked) if self.limits.states(asked) else None,
+        }  # fmt: skip
+        if self.stages is None and Adjacency.of(self.adjacency) is Adjacency.ADD_REMOVE:
+            return CountedStages.of(asked.dim, **options)
+        count = number_of_stages(self.epsilon, records) if self.stages is None else self.stages
+        return Stages.of(asked.dim, count, **options)
 
     def run(
         self,
@@ -109,10 +114,11 @@ class StagedRecipe:
         domain = plan.domain
         check_scores(encoded.schema, [int(abs(domain.values(j)).max()) for j in range(domain.dim)])
         problem = Problem(encoded.table, domain, self.loss, encoded.schema)
-        run = staged(
-            problem, self.epsilon, plan, adjacency=self.adjacency, random_state=random_state, progress=progress,
-            budget=budget,
-        )  # fmt: skip
+        how: dict[str, Any] = {"random_state": random_state, "progress": progress, "budget": budget}
+        if isinstance(plan, CountedStages):
+            run = staged_by_count(problem, self.epsilon, plan, **how)
+        else:
+            run = staged(problem, self.epsilon, plan, adjacency=self.adjacency, **how)
         model = run.release.model
         if isinstance(model, RiskScore) and self.false_positive != self.false_negative:
             decided = model.deciding_at(self.false_positive / (self.false_positive + self.false_negative))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +15,23 @@ from sklearn.utils.validation import assert_all_finite
 from privsolve.checks import check_finite
 from privsolve.data import Schema
 from privsolve.data.columns import Value
+from privsolve.data.frames import check_order
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.evaluation import Evaluation
-from privsolve.learn.base import PrivateEstimator, RandomState, guessed_schema, one_per_record, warn_in_search
+from privsolve.learn.base import (
+    PrivateEstimator,
+    RandomState,
+    StatedSchema,
+    guessed_schema,
+    labels_in,
+    one_per_record,
+    warn_in_search,
+    with_label,
+)
+from privsolve.learn.estimators import classes_of
 from privsolve.learn.evaluating import evaluate_frame
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
+from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
@@ -43,7 +55,7 @@ class _PrivateTree(PrivateEstimator):
     def _fit(self, frame: Any, targets: NDArray[Any], leaves: Leaves, schema: Schema) -> Any:
         asked = tree_schema(schema)
         trees = DecisionTrees(TreeQuestions.of(asked), self.depth, leaves)
-        problem = TreeProblem.from_records(asked.encode(frame), targets, trees, asked)
+        problem = TreeProblem.from_records(asked.encode(frame, readable=True), targets, trees, asked)
         run = private_tree(
             problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=self.random_state,
             simplify=self.simplify, progress=self.progress, budget=self.budget,
@@ -98,8 +110,8 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
         prior: what is likely before the data is seen, a `TreePrior`.
         simplify: take out questions whose two sides say the same.
-        schema: what is public about the table. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the
-            release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file. `"guess"` infers it from the data,
+            with a `PrivacyLeakWarning`, and the release says so.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -126,7 +138,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         costs: Sequence[Sequence[int]] | None = None,
         prior: TreePrior | None = None,
         simplify: bool = True,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -145,16 +157,40 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: ArrayLike) -> Any:
-        """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
+    instead_of_weights: ClassVar[str] = "weigh the kinds of mistake by costs instead"
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if not isinstance(model, DecisionTree) or isinstance(model.leaves, NumberLeaves):
+            raise ValueError("release: it does not hold a decision tree for classes: use the estimator of its kind")
+        leaves = "probabilities" if isinstance(model.leaves, ProbabilityLeaves) else "labels"
+        return {"depth": max(1, model.depth), "leaves": leaves}
+
+    def _set_classes(self) -> None:
+        leaves = self.tree_.leaves
+        assert isinstance(leaves, LabelLeaves | ProbabilityLeaves)
+        self.classes_ = label_array(leaves.labels)
+
+    def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
+        """Choose the tree. Spends the whole `epsilon`: every call is a release of its own.
+
+        Without `y` the labels are those of the schema's column in `X`.
+        """
+        self._check_fit(options)
         stated = self._stated_schema()
         warn_in_search()
-        frame = self._frame(X, reset=True)
+        label = None
+        if self._label_in(X, y, stated):
+            assert stated is not None
+            assert stated.label is not None
+            label = stated.label.column
+            X, y = labels_in(X, label)
+        frame = self._frame(X, reset=True, label=label)
         labels = one_per_record(y, len(frame))
         classes = self._public_classes(labels, stated)
         leaves = self._leaves(classes)
         targets = _numbers_of(labels, classes, stated if self.classes is None else None)
-        schema = stated if stated is not None else guessed_schema(frame)
+        schema = with_label(stated if stated is not None else guessed_schema(frame), y, classes)
         fitted = self._fit(frame, targets, leaves, schema)
         self.classes_ = classes
         return fitted
@@ -180,9 +216,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
             return found
         label = schema.label
         if label is not None:
-            if len(label.positive) != 1 or label.negative is None or len(label.negative) != 1:
-                raise ValueError("schema: its label must have one positive and one negative value to fit an estimator")
-            return np.array([label.negative[0], label.positive[0]])
+            return classes_of(schema)
         kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
         if len(kinds) > 1 and (labels == 1).all():
             raise ValueError("y holds only 1: name its values in classes, or by a label of the schema")
@@ -201,6 +235,11 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         frame = self._evaluated(X)
         numbers = _numbers_of(one_per_record(y, len(frame)), self.classes_, self.schema_)
         return evaluate_frame(self.release_, frame, numbers == 1, epsilon, self.budget, **options)
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
+        numbers = _numbers_of(one_per_record(y, np.shape(y)[0]), self.classes_, self.schema_)
+        return float(super().score(X, self.classes_[numbers], sample_weight))
 
     @available_if(lambda self: self.leaves == "probabilities")
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -237,7 +276,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         steps: int = 100,
         prior: TreePrior | None = None,
         simplify: bool = True,
-        schema: Schema | Literal["guess"] | None = None,
+        schema: StatedSchema = None,
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
@@ -257,10 +296,20 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: ArrayLike) -> Any:
+    instead_of_weights: ClassVar[str] = "there are no weights of records"
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if not isinstance(model, DecisionTree) or not isinstance(model.leaves, NumberLeaves):
+            raise ValueError("release: it does not hold a decision tree for numbers: use the estimator of its kind")
+        return {"depth": max(1, model.depth), "low": model.leaves.low, "high": model.leaves.high}
+
+    def fit(self, X: Any, y: ArrayLike, **options: Any) -> Any:
         """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
+        self._check_fit(options)
         stated = self._stated_schema()
         warn_in_search()
+        check_order(X)
         frame = self._frame(X, reset=True)
         targets = _floats(one_per_record(y, len(frame)))
         low, high = self._bounds(targets, guessed=stated is None)
@@ -287,11 +336,11 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
 
 def _numbers_of(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.int64]:
     """The number of the class of every record; labels that are no class are refused."""
-    if schema is not None and schema.label is not None:
-        return np.asarray(schema.positive(labels)).astype(np.int64)
     numbers = np.full(len(labels), -1, dtype=np.int64)
     for k, one in enumerate(classes):
         numbers[np.asarray(labels == one, dtype=np.bool_)] = k
+    if (numbers < 0).any() and schema is not None and schema.label is not None:
+        return np.asarray(schema.positive(labels)).astype(np.int64)
     if (numbers < 0).any():
         raise ValueError("y has labels that are not among the classes: name all of them in classes")
     return numbers

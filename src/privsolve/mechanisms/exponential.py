@@ -47,6 +47,7 @@ from privsolve.problems.priors import (
     prior_or_uniform,
 )
 from privsolve.problems.problem import BaseProblem, Problem
+from privsolve.problems.questions import question_of
 from privsolve.releases import Diagnostics, Release, Run
 
 RELATIVE_ERROR = 2.5e-7
@@ -357,10 +358,12 @@ def exponential(
         failures and the diagnostics are not covered (section 7). An interrupted or failed run releases nothing.
     """
     start = time.perf_counter()
+    rng = as_randomness(random_state)
     sampler = ExponentialSampler(
-        problem, epsilon, adjacency=adjacency, prior=prior, random_state=random_state, method=method,
+        problem, epsilon, adjacency=adjacency, prior=prior, random_state=rng, method=method,
         max_nodes=max_nodes, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
+    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, prior=sampler.prior, method=method))
     with charged(budget, sampler.guarantee):
         try:
             weights = sampler.draw()[0]

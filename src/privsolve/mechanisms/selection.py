@@ -221,10 +221,12 @@ def choose(
         diagnostics are not covered (section 7).
     """
     start = time.perf_counter()
+    rng = as_randomness(random_state)
     selector = Selector(
         scores, sensitivity, epsilon, names=names, monotone=monotone, method=method, step=step, adjacency=adjacency,
-        random_state=random_state,
+        random_state=rng,
     )  # fmt: skip
+    rng.ask({"scores": selector.scores, "setting": selector.setting, "epsilon": epsilon, "adjacency": adjacency})
     with charged(budget, selector.guarantee):
         index = int(selector.draw()[0])
     best = max(selector.scores)

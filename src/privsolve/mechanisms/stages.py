@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure
 from privsolve.problems.priors import Prior, SparsePrior, check_prior, least_log_of_short, relative_log_weights
 from privsolve.problems.problem import Problem
-from privsolve.releases import Diagnostics, Release, Run
+from privsolve.problems.questions import question_of
+from privsolve.releases import STAGES, Diagnostics, Release, Run
 
 MOST_STAGES = 6
 MOST_SUPPORTS = 300_000
@@ -49,9 +51,6 @@ LATER_INTERCEPT = 3
 
 ENOUGH_RECORDS = (2_000.0, 20_000.0)
 """A second and a third stage pay from so many records times epsilon on, counted as under add-remove (docs/risk-scores.md)."""
-
-ENOUGH_EPSILON = 0.5
-"""Where the number of records is not public, a second stage pays from this epsilon on."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +133,11 @@ class Stages:
         share = at_most(exact(epsilon) / self.count)
         return (share,) * self.count
 
+    def setting(self, shares: Sequence[float]) -> dict[str, Any]:
+        """The public description of the stages, for the release."""
+        domains = [domain.to_dict() for domain in self.domains]
+        return {"domains": domains, "epsilons": list(shares), "prior": self.prior.to_dict()}
+
 
 def choices_of(domain: SparsePoints) -> int:
     """In how many ways the largest support can have points and an intercept."""
@@ -147,16 +151,14 @@ def columns_of_a_stage(columns: int) -> int:
     return min(max(fits, default=1), max(columns, 1))
 
 
-def number_of_stages(epsilon: float, records: int | None) -> int:
-    """The public rule for how many stages are worth their noise.
+def number_of_stages(epsilon: float, records: int, adjacency: str = "replace") -> int:
+    """The rule for how many stages are worth their noise: by `records·epsilon`, half of it where a record is replaced.
 
-    Where the number of `records` is public (`"replace"`) by `records·epsilon / 2`, because a replaced record counts twice.
-    Where it is not, pass None, and epsilon alone decides.
+    The number of records must be one that may be known: it is public under `"replace"`, and a noisy count will do where it
+    is not (`CountedStages`).
     """
-    epsilon = calibration.check_epsilon(epsilon)
-    if records is None:
-        return 1 + (epsilon >= ENOUGH_EPSILON)
-    return 1 + sum(records * epsilon / 2 >= enough for enough in ENOUGH_RECORDS)
+    worth = records * calibration.check_epsilon(epsilon) / Adjacency.of(adjacency).range_factor
+    return 1 + sum(worth >= enough for enough in ENOUGH_RECORDS)
 
 
 def stage_prior(columns: int) -> SparsePrior:
@@ -194,29 +196,24 @@ def staged(
         _profile(epsilon, shares), Adjacency.of(adjacency), _words(plan), "exact sample", theory="13",
         oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
     )  # fmt: skip
-    weights = np.zeros(problem.domain.dim, dtype=np.int64)
-    draws = _StageDraws(problem, plan, columns, adjacency, rng, progress)
-    for k, share in enumerate(shares):
-        draws.check(k, share)
-    ready = [draws.sampler(0, shares[0], weights)]  # compiles, and takes the memory that later stages take again
-    statistics: list[dict[str, Any]] = []
+    draws = StageDraws(problem, plan, columns, adjacency, rng, progress)
+    draws.check(shares)
+    ready = [draws.first(shares)]  # compiles, and takes the memory that later stages take again
+    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, plan=plan))
     with charged(budget, guarantee):
         try:
-            for k, share in enumerate(shares):
-                sampler = ready.pop() if ready else draws.sampler(k, share, weights)
-                weights = weights + draws.draw(sampler)
-                statistics.append(asdict(sampler.statistics))
-                del sampler
+            weights, statistics = draws.all_drawn(shares, ready)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     diagnostics = Diagnostics(
         time.perf_counter() - start, problem.quality(weights), {"method": "stages", "stages": statistics}
     )
-    return Run(Release(problem.model(weights), guarantee, problem.setting), diagnostics)
+    setting = problem.setting | {STAGES: plan.setting(shares)}
+    return Run(Release(problem.model(weights), guarantee, setting), diagnostics)
 
 
 @dataclass(frozen=True)
-class _StageDraws:
+class StageDraws:
     """What all stages of a run share."""
 
     problem: Problem
@@ -260,8 +257,31 @@ class _StageDraws:
             domain.usable if isinstance(domain, ConstrainedPoints) else range(domain.columns), dtype=np.int64
         )
 
-    def check(self, k: int, epsilon: float) -> None:
-        """Raise for whatever stage k would refuse; it depends on public numbers only."""
+    def first(self, shares: Sequence[float]) -> StageSampler:
+        """The sampler of the first stage."""
+        return self.sampler(0, shares[0], np.zeros(self.problem.domain.dim, dtype=np.int64))
+
+    def all_drawn(self, shares: Sequence[float], ready: list[StageSampler]) -> tuple[Int64Array, list[dict[str, Any]]]:
+        """The sum of all stages, and what each has cost; `ready` is emptied, and holds the first sampler or none."""
+        weights, statistics = np.zeros(self.problem.domain.dim, dtype=np.int64), []
+        for k, share in enumerate(shares):
+            make = partial(self.drawn, k, share, weights, ready.pop() if ready else None)
+            drawn = self.rng.remembered(f"stage {k + 1}", make)
+            weights = weights + np.array(drawn["weights"], dtype=np.int64)
+            statistics.append(drawn["statistics"])
+        return weights, statistics
+
+    def drawn(self, k: int, epsilon: float, earlier: Int64Array, ready: StageSampler | None) -> dict[str, Any]:
+        """What stage k adds to the weights of those before it, and what it has cost, as plain values."""
+        sampler = ready or self.sampler(k, epsilon, earlier)
+        return {"weights": self.draw(sampler).tolist(), "statistics": asdict(sampler.statistics)}
+
+    def check(self, shares: Sequence[float]) -> None:
+        """Raise for whatever a stage would refuse; it depends on public numbers only."""
+        for k, share in enumerate(shares):
+            self._check_one(k, share)
+
+    def _check_one(self, k: int, epsilon: float) -> None:
         domain, loss = self.plan.domains[k], self.problem.loss
         points, intercepts = relative_log_weights(self.plan.prior, domain)
         points = points[self.usable]

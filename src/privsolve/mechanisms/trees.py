@@ -21,6 +21,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
+from privsolve.problems.questions import question_of
 from privsolve.problems.trees import TreeProblem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -155,10 +156,12 @@ def private_tree(
         time, failures and the diagnostics are not covered (section 7). An interrupted or failed run releases nothing.
     """
     start = time.perf_counter()
+    rng = as_randomness(random_state)
     sampler = TreeSampler(
-        problem, epsilon, prior=prior, adjacency=adjacency, random_state=random_state, simplify=simplify,
+        problem, epsilon, prior=prior, adjacency=adjacency, random_state=rng, simplify=simplify,
         max_memory=max_memory, max_work=max_work, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
+    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, prior=sampler.prior, simplify=simplify))
     with charged(budget, sampler.guarantee):
         try:
             tree = sampler.draw()

@@ -35,6 +35,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.priors import Prior, check_prior, default_prior, log_mass
+from privsolve.problems.questions import question_of
 from privsolve.problems.unions import Choice, UnionProblem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -236,11 +237,14 @@ def private_union(
         failed run releases nothing.
     """
     start = time.perf_counter()
+    rng = as_randomness(random_state)
     sampler = UnionSampler(
         problem, epsilon, weights=weights, card_prior=card_prior, tree_prior=tree_prior, adjacency=adjacency,
-        random_state=random_state, simplify=simplify, max_nodes=max_nodes, max_attempts=max_attempts,
+        random_state=rng, simplify=simplify, max_nodes=max_nodes, max_attempts=max_attempts,
         max_memory=max_memory, max_work=max_work, progress=progress,
     )  # fmt: skip
+    priors = {"card prior": sampler.card_prior, "tree prior": sampler.trees.prior, "weights": sampler.weights}
+    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, simplify=simplify, **priors))
     with charged(budget, sampler.guarantee):
         try:
             chosen = sampler.draw()

@@ -14,10 +14,14 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Label, Schema
-from privsolve.data.columns import Value, value_text
+from privsolve.data.columns import Column, Value, value_text
 from privsolve.data.patterns import checked_names, checked_scales
+from privsolve.data.questions import Quantity
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 from privsolve.models.outcomes import Outcomes, total_outcomes
+from privsolve.models.points import Levels, Part, Points, Slope, smallest
+from privsolve.models.score_range import check_scores
+from privsolve.models.tally import Entry, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +39,8 @@ class LinearRule(Model):
     schema: Schema | None = None
     cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
+    keeps_totals: ClassVar[bool] = False
+    """Whether a total means more than its decision, so that nothing but its zero may be moved."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))
@@ -78,9 +84,31 @@ class LinearRule(Model):
         """The same rule on the columns that have points, so that no other column is needed to apply it."""
         schema = self.stated_schema
         kept = [c for c in schema.columns if any(self.points[name] for name in c.names)] or schema.columns[:1]
-        less = Schema(kept, schema.label, schema.intercept)
+        less = schema.of_columns(kept, intercept=schema.intercept)
         places = [self.features.index(name) for name in less.features]
         return replace(self, weights=self.weights[places], features=less.features, scales=less.scales, schema=less)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """How a table is added up, with the points that the card prints (theory, section 17)."""
+        rule = self.used
+        schema, weights = rule.stated_schema, rule.unit_weights
+        check_scores(schema, weights)
+        raw, first = [], 0
+        for column in schema.columns:
+            mine = tuple(weights[first : first + len(column.names)])
+            first += len(mine)
+            raw.append((column, mine, _part(column, mine)))
+        printed = self.as_printed(Points(tuple(part for *_, part in raw), int(rule.threshold * rule.unit) + 1))
+        entries = [Entry(*found, part) for found, part in zip(raw, printed.parts, strict=True)]
+        asked = [entry for entry in entries if entry.asked]
+        unit = rule.unit if self.keeps_totals else 1
+        some = [entry.column for entry in asked or entries[:1]]  # a schema has at least one column
+        return Tally(tuple(asked), printed.threshold, unit, schema.of_columns(some, intercept=False))
+
+    def as_printed(self, points: Points) -> Points:
+        """The points of a card: whatever decides the same may be printed."""
+        return smallest(points)
 
     @property
     def stated_schema(self) -> Schema:
@@ -90,19 +118,25 @@ class LinearRule(Model):
         return self.schema
 
     def scores(self, table: Any) -> Int64Array:
-        """The score of every row, in units of `1 / unit` of the used columns, exactly."""
+        """The score of every row by the weights themselves, in units of `1 / unit` of the used columns, exactly.
+
+        It ranks finer than the total of the card, which keeps the decisions only.
+        """
         rule = self.used
         encoded = rule.stated_schema.encode(table)
         return np.asarray(encoded @ np.array(rule.unit_weights, dtype=np.int64), dtype=np.int64)
 
     def outcomes(self) -> Outcomes:
         """The totals of the card."""
-        rule = self.used
-        return total_outcomes(rule.stated_schema, rule.unit_weights, rule.unit)
+        return total_outcomes(self.tally)
+
+    def totals(self, table: Any) -> NDArray[np.float64]:
+        """The total of every row, as the card prints it. Only the columns that the card asks for are looked at."""
+        return np.asarray(self.tally.totals(table) / self.tally.unit)
 
     def decide(self, table: Any) -> NDArray[np.bool_]:
-        """Whether each row is predicted positive."""
-        return np.asarray(self.scores(table) > self.cut * self.used.unit)
+        """Whether each row is predicted positive, by the exact total."""
+        return np.asarray(self.tally.totals(table) >= self.tally.threshold)
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The predicted label of every row: the label's own values where there are two, otherwise words."""
@@ -144,6 +178,13 @@ class LinearRule(Model):
         )
 
 
+def _part(column: Column, weights: tuple[int, ...]) -> Part:
+    """What a column can add to a total."""
+    if isinstance(column.question(), Quantity):
+        return Slope(weights[0])
+    return Levels(tuple(sorted(set(column.points_by_code(weights)))))
+
+
 def answers(label: Label | None) -> tuple[Value, Value]:
     """What is predicted: the label's values where there are two, otherwise words."""
     if label is None:
@@ -162,8 +203,11 @@ def label_words(label: Label) -> tuple[str, str]:
 
 
 def decision_words(schema: Schema | None) -> tuple[str, str]:
-    """What the two decisions are called: by the label and its values."""
-    if schema is None or schema.label is None:
+    """What the two decisions are called: by the words of the schema, otherwise by the label and its values."""
+    if schema is None:
         return "positive", "negative"
-    yes, no = label_words(schema.label)
-    return f"{schema.label.column} {yes}", f"{schema.label.column} {no}"
+    yes, no = "positive", "negative"
+    if schema.label is not None:
+        yes, no = (f"{schema.label.column} {value}" for value in label_words(schema.label))
+    about = schema.about
+    return about.positive or yes, about.negative or (f"not {about.positive}" if about.positive else no)

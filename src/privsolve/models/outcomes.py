@@ -17,7 +17,8 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite
 from privsolve.data import Schema
-from privsolve.models.score_range import check_scores
+from privsolve.models.points import Levels
+from privsolve.models.tally import Tally
 
 MOST_OUTCOMES = 40
 """Totals beyond this are taken together, neighbours first: each one that is counted has noise of its own."""
@@ -69,45 +70,34 @@ class Outcomes:
     """What they are called: total, or leaf."""
 
 
-def total_outcomes(
-    schema: Schema,
-    weights: Sequence[int],
-    unit: int,
-    risk: Callable[[Fraction], float] | None = None,
-    cut: int = 0,
-) -> Outcomes:
-    """The totals of a rule with these whole weights, in units of `1 / unit`, on the features of its schema.
-
-    With an intercept, its weight is the last one and no part of the total. The decision is positive where total and
-    intercept are above `cut`. `risk`, if given, is the probability that the model states at a total.
-    """
-    check_scores(schema, weights)
-    threshold = cut - (weights[-1] if schema.intercept else 0)
-    groups = _grouped(_reachable(schema, weights), threshold)
+def total_outcomes(tally: Tally, risk: Callable[[Fraction], float] | None = None) -> Outcomes:
+    """The totals of a card. `risk`, if given, is the probability that the model states at a total."""
+    unit = tally.unit
+    groups = _grouped(_reachable(tally), tally.threshold)
     listed = []
     for rank, (low, high) in enumerate(groups):
         text = _number(low, unit) if low == high else f"{_number(low, unit)} to {_number(high, unit)}"
         stated = None if risk is None else risk(Fraction(low + high, 2 * unit))
-        listed.append(Outcome(text, rank, low > threshold, stated))
-    points = np.array(weights[:-1] if schema.intercept else weights, dtype=np.int64)
+        listed.append(Outcome(text, rank, low >= tally.threshold, stated))
     starts = np.array([low for low, _ in groups[1:]], dtype=np.int64)
 
     def number(rows: Any) -> Int64Array:
-        totals = np.asarray(rows, dtype=np.int64)[:, : len(points)] @ points
-        return np.searchsorted(starts, totals, side="right").astype(np.int64)
+        return np.searchsorted(starts, tally.of_features(rows), side="right").astype(np.int64)
 
-    return Outcomes(tuple(listed), schema, number, "total")
+    return Outcomes(tuple(listed), tally.schema, number, "total")
 
 
-def _reachable(schema: Schema, weights: Sequence[int]) -> list[int]:
+def _reachable(tally: Tally) -> list[int]:
     """All totals there can be; of very many, equally distant ones from the lowest to the highest."""
-    found, first = {0}, 0
-    for column in schema.columns:
-        mine = weights[first : first + len(column.names)]
-        first += len(mine)
-        wide = column.radix > MOST_TOTALS
-        ends = [bound * mine[0] for bound in column.range] if wide else column.points_by_code(mine)
-        found = {total + points for total in found for points in set(ends)}
+    found = {0}
+    for entry in tally.entries:
+        low, high = entry.column.range
+        wide = not isinstance(entry.printed, Levels) and high - low > MOST_TOTALS
+        if isinstance(entry.printed, Levels):
+            mine = set(entry.printed.points)
+        else:
+            mine = {step * entry.printed.points for step in ((low, high) if wide else range(low, high + 1))}
+        found = {total + points for total in found for points in mine}
         if wide or len(found) > MOST_TOTALS:
             low, high = min(found), max(found)
             found = {low + (high - low) * i // (4 * MOST_OUTCOMES) for i in range(4 * MOST_OUTCOMES + 1)}
@@ -116,7 +106,7 @@ def _reachable(schema: Schema, weights: Sequence[int]) -> list[int]:
 
 def _grouped(totals: Sequence[int], threshold: int) -> list[tuple[int, int]]:
     """Runs of totals, at most `MOST_OUTCOMES`, none of which has the threshold inside."""
-    sides = [[t for t in totals if t <= threshold], [t for t in totals if t > threshold]]
+    sides = [[t for t in totals if t < threshold], [t for t in totals if t >= threshold]]
     runs: list[tuple[int, int]] = []
     for side in filter(None, sides):
         room = max(1, MOST_OUTCOMES * len(side) // len(totals)) if len(totals) > MOST_OUTCOMES else len(side)

@@ -13,6 +13,7 @@ from privsolve.checks import check_integer
 from privsolve.models.linear import LinearRule
 from privsolve.models.odds import FARTHEST_CUT, check_log_odds, cut_of_threshold, risk_at, risks_of
 from privsolve.models.outcomes import Outcomes, total_outcomes
+from privsolve.models.points import Points, from_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class RiskScore(LinearRule):
     log_odds: float = 0.5
     cut: int = 0  # type: ignore[misc]
     kind: ClassVar[str] = "risk-score"
+    keeps_totals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,9 +38,14 @@ class RiskScore(LinearRule):
         """The risk of every row of a table."""
         return risks_of(self.log_odds, -(-self.scores(table) // self.used.unit))
 
+    @property
+    def half(self) -> Fraction:
+        """The total, as the card prints it, at which the risk is one half."""
+        return half_of(self.tally.threshold, self.tally.unit, self.cut)
+
     def risk_of_total(self, total: Fraction) -> float:
-        """The risk of a total as the card prints it, without the intercept."""
-        return risk_at(self.log_odds, total - self.shift)
+        """The risk of a total as the card prints it."""
+        return risk_at(self.log_odds, total - self.half)
 
     def deciding_at(self, threshold: float) -> RiskScore:
         """The same risks, with the decision positive where the risk is above `threshold`. Free: it looks at no data."""
@@ -46,10 +53,11 @@ class RiskScore(LinearRule):
 
     def outcomes(self) -> Outcomes:
         """The totals of the card, with their risks."""
-        rule = self.used
-        return total_outcomes(
-            rule.stated_schema, rule.unit_weights, rule.unit, self.risk_of_total, rule.cut * rule.unit
-        )
+        return total_outcomes(self.tally, self.risk_of_total)
+
+    def as_printed(self, points: Points) -> Points:
+        """The points of a card: totals keep their distances, because each has a risk."""
+        return from_zero(points)
 
     def describe(self) -> str:
         """The score as a sum, and what it means."""
@@ -73,3 +81,8 @@ class RiskScore(LinearRule):
             np.asarray(rule.weights), rule.features, rule.scales, rule.intercept, rule.schema,
             log_odds=values["log_odds"], cut=values["cut"],
         )  # fmt: skip
+
+
+def half_of(threshold: int, unit: int, cut: int) -> Fraction:
+    """Where the risk is one half, given the least total that is decided positive, in units of `1 / unit`."""
+    return Fraction(threshold - 1, unit) - cut

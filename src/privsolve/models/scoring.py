@@ -11,35 +11,63 @@ from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.odds import last_score, risks_of
 from privsolve.models.risk import RiskScore
-from privsolve.models.score_range import check_scores
+from privsolve.models.tally import Tally
+from privsolve.models.tree_sql import column_type
 
 
-def with_predictions(table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction") -> Any:
+def with_predictions(
+    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
+) -> Any:
     """The Ibis table with more columns: the total as the card prints it, its risk (of a risk score), and the predicted label.
 
-    Only the columns that the rule uses are looked at.
+    Only the columns that the card asks for are looked at.
     """
-    import ibis
-
-    rule = model.used
-    schema, weights = rule.stated_schema, rule.unit_weights
-    check_columns([column.column for column in schema.columns], table.columns)
-    for name in (score, *(["risk"] if isinstance(rule, RiskScore) else []), prediction):
+    tally = model.tally
+    check_columns([entry.column.column for entry in tally.entries], table.columns)
+    for name in (score, *([risk] if isinstance(model, RiskScore) else []), prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
     read_each_value(table)
-    check_scores(schema, weights)
-    total, first = ibis.literal(0, type="int64"), 0
-    for column in schema.columns:
-        mine = weights[first : first + len(column.names)]
-        first += len(mine)
-        if any(mine):
-            total = total + column.points(table[column.column], mine)
-    yes, no = answers(schema.label)
-    added = {score: total / rule.unit if rule.unit > 1 else total}
-    if isinstance(rule, RiskScore):
-        added["risk"] = _risk(rule, total)
-    return table.mutate(**added, **{prediction: ibis.cases((total > int(rule.threshold * rule.unit), yes), else_=no)})
+    return table.mutate(**_added(table, model, score, prediction, risk))
+
+
+def _added(
+    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
+) -> dict[str, Any]:
+    """What is added to a table, by name."""
+    import ibis
+
+    tally = model.tally
+    total = total_expression(table, tally)
+    yes, no = answers(model.stated_schema.label)
+    added = {score: total / tally.unit if tally.unit > 1 else total}
+    if isinstance(model, RiskScore):
+        added[risk] = _risk(model, total)
+    return added | {prediction: ibis.cases((total >= tally.threshold, yes), else_=no)}
+
+
+def rule_sql(model: LinearRule, dialect: str) -> str:
+    """A query in this dialect that gives score, risk and prediction of every row of a table called `data`."""
+    import ibis
+
+    kinds = {entry.column.column: column_type(entry.column) for entry in model.tally.entries}
+    if not kinds:
+        raise ValueError(
+            "the card asks for no column, so that there is nothing to compute: its decision is always the same"
+        )
+    table = ibis.table(kinds, name="data")
+    return str(ibis.to_sql(table.select(**_added(table, model)), dialect=dialect)) + "\n"
+
+
+def total_expression(table: Any, tally: Tally) -> Any:
+    """The total inside the engine, in units of the tally."""
+    import ibis
+
+    total = ibis.literal(0, type="int64")
+    for entry in tally.entries:
+        if entry.asked:
+            total = total + entry.expression(table[entry.column.column])
+    return total
 
 
 def _risk(rule: RiskScore, total: Any) -> Any:
@@ -48,6 +76,6 @@ def _risk(rule: RiskScore, total: Any) -> Any:
 
     scores = np.arange(-last_score(rule.log_odds), last_score(rule.log_odds) + 1)
     risks = risks_of(rule.log_odds, scores)
-    ends = [int((int(s) + rule.shift) * rule.unit) for s in scores]  # a score is rounded up to whole points
+    ends = [int((int(s) + rule.half) * rule.tally.unit) for s in scores]  # a score is rounded up to whole points
     cases = [(total <= end, float(risk)) for end, risk in zip(ends[:-1], risks[:-1], strict=True)]
     return ibis.cases(*cases, else_=float(risks[-1]))

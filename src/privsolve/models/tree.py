@@ -121,7 +121,7 @@ class DecisionTree(Model):
             raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
         asked = set(self.asked)
         kept = [column for column in self.schema.columns if asked & set(column.names)] or self.schema.columns[:1]
-        less = Schema(kept, self.schema.label, False)
+        less = self.schema.of_columns(kept, intercept=False)
         return less, {self.features.index(name): place for place, name in enumerate(less.features)}
 
     def values(self, table: Any) -> Int64Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.data.columns import Bins, Categories
+from privsolve.data.columns import Bins, Categories, Dates
 from privsolve.data.connection import read_each_value
 from privsolve.data.reading import check_columns
 from privsolve.models.leaves import ProbabilityLeaves
@@ -35,13 +35,16 @@ def tree_sql(tree: DecisionTree, dialect: str) -> str:
     import ibis
 
     schema, _ = tree.used
-    kinds = {column.column: _type(column) for column in schema.columns}
+    kinds = {column.column: column_type(column) for column in schema.columns}
     table = ibis.table(kinds, name="data")
     said = _said(table, tree, tree.leaves.answers().tolist())
     return str(ibis.to_sql(table.select(prediction=said), dialect=dialect)) + "\n"
 
 
-def _type(column: Any) -> str:
+def column_type(column: Any) -> str:
+    """How a table outside of privsolve holds such a column."""
+    if isinstance(column, Dates):
+        return "date"
     if isinstance(column, Bins):
         return "float64"
     if isinstance(column, Categories):

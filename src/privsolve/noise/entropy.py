@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +81,16 @@ class Randomness:
     def words(self, size: int) -> Words:
         """`size` independent uniform 64-bit words."""
         return self._draw(size)
+
+    def ask(self, question: Mapping[str, Any]) -> None:
+        """Say what these words will answer, by named parts, before the first that depends on the data is used.
+
+        Words that are kept in a file (`SealedRun`) answer one question only; for others it does not matter.
+        """
+
+    def remembered(self, name: str, make: Callable[[], Any]) -> Any:
+        """What `make` gives, a plain value that JSON can hold; words that are kept in a file remember it by its name."""
+        return make()
 
     def uniform(self, size: int) -> Floats:
         """Uniforms on (0, 1) of full relative precision: never 0, never 1 or more.

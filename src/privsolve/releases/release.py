@@ -29,6 +29,9 @@ FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
 UNION = "union"
 """A field of the setting of a model that was chosen from several classes: all of them, with their public weights."""
 
+STAGES = "stages"
+"""A field of the setting of a card that was drawn in stages: their domains, epsilons and prior, and what chose them."""
+
 OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded, box_format_1.FORMAT: box_format_1.upgraded}
 """What turns the content of an older file into that of the present format."""
 
@@ -38,7 +41,8 @@ class Release:
     """The published result: a model and its guarantee, with the public setting in which it was chosen. Nothing else.
 
     `setting` holds plain values that were fixed before the data was looked at: the domain and the loss, or the numbers
-    that the noise was computed from. `guarantee` is that of the model; an `evaluation` has one of its own, a drafted schema
+    that the noise was computed from. Where a noisy count has chosen among public plans it holds that count, which the
+    guarantee covers. `guarantee` is that of the model; an `evaluation` has one of its own, a drafted schema
     too, and `total` is what holds for all of them together.
     """
 
@@ -49,10 +53,12 @@ class Release:
     evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
-        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION}):
+        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, STAGES}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
         if UNION in self.setting and not _says_of_all(self.setting[UNION]):
             raise ValueError("the release's setting must say of a union what the weights, cards and trees were")
+        if STAGES in self.setting and not _says_of_stages(self.setting[STAGES]):
+            raise ValueError("the release's setting must say of its stages what domains, epsilons and prior they had")
         if self.domain is not None and not self.domain.contains(self.weights):
             raise ValueError("the release's weights are not a member of its domain")
         _ = self.loss  # read, so that a damaged one is refused
@@ -145,6 +151,10 @@ class Release:
 
 def _says_of_all(union: object) -> bool:
     return isinstance(union, dict) and set(union) == {"weights", "cards", "trees"}
+
+
+def _says_of_stages(stages: object) -> bool:
+    return isinstance(stages, dict) and set(stages) - {"count"} == {"domains", "epsilons", "prior"}
 
 
 def _content(text: str) -> dict[str, Any]:

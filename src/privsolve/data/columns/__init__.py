@@ -8,6 +8,7 @@ To add a kind, write a subclass of `Column` in a file of its own and import it h
 from privsolve.data.columns.base import ABOVE, BELOW, KINDS, MISSING, OTHER, Column
 from privsolve.data.columns.bins import ENCODINGS, Bins
 from privsolve.data.columns.categories import Categories, Category
+from privsolve.data.columns.dates import Dates
 from privsolve.data.columns.label import Label
 from privsolve.data.columns.number import Number
 from privsolve.data.columns.values import (
@@ -34,6 +35,7 @@ __all__ = [
     "Categories",
     "Category",
     "Column",
+    "Dates",
     "Label",
     "Number",
     "Real",

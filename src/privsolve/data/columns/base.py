@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.data.questions import Question
+from privsolve.data.questions import Choice, Question
 
 OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"
 
@@ -53,6 +53,11 @@ class Column(ABC):
         """The codes of values that the schema does not list, by what became of them."""
 
     @property
+    def saying_nothing(self) -> frozenset[int]:
+        """The codes of values that cannot be read: if all values have them, the schema does not fit the data."""
+        return frozenset(code for fate, code in self.outside.items() if fate == MISSING)
+
+    @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
         """The features."""
@@ -81,11 +86,14 @@ class Column(ABC):
 
     def points(self, value: Any, weights: Sequence[int]) -> Any:
         """The column's part of a score, as an expression of Ibis; `weights` belong to its features, in a common unit."""
+        return self.points_of_codes(value, self.points_by_code(weights))
+
+    def points_of_codes(self, value: Any, by_code: Sequence[int]) -> Any:
+        """The points of the code of a value, as an expression of Ibis."""
         import ibis
 
         code = self.code(value).cast("int64")
-        by_code = enumerate(self.points_by_code(weights))
-        return ibis.cases(*((code == number, points) for number, points in by_code if points), else_=0)
+        return ibis.cases(*((code == number, points) for number, points in enumerate(by_code) if points), else_=0)
 
     def points_by_code(self, weights: Sequence[int]) -> list[int]:
         """The column's part of the score for every code."""
@@ -95,6 +103,12 @@ class Column(ABC):
     @abstractmethod
     def question(self) -> Question:
         """What a scorecard asks about this column."""
+
+    def answers(self) -> tuple[str, ...]:
+        """What the values of every code are called: the answers to the question, then missing if it is none of them."""
+        question = self.question()
+        texts = tuple(option.text for option in question.options) if isinstance(question, Choice) else ()
+        return (*texts, MISSING) if len(texts) < self.radix else texts
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:

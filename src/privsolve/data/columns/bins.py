@@ -9,12 +9,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.arrays import Int64Array, IntArray
+from privsolve.arrays import Floats, Int64Array, IntArray
 from privsolve.data.columns.base import MISSING, Column
 from privsolve.data.columns.categories import indicators
-from privsolve.data.columns.values import Real, check_real, declared, number_text, option_name, tidy
+from privsolve.data.columns.values import (
+    Real,
+    Value,
+    check_decimal,
+    check_missing_values,
+    check_real,
+    declared,
+    declared_marks,
+    marks_of,
+    number_text,
+    option_name,
+    tidy,
+)
 from privsolve.data.expressions import number_of
-from privsolve.data.questions import Choice, Option, Question
+from privsolve.data.questions import Choice, Option, Question, Span
 from privsolve.data.series import numbers_of
 
 ENCODINGS = ("intervals", "thresholds")
@@ -28,17 +40,20 @@ class Bins(Column):
     """A number cut at public points: `v` is in the bin of all cuts `<= v`, so that a value at a cut opens the next bin.
 
     `"intervals"` gives every bin an indicator, `"thresholds"` every cut (`v >= cut`). `whole` says that values are whole
-    numbers, for names such as `age=25-34`. A missing value has no indicator, or that of the `missing` option.
+    numbers, for names such as `age=25-34`. A missing value has no indicator, or that of the `missing` option;
+    `missing_values` are missing too, such as -999, and texts are read with the sign `decimal`.
     """
 
     key: ClassVar[str] = "bins"
-    keys: ClassVar[tuple[str, ...]] = ("bins", "encoding", "whole", "missing")
+    keys: ClassVar[tuple[str, ...]] = ("bins", "encoding", "whole", "missing", "missing_values", "decimal")
 
     column: str
     cuts: tuple[Real, ...]
     encoding: str = "intervals"
     whole: bool = False
     missing: str | None = None
+    missing_values: tuple[Value, ...] = ()
+    decimal: str = "."
 
     def __init__(
         self,
@@ -47,6 +62,8 @@ class Bins(Column):
         encoding: str = "intervals",
         whole: bool = False,
         missing: str | None = None,
+        missing_values: Sequence[Value] = (),
+        decimal: str = ".",
     ) -> None:
         where = f"columns.{column}"
         if isinstance(cuts, str) or not isinstance(cuts, Sequence) or not cuts:
@@ -68,6 +85,8 @@ class Bins(Column):
         set_field(self, "encoding", encoding)
         set_field(self, "whole", whole)
         set_field(self, "missing", option_name(missing, f"{where}: missing"))
+        set_field(self, "missing_values", check_missing_values(missing_values, where))
+        set_field(self, "decimal", check_decimal(decimal, where))
 
     @property
     def radix(self) -> int:
@@ -85,7 +104,7 @@ class Bins(Column):
         if self.encoding == "intervals":
             names = [self._bin_name(i) for i in range(len(self.cuts) + 1)]
         else:
-            names = [f"{self.column}>={number_text(cut)}" for cut in self.cuts]
+            names = [f"{self.column}>={self._cut_text(cut)}" for cut in self.cuts]
         return (*names, f"{self.column}={self.missing}") if self.missing is not None else tuple(names)
 
     def _bin_name(self, i: int) -> str:
@@ -106,9 +125,21 @@ class Bins(Column):
             return f"{number_text(low)} to below {number_text(high)}"
         return number_text(low) if high == low + 1 else f"{number_text(low)}-{number_text(high - 1)}"
 
+    def _cut_text(self, cut: Real) -> str:
+        """A cut as people write it."""
+        return number_text(cut)
+
+    def _values(self, series: Any) -> Floats:
+        """What is cut, of a narwhals series; NaN where it is missing."""
+        return numbers_of(series, self.column, marks_of(self.missing_values, self.decimal))
+
+    def _value(self, value: Any) -> Any:
+        """The same as an expression of Ibis; null where it is missing."""
+        return number_of(value, self.column, marks_of(self.missing_values, self.decimal))
+
     def codes(self, series: Any) -> Int64Array:
         """Bins in order, then missing."""
-        values = numbers_of(series, self.column)
+        values = self._values(series)
         codes = np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right")
         return np.where(np.isnan(values), self.outside[MISSING], codes).astype(np.int64)
 
@@ -116,7 +147,7 @@ class Bins(Column):
         """The same in an engine."""
         import ibis
 
-        number = number_of(value, self.column)
+        number = self._value(value)
         below = ((number < float(cut), i) for i, cut in enumerate(self.cuts))
         return ibis.cases((number.isnull(), self.outside[MISSING]), *below, else_=len(self.cuts))
 
@@ -132,17 +163,18 @@ class Bins(Column):
 
     def question(self) -> Question:
         """What a scorecard asks about this column."""
-        answers = len(self.cuts) + 1
-        texts = [self._range_text(i) for i in range(answers)]
-        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(answers)]
+        spans = [Span(low, high, self.whole) for low, high in pairwise((None, *self.cuts, None))]
+        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(len(spans))]
+        options = [Option(span.text, features, span) for span, features in zip(spans, ones, strict=True)]
         if self.missing is not None:
-            texts, ones = [*texts, self.missing], [*ones, self.names[-1:]]
-        return Choice(self.column, tuple(map(Option, texts, ones)))
+            options.append(Option(self.missing, self.names[-1:]))
+        return Choice(self.column, tuple(options))
 
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
         settings: dict[str, Any] = {"bins": list(self.cuts), "encoding": self.encoding}
-        return settings | ({"whole": True} if self.whole else {}) | declared(missing=self.missing)
+        settings |= ({"whole": True} if self.whole else {}) | declared(missing=self.missing)
+        return settings | declared_marks(self.missing_values, self.decimal)
 
     @classmethod
     def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Bins:

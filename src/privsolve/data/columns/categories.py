@@ -10,9 +10,20 @@ import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
-from privsolve.data.columns.values import Value, check_values, declared, kind_of, option_name, value_text
+from privsolve.data.columns.values import (
+    Value,
+    check_missing_values,
+    check_values,
+    declared,
+    declared_marks,
+    kind_of,
+    marks_of,
+    option_name,
+    value_text,
+)
 from privsolve.data.expressions import number_of, text_of
 from privsolve.data.questions import Choice, Option, Question
+from privsolve.data.reading import Marks
 from privsolve.data.series import numbers_of, texts_of
 
 
@@ -29,16 +40,19 @@ class Categories(Column):
     """A column with a public list of options. Every other value is *other*, no value is *missing*.
 
     Where the schema names an `other` or a `missing` option, it has an indicator of its own. A missing value without one
-    counts as other; an other value without one has no indicator at all.
+    counts as other; an other value without one has no indicator at all. `no` is an option, with its values, that has no
+    indicator either: the answer that scores nothing, such as "no" beside "yes". `missing_values` are missing too.
     """
 
     key: ClassVar[str] = "categories"
-    keys: ClassVar[tuple[str, ...]] = ("categories", "other", "missing")
+    keys: ClassVar[tuple[str, ...]] = ("categories", "no", "other", "missing", "missing_values")
 
     column: str
     options: tuple[Category, ...]
     other: str | None = None
     missing: str | None = None
+    no: Category | None = None
+    missing_values: tuple[Value, ...] = ()
 
     def __init__(
         self,
@@ -46,25 +60,32 @@ class Categories(Column):
         options: Sequence[Value | Category],
         other: str | None = None,
         missing: str | None = None,
+        no: Value | Category | None = None,
+        missing_values: Sequence[Value] = (),
     ) -> None:
         where = f"columns.{column}"
         if isinstance(options, str) or not isinstance(options, Sequence) or not options:
             raise ValueError(f"{where}: categories must be a non-empty list of values")
-        found = tuple(
-            Category(o.name, tuple(o.values)) if isinstance(o, Category) else Category(value_text(o, where), (o,))
-            for o in options
-        )
-        for option in found:
+        found = tuple(_category(option, where) for option in options)
+        nothing = None if no is None else _category(no, f"{where}: no")
+        listed = (*found, *([] if nothing is None else [nothing]))
+        for option in listed:
             if not isinstance(option.name, str) or not option.name.strip():
                 raise ValueError(f"{where}: categories has an option without a name: give it one")
             if not option.values:
                 raise ValueError(f"{where}: categories option {option.name!r} has no values: list at least one")
-        check_values([v for option in found for v in option.values], f"{where}: categories")
+        check_values([v for option in listed for v in option.values], f"{where}: categories")
         set_field = object.__setattr__
         set_field(self, "column", column)
         set_field(self, "options", found)
         set_field(self, "other", option_name(other, f"{where}: other"))
         set_field(self, "missing", option_name(missing, f"{where}: missing"))
+        set_field(self, "no", nothing)
+        set_field(self, "missing_values", check_missing_values(missing_values, where))
+        if {value_text(v, where) for v in self.missing_values} & {
+            value_text(v, where) for o in listed for v in o.values
+        }:
+            raise ValueError(f"{where}: missing_values lists a value that is an option too: take it out of one of them")
 
     @property
     def kind(self) -> str:
@@ -73,13 +94,27 @@ class Categories(Column):
 
     @property
     def radix(self) -> int:
-        """Codes are the options in order, then other, then missing."""
-        return len(self.options) + 2
+        """Codes are the options in order, then `no` if there is one, then other, then missing."""
+        return len(self.listed) + 2
+
+    @property
+    def listed(self) -> tuple[Category, ...]:
+        """All options with values: those with an indicator, then `no`."""
+        return self.options if self.no is None else (*self.options, self.no)
+
+    @property
+    def _marks(self) -> Marks:
+        return marks_of(self.missing_values, truths=self.kind == "boolean")
 
     @property
     def outside(self) -> dict[str, int]:
         """The codes of values that are not in the lists."""
-        return {OTHER: len(self.options), MISSING: len(self.options) + 1}
+        return {OTHER: len(self.listed), MISSING: len(self.listed) + 1}
+
+    @property
+    def saying_nothing(self) -> frozenset[int]:
+        """Missing values, and those in no list; a list of one value says something also where it does not occur."""
+        return frozenset(self.outside.values()) if len(self.listed) > 1 else super().saying_nothing
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -92,17 +127,18 @@ class Categories(Column):
         """The feature that is 1 for each code, -1 for none."""
         k = len(self.options)
         other = k if self.other is not None else -1
-        return np.array([*range(k), other, other if self.missing is None else len(self.names) - 1])
+        no = [] if self.no is None else [-1]
+        return np.array([*range(k), *no, other, other if self.missing is None else len(self.names) - 1])
 
     def codes(self, series: Any) -> Int64Array:
-        """Options in order, then other, then missing."""
-        flat = [(value, code) for code, option in enumerate(self.options) for value in option.values]
+        """Options in order, then no, other and missing."""
+        flat = [(value, code) for code, option in enumerate(self.listed) for value in option.values]
         other, missing = self.outside[OTHER], self.outside[MISSING]
         if self.kind == "text":
             by_text = dict(flat)
-            texts = texts_of(series, self.column)
+            texts = texts_of(series, self.column, self._marks)
             return np.array([missing if t is None else by_text.get(t, other) for t in texts], dtype=np.int64)
-        values = numbers_of(series, self.column)
+        values = numbers_of(series, self.column, self._marks)
         ordered = sorted((float(value), code) for value, code in flat)
         listed = np.array([value for value, _ in ordered])
         place = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
@@ -114,11 +150,11 @@ class Categories(Column):
         import ibis
 
         if self.kind == "text":
-            read = text_of(value, self.column)
-            options: list[tuple[Any, ...]] = [option.values for option in self.options]
+            read = text_of(value, self.column, self._marks)
+            options: list[tuple[Any, ...]] = [option.values for option in self.listed]
         else:
-            read = number_of(value, self.column)
-            options = [tuple(float(v) for v in option.values) for option in self.options]
+            read = number_of(value, self.column, self._marks)
+            options = [tuple(float(v) for v in option.values) for option in self.listed]
         matches = [(_is_in(read, values), i) for i, values in enumerate(options)]
         return ibis.cases((read.isnull(), self.outside[MISSING]), *matches, else_=self.outside[OTHER])
 
@@ -131,23 +167,29 @@ class Categories(Column):
         return [weights[feature] if feature >= 0 else 0 for feature in self._feature_of]
 
     def question(self) -> Question:
-        """What a scorecard asks about this column."""
-        names = [option.name for option in self.options]
+        """What a scorecard asks about this column; where `no` says what scores nothing, no other answer has to."""
+        texts, features = self.answers(), self._feature_of
+        shown = list(range(len(self.listed)))
+        if self.no is None or self.other is not None:
+            shown.append(self.outside[OTHER])
+        if self.missing is not None:
+            shown.append(self.outside[MISSING])
+        ones = [(self.names[features[code]],) if features[code] >= 0 else () for code in shown]
+        return Choice(self.column, tuple(Option(texts[code], one) for code, one in zip(shown, ones, strict=True)))
+
+    def answers(self) -> tuple[str, ...]:
+        """What the values of every code are called."""
+        names = [option.name for option in self.listed]
         rest = self.other or next(
             text for text in (OTHER, "none of these", "no listed value", "") if text not in (*names, self.missing)
         )
-        texts = [*names, rest, *([] if self.missing is None else [self.missing])]
-        features, names_of = self._feature_of, self.names
-        ones = [(names_of[feature],) if feature >= 0 else () for feature in features]
-        return Choice(self.column, tuple(Option(text, one) for text, one in zip(texts, ones, strict=False)))
+        return (*names, rest, self.missing or MISSING)
 
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
-        options = [
-            o.values[0] if o == _plain(o.values[0]) else {"name": o.name, "values": list(o.values)}
-            for o in self.options
-        ]
-        return {"categories": options} | declared(other=self.other, missing=self.missing)
+        settings: dict[str, Any] = {"categories": list(map(_stated, self.options))}
+        settings |= declared(no=None if self.no is None else _stated(self.no), other=self.other, missing=self.missing)
+        return settings | declared_marks(self.missing_values)
 
     @classmethod
     def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Categories:
@@ -155,7 +197,8 @@ class Categories(Column):
         options = settings["categories"]
         if isinstance(options, list):
             options = [_option(option, f"columns.{name}") for option in options]
-        return cls(name, options, settings.get("other"), settings.get("missing"))
+        rest = {key: settings[key] for key in ("other", "missing", "missing_values") if key in settings}
+        return cls(name, options, no=_option(settings.get("no"), f"columns.{name}", "no"), **rest)
 
 
 def indicators(features: Int64Array, count: int) -> IntArray:
@@ -170,14 +213,22 @@ def _is_in(value: Any, values: Sequence[Any]) -> Any:
     return value == values[0] if len(values) == 1 else value.isin(list(values))
 
 
-def _plain(value: Value) -> Category:
-    return Category(value_text(value, ""), (value,))
+def _category(option: Value | Category, where: str) -> Category:
+    if isinstance(option, Category):
+        return Category(option.name, tuple(option.values))
+    return Category(value_text(option, where), (option,))
 
 
-def _option(option: Any, where: str) -> Any:
+def _stated(option: Category) -> Any:
+    """As in a schema file: a value that is its own name, or a table."""
+    plain = option == _category(option.values[0], "")
+    return option.values[0] if plain else {"name": option.name, "values": list(option.values)}
+
+
+def _option(option: Any, where: str, key: str = "categories") -> Any:
     if not isinstance(option, Mapping):
         return option
-    check_keys(option, ("name", "values"), f"{where}: categories")
+    check_keys(option, ("name", "values"), f"{where}: {key}")
     if set(option) != {"name", "values"} or not isinstance(option["values"], list):
-        raise ValueError(f"{where}: categories must hold values or tables like {{ name = ..., values = [...] }}")
+        raise ValueError(f"{where}: {key} must hold values or tables like {{ name = ..., values = [...] }}")
     return Category(option["name"], tuple(option["values"]))

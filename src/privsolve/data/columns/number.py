@@ -11,7 +11,18 @@ import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns.base import ABOVE, BELOW, MISSING, Column
-from privsolve.data.columns.values import LARGEST_INTEGER, Real, check_real, declared, tidy
+from privsolve.data.columns.values import (
+    LARGEST_INTEGER,
+    Real,
+    Value,
+    check_decimal,
+    check_missing_values,
+    check_real,
+    declared,
+    declared_marks,
+    marks_of,
+    tidy,
+)
 from privsolve.data.expressions import number_of
 from privsolve.data.patterns import narrowest
 from privsolve.data.questions import Quantity, Question
@@ -22,11 +33,12 @@ from privsolve.data.series import numbers_of
 class Number(Column):
     """A number between public bounds: the feature is `floor(v / step + 1/2)` after clipping, and stands for itself / `scale`.
 
-    A missing value counts as the number `missing`, which is `low` unless stated.
+    A missing value counts as the number `missing`, which is `low` unless stated; `missing_values` are missing too, such
+    as -999, and texts are read with the sign `decimal`.
     """
 
     key: ClassVar[str] = "low"
-    keys: ClassVar[tuple[str, ...]] = ("low", "high", "step", "scale", "missing")
+    keys: ClassVar[tuple[str, ...]] = ("low", "high", "step", "scale", "missing", "missing_values", "decimal")
     needs: ClassVar[tuple[str, ...]] = ("high",)
 
     column: str
@@ -35,6 +47,8 @@ class Number(Column):
     step: Real = 1
     scale: int = 1
     missing: Real | None = None
+    missing_values: tuple[Value, ...] = ()
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         where = f"columns.{self.column}"
@@ -52,6 +66,8 @@ class Number(Column):
             object.__setattr__(self, "missing", tidy(check_real(self.missing, f"{where}: missing")))
             if not self.low <= self.missing <= self.high:
                 raise ValueError(f"{where}: missing must lie between low and high, got {self.missing}")
+        object.__setattr__(self, "missing_values", check_missing_values(self.missing_values, where))
+        check_decimal(self.decimal, where)
 
     def steps(self, value: Real) -> int:
         """The feature of a value within the bounds."""
@@ -89,7 +105,7 @@ class Number(Column):
 
     def codes(self, series: Any) -> Int64Array:
         """Below, then the steps in order, then above, then missing."""
-        values = numbers_of(series, self.column)
+        values = numbers_of(series, self.column, marks_of(self.missing_values, self.decimal))
         low, high, missing = float(self.low), float(self.high), np.isnan(values)
         inside = np.clip(np.where(missing, low, values), low, high)
         codes = np.floor(inside / float(self.step) + 0.5).astype(np.int64) - self.first + 1
@@ -101,7 +117,8 @@ class Number(Column):
         """The same in an engine."""
         import ibis
 
-        number, low, high = number_of(value, self.column), float(self.low), float(self.high)
+        number = number_of(value, self.column, marks_of(self.missing_values, self.decimal))
+        low, high = float(self.low), float(self.high)
         # clipped inside the branch too: an engine may compute it for rows that take another branch
         inside = ibis.least(ibis.greatest(number.coalesce(low), low), high)
         steps = (inside / float(self.step) + 0.5).floor().cast("int64")
@@ -138,7 +155,7 @@ class Number(Column):
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
         settings: dict[str, Any] = {"low": self.low, "high": self.high, "step": self.step, "scale": self.scale}
-        return settings | declared(missing=self.missing)
+        return settings | declared(missing=self.missing) | declared_marks(self.missing_values, self.decimal)
 
     @classmethod
     def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Number:

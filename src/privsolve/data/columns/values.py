@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.data.reading import SPACES
+from privsolve.data.reading import SPACES, Marks
 
 Value = str | int | float | bool
 Real = int | float
@@ -87,3 +87,36 @@ def option_name(name: object, where: str) -> str | None:
 def declared(**settings: object) -> dict[str, Any]:
     """Those settings that are stated."""
     return {key: value for key, value in settings.items() if value is not None}
+
+
+DECIMALS = (".", ",")
+
+
+def check_missing_values(values: object, where: str) -> tuple[Value, ...]:
+    """Texts and numbers that stand for no value."""
+    if isinstance(values, str | bool) or not isinstance(values, Sequence):
+        raise ValueError(f"{where}: missing_values must be a list of texts and numbers, got {values!r}")
+    for value in values:
+        value_text(value, f"{where}: missing_values")
+    return tuple(dict.fromkeys(values))
+
+
+def check_decimal(decimal: object, where: str) -> str:
+    """The sign between whole numbers and decimals."""
+    if not isinstance(decimal, str) or decimal not in DECIMALS:
+        raise ValueError(f'{where}: decimal must be "." or ",", got {decimal!r}')
+    return decimal
+
+
+def marks_of(missing_values: Sequence[Value], decimal: str = ".", *, truths: bool = False) -> Marks:
+    """How values of a column are read, by what its schema says."""
+    numbers = tuple(float(v) for v in missing_values if not isinstance(v, str | bool))
+    return Marks(tuple(value_text(v, "missing_values") for v in missing_values), numbers, decimal == ",", truths)
+
+
+def declared_marks(missing_values: Sequence[Value], decimal: str = ".") -> dict[str, Any]:
+    """The marks that differ from what is usual, as in a schema file."""
+    return declared(
+        missing_values=list(missing_values) or None,
+        decimal=decimal if decimal != "." else None,
+    )

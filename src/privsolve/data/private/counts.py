@@ -6,8 +6,9 @@ An engine that stores columns apart reads each once per query; a CSV file, which
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +24,8 @@ from privsolve.data.expressions import number_of, text_of
 from privsolve.data.frames import as_frame
 from privsolve.data.private.grids import Grid
 from privsolve.data.profile import check_texts
-from privsolve.data.reading import SPACES
-from privsolve.data.series import numbers_of
+from privsolve.data.reading import PLAIN, SPACES, Marks
+from privsolve.data.series import number_parser, numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
 """Codes: missing, text, and from 2 on twice the cell of a number, one more if it is not whole."""
@@ -59,15 +60,24 @@ def readable(data: Any) -> dict[str, bool]:
     }
 
 
-def count_kinds(data: Any, grids: Mapping[str, Grid]) -> dict[str, Kinds]:
-    """The counts of these columns."""
+def are_truths(data: Any, names: Iterable[str]) -> dict[str, bool]:
+    """Which columns are true or false by their type, which is public."""
+    if is_ibis_table(data):
+        return {name: data[name].type().is_boolean() for name in names}
+    frame = as_frame(data)
+    return {name: frame[name].dtype == nw.Boolean for name in names}
+
+
+def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> dict[str, Kinds]:
+    """The counts of these columns, in which `marks` stand for no value."""
     sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
     if is_ibis_table(data):
-        histograms = _in_engine(data, grids, sizes)
+        histograms = _in_engine(data, grids, sizes, marks)
     else:
         frame = as_frame(data)
         histograms = {
-            name: np.bincount(_codes(frame[name], name, grid), minlength=sizes[name]) for name, grid in grids.items()
+            name: np.bincount(_codes(frame[name], name, grid, marks), minlength=sizes[name])
+            for name, grid in grids.items()
         }
     return {name: _kinds(histogram) for name, histogram in histograms.items()}
 
@@ -77,26 +87,32 @@ def _kinds(histogram: Int64Array) -> Kinds:
     return Kinds(int(histogram[MISSING_CODE]), int(histogram[TEXT_CODE]), whole + fractions, fractions)
 
 
-def _codes(series: Any, name: str, grid: Grid) -> Int64Array:
-    numbers = numbers_of(series, name)
+def _codes(series: Any, name: str, grid: Grid, marks: Marks) -> Int64Array:
+    numbers = numbers_of(series, name, marks)
     known = ~np.isnan(numbers)
     inside = np.where(known, numbers, 0.0)
     with np.errstate(invalid="ignore"):
         fraction = ~(inside % 1 == 0)
     codes = NUMBERS + 2 * grid.cells(inside) + fraction
-    texts = _are_texts(series)
+    texts = _are_texts(series, marks)
     return np.where(known, codes, np.where(texts, TEXT_CODE, MISSING_CODE)).astype(np.int64)
 
 
-def _are_texts(series: Any) -> NDArray[np.bool_]:
-    """Which values are texts with something in them."""
+def _are_texts(series: Any, marks: Marks) -> NDArray[np.bool_]:
+    """Which values are texts with something in them, and are no numbers; a number that stands for no value is missing."""
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.zeros(len(series), dtype=np.bool_)
     nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
-    return np.array([isinstance(v, str) and bool(v.strip(SPACES)) for v in series.to_list()], dtype=np.bool_) & ~nulls
+    parsed = number_parser(Marks(comma=marks.comma))
+
+    def is_text(value: object) -> bool:
+        text = value.strip(SPACES) if isinstance(value, str) else ""
+        return bool(text) and text not in marks.texts and parsed(text) not in marks.numbers
+
+    return np.array([is_text(value) for value in series.to_list()], dtype=np.bool_) & ~nulls
 
 
-def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -> dict[str, Int64Array]:
+def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int], marks: Marks) -> dict[str, Int64Array]:
     """One query: the different values of every column are counted first, so that reading them costs little.
 
     The columns are laid below each other before codes are made, so that the query says once what a grid is.
@@ -105,7 +121,7 @@ def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -
 
     table = read_each_value(data)
     places = {name: i for i, name in enumerate(grids)}
-    rows = ibis.union(*(_read(table, name, place) for name, place in places.items()))
+    rows = ibis.union(*(_read(table, name, place, marks) for name, place in places.items()))
     by_grid: dict[Grid, list[int]] = {}
     for name, grid in grids.items():
         by_grid.setdefault(grid, []).append(places[name])
@@ -126,33 +142,41 @@ def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int]) -
     return histograms
 
 
-def _read(table: Any, name: str, place: int) -> Any:
+def _read(table: Any, name: str, place: int, marks: Marks) -> Any:
     """The different values of a column: each as a number or null, whether it is a text, and how many records have it."""
     import ibis
 
     values = table.select(value=table[name])
     counted = values.group_by("value").aggregate(records=values.count())
-    text = text_of(counted.value, name).notnull() if counted.value.type().is_string() else ibis.literal(False)
+    text = ibis.literal(False)
+    if counted.value.type().is_string():
+        text = text_of(counted.value, name, marks).notnull()
+        if marks.numbers:
+            text = text & ~number_of(counted.value, name).coalesce(math.nan).isin(list(marks.numbers))
     return counted.select(
-        place=ibis.literal(place, type="int64"), number=number_of(counted.value, name), text=text,
+        place=ibis.literal(place, type="int64"), number=number_of(counted.value, name, marks), text=text,
         records=counted.records,
     )  # fmt: skip
 
 
-def count_texts(data: Any, names: Sequence[str], least: int) -> dict[str, dict[str, int]]:
+def count_texts(data: Any, names: Sequence[str], least: int, marks: Marks = PLAIN) -> dict[str, dict[str, int]]:
     """For every column, how many records have each text, of those that `least` records or more have."""
     if not is_ibis_table(data):
         frame = as_frame(data)
         counted = {
             name: Counter(v.strip(SPACES) for v in frame[name].to_list() if isinstance(v, str)) for name in names
         }
-        return {n: {text: c for text, c in found.items() if text and c >= least} for n, found in counted.items()}
+        empty = {"", *marks.texts}
+        return {
+            n: {text: c for text, c in found.items() if text not in empty and c >= least}
+            for n, found in counted.items()
+        }
     import ibis
 
     table = read_each_value(data)
     parts = []
     for place, name in enumerate(names):
-        texts = table.select(text=text_of(table[name], name)).filter(lambda t: t["text"].notnull())
+        texts = table.select(text=text_of(table[name], name, marks)).filter(lambda t: t["text"].notnull())
         counted = texts.group_by("text").aggregate(records=texts.count()).filter(lambda t: t["records"] >= least)
         parts.append(counted.mutate(place=ibis.literal(place, type="int64")))
     found = run(ibis.union(*parts)).to_pylist()

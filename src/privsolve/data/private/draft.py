@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from privsolve.data import toml
-from privsolve.data.columns import Bins, Categories, Column, Label, Real
+from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value
+from privsolve.data.columns.values import check_missing_values, marks_of
 from privsolve.data.paid import Paid
-from privsolve.data.private.counts import Kinds, count_kinds, count_texts, readable
+from privsolve.data.private.counts import Kinds, are_truths, count_kinds, count_texts, readable
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.quantiles import LEAST_EPSILON, draw_cuts
 from privsolve.data.private.texts import Threshold, least_records
+from privsolve.data.profile import NA_CODES
+from privsolve.data.reading import Marks
 from privsolve.data.schema import Schema
 from privsolve.noise.draws import discrete_laplace
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -47,6 +50,10 @@ MANY_ZEROS = 0.3
 
 SOME_MISSING = 0.005
 """From this share of missing values on there is an option for them, if the noise alone would hardly give as much."""
+
+SOME_OTHER, MOST_OTHER = 0.005, 0.1
+"""Up to the first share of other values a column has two, and up to the second if it may be noise; the others then count as
+the answer that scores nothing."""
 
 DEVIATIONS = 3.0
 
@@ -89,6 +96,7 @@ def private_draft(
     stated: Sequence[Column] = (),
     bounds: Mapping[str, tuple[float, ...]] | None = None,
     leave_out: Sequence[str] = (),
+    missing: Sequence[Value] = (),
     intervals: int = INTERVALS,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
@@ -104,6 +112,7 @@ def private_draft(
         stated: columns whose values are public; they cost nothing.
         bounds: `(low, high)` or `(low, high, step)` of numbers, for finer cut points than those of the public grid.
         leave_out: columns not to use.
+        missing: values that stand for no value, such as -999, beside `NA`, `NULL`, `?` and the like.
         intervals: cut points divide the records of a column into so many parts.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for releases; a seed makes the draft repeatable, for testing only.
@@ -113,11 +122,11 @@ def private_draft(
         `(epsilon, delta)`-DP for the whole schema under the adjacency (theory, section 12), provided that all arguments
         were chosen without looking at the data.
     """
-    plan = _Plan.of(data, label, stated, bounds or {}, leave_out, intervals)
+    plan = _Plan.of(data, label, stated, bounds or {}, leave_out, missing, intervals)
     rng = as_randomness(random_state)
     guarantee = draft_promise(epsilon, delta, len(plan.grids), adjacency, seeded=rng.is_seeded)
     plan.check(guarantee)
-    counts = count_kinds(data, plan.grids)
+    counts = count_kinds(data, plan.grids, plan.marks)
     paid = Paid(guarantee, rng.words(1).tobytes().hex())
     with charged(budget, guarantee, paid.note):
         return _Drafting(data, plan, counts, paid, rng).draft()
@@ -151,7 +160,14 @@ class _Plan:
     bounded: frozenset[str]
     order: tuple[str, ...]
     left_out: Mapping[str, str]
+    missing: tuple[Value, ...]
+    truths: Mapping[str, bool]
     intervals: int
+
+    @property
+    def marks(self) -> Marks:
+        """What stands for no value."""
+        return marks_of((*NA_CODES, *self.missing))
 
     @classmethod
     def of(
@@ -161,6 +177,7 @@ class _Plan:
         stated: Sequence[Column],
         bounds: Mapping[str, tuple[float, ...]],
         leave_out: Sequence[str],
+        missing: Sequence[Value],
         intervals: int,
     ) -> _Plan:
         found = readable(data)
@@ -175,9 +192,16 @@ class _Plan:
         grids = {name: _grid(name, bounds) for name in names if name in found and name not in skipped}
         if not grids and not known:
             raise ValueError("no column is left to draft: leave fewer out")
-        reasons = {n: "neither texts nor numbers: convert it" for n in names if n not in found and n not in skipped}
+        reasons = {
+            n: "neither texts nor numbers: convert it, or state it if it holds dates"
+            for n in names
+            if n not in found and n not in skipped
+        }
         order = tuple(name for name in names if name != label.column and name not in leave_out)
-        return cls(label, known, grids, found, frozenset(bounds), order, reasons, intervals)
+        codes = check_missing_values(list(missing), "missing")
+        return cls(
+            label, known, grids, found, frozenset(bounds), order, reasons, codes, are_truths(data, grids), intervals
+        )
 
     def check(self, guarantee: Guarantee) -> None:
         """Raise if the epsilon of a column would be too small for exact draws."""
@@ -206,7 +230,12 @@ class _Reading:
     missing: bool
     many_zeros: bool
     negative: bool
+    two_valued: bool
+    others: bool
     divided: int
+    texts: int
+    clear: float
+    """Noisy number of texts, and from how many on something is clearly there."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +263,9 @@ class _Drafting:
         if not self.paid.guarantee.delta:
             left_out |= dict.fromkeys(texts, "texts, whose list needs a delta: give one, or state the column")
             texts = []
-        numbers = {name: reading for name, reading in readings.items() if not reading.is_text}
+        numbers = {
+            name: reading for name, reading in readings.items() if not reading.is_text and not reading.two_valued
+        }
         divided = self._worth_dividing(numbers, len(texts))
         share = self._for_values / max(1, len(texts) + len(divided))
         listed = self._texts(texts, share) if texts else {}
@@ -245,7 +276,9 @@ class _Drafting:
                 columns.append(self.plan.stated[name])
                 continue
             if name in listed:
-                found = _categories(name, listed[name], readings[name])
+                found = self._categories(name, listed[name], readings[name])
+            elif name in readings and readings[name].two_valued:
+                found = self._zero_or_one(name, readings[name])
             elif name in numbers:
                 found = self._bins(name, readings[name], share if name in divided else None)
             else:
@@ -255,9 +288,12 @@ class _Drafting:
             else:
                 columns.append(found[0])
                 notes[name] = (found[1],)
-        if not columns:
-            raise ValueError(
-                "nothing could be drafted with this epsilon and delta: use more, or write the schema by hand"
+        if not columns:  # it is paid for: the least that can be said of a number, which looks at nothing
+            name = next(iter(self.plan.grids))
+            left_out.pop(name, None)
+            columns, notes[name] = (
+                [Bins(name, [1], "thresholds")],
+                ("Too few records for this epsilon: a cut of no meaning.",),
             )
         return PrivateDraft(Schema(columns, self.plan.label, paid=self.paid), notes, left_out)
 
@@ -272,27 +308,44 @@ class _Drafting:
         return set(kept)
 
     def _reading(self, name: str) -> _Reading:
-        """Noisy counts of missing values, texts, negative numbers, zeros, and positive numbers, whole or not.
+        """Noisy counts of missing values, texts, negative numbers, zeros, ones, and other positive numbers, whole or not.
 
-        A record is in one of the six.
+        A record is in one of the seven.
         """
-        exact_counts = six_counts(self.counts[name], self.plan.grids[name])
+        exact_counts = seven_counts(self.counts[name], self.plan.grids[name])
         moved = 2 if self._adjacency is Adjacency.REPLACE else 1
         scale = moved * len(self.plan.grids) / (KINDS_SHARE * exact(self.paid.guarantee.epsilon))
         noise = discrete_laplace(self.rng, scale, len(exact_counts))
-        missing, texts, negative, zeros, whole, fractions = (
+        missing, texts, negative, zeros, ones, whole, fractions = (
             int(count + xi) for count, xi in zip(exact_counts, noise, strict=True)
         )
-        numbers, clear = negative + zeros + whole + fractions, DEVIATIONS * math.sqrt(2) * float(scale)
+        others, clear = negative + whole + fractions, DEVIATIONS * math.sqrt(2) * float(scale)
+        numbers = others + zeros + ones
+        is_text = self.plan.may_be_texts[name] and texts > numbers
+        absent = missing if is_text else missing + texts  # a text among numbers is read as missing
         many_zeros = numbers > 0 and zeros >= MANY_ZEROS * numbers
         return _Reading(
-            is_text=self.plan.may_be_texts[name] and texts > numbers,
-            whole=whole + zeros > fractions,
-            missing=missing > max(clear, SOME_MISSING * (missing + texts + numbers)),
+            is_text=is_text,
+            whole=whole + zeros + ones > fractions,
+            missing=absent > max(clear, SOME_MISSING * (missing + texts + numbers)),
             many_zeros=many_zeros,
             negative=negative > max(clear, SOME_NEGATIVE * numbers),
+            two_valued=not is_text and min(zeros, ones) > clear and _hardly_any(others, numbers, clear),
+            others=others > SOME_OTHER * numbers,
             divided=max(0, numbers - zeros if many_zeros else numbers),
+            texts=texts,
+            clear=clear,
         )
+
+    def _zero_or_one(self, name: str, reading: _Reading) -> tuple[Column, str]:
+        """One indicator; a column whose type says so is true or false."""
+        missing = "missing" if reading.missing else None
+        if self.plan.truths[name]:
+            return Categories(name, [True], None, missing, no=False), "Drafted: true or false."
+        codes = [code for code in self.plan.missing if code not in (0, 1)]
+        if reading.others:  # what is neither may be more than one
+            return Bins(name, [1], "thresholds", True, missing, codes), "Drafted: zero or not."
+        return Categories(name, [1], None, missing, no=0, missing_values=codes), "Drafted: one or zero."
 
     def _bins(self, name: str, reading: _Reading, share: Fraction | None) -> tuple[Column, str] | str:
         """Cut points at quantiles; without a share of epsilon only what the counts say: whether zeros stand apart."""
@@ -305,7 +358,8 @@ class _Drafting:
         words = "cut points that divide the records evenly" if share is not None else "zero or not"
         words += ", zeros apart" if reading.many_zeros and share is not None else ""
         missing = "missing" if reading.missing else None
-        return Bins(name, points, "thresholds", reading.whole, missing), f"Drafted: {words}."
+        column = Bins(name, points, "thresholds", reading.whole, missing, self.plan.missing)
+        return column, f"Drafted: {words}."
 
     def _quantiles(self, name: str, reading: _Reading, share: Fraction) -> list[Real]:
         grid, cells = self.plan.grids[name], self.counts[name].cells.copy()
@@ -320,37 +374,52 @@ class _Drafting:
         places = draw_cuts(cells, grid.weights[first:], intervals, float(share), self._adjacency, self.rng)
         return [grid.points[first + place] for place in places]
 
-    def _texts(self, names: Sequence[str], share: Fraction) -> dict[str, list[str]]:
-        """The commonest texts of every column, by their noisy counts."""
+    def _texts(self, names: Sequence[str], share: Fraction) -> dict[str, dict[str, int]]:
+        """The commonest texts of every column in order, with their noisy counts."""
         everybody = next(iter(self.counts.values()))
         total = everybody.missing + everybody.texts + int(everybody.cells.sum())
         records = total if self._adjacency is Adjacency.REPLACE else None
         delta = self.paid.guarantee.delta
         least = least_records(self._for_values, delta, records, self._adjacency)
         threshold = Threshold.of(share, delta / len(names), least, self._adjacency)
-        counted = count_texts(self.data, names, least)
+        counted = count_texts(self.data, names, least, self.plan.marks)
         found = {}
         for name in names:
             noisy = threshold.published(counted[name], self.rng)
             commonest = sorted(noisy, key=lambda text: (-noisy[text], text))[:MOST_TEXTS]
-            found[name] = sorted(commonest)
+            found[name] = {text: noisy[text] for text in sorted(commonest)}
         return found
 
+    def _categories(self, name: str, texts: Mapping[str, int], reading: _Reading) -> tuple[Column, str] | str:
+        """A list of texts, or one indicator where there are two and hardly any other."""
+        if not texts:
+            return "texts, none of which is common enough to be shown"
+        taken = {text.lower() for text in texts}
+        other = next(word for word in ("other", "any other", "another text", "none of these") if word not in taken)
+        missing = next(word for word in ("missing", "no value", "not given") if word not in taken)
+        stated: dict[str, Any] = {}
+        if reading.missing:
+            codes = [code for code in (*NA_CODES, *self.plan.missing) if code not in texts]
+            stated = {"missing": missing, "missing_values": codes}
+        if len(texts) == 2:
+            no, yes = texts
+            if _hardly_any(reading.texts - sum(texts.values()), reading.texts, reading.clear):
+                return Categories(name, [yes], no=no, **stated), "Drafted: two texts, which nearly all records have."
+            return Categories(name, [yes], other, no=no, **stated), "Drafted: two texts that many records have."
+        return Categories(name, list(texts), other, **stated), "Drafted: texts that many records have."
 
-def six_counts(kinds: Kinds, grid: Grid) -> tuple[int, ...]:
-    """Missing values, texts, negative numbers, zeros, other whole numbers, other numbers: exactly, so not private."""
+
+def _hardly_any(others: int, of: int, clear: float) -> bool:
+    """Whether a noisy number of values is next to nothing, or may be."""
+    return others <= max(SOME_OTHER * of, min(clear / DEVIATIONS, MOST_OTHER * of))
+
+
+def seven_counts(kinds: Kinds, grid: Grid) -> tuple[int, ...]:
+    """Missing values, texts, negative numbers, zeros, ones, other whole numbers, other numbers: exactly, so not private."""
     zero = grid.zero if grid.zero is not None else 0
     negative = int(kinds.cells[:zero].sum())
     zeros = int(kinds.cells[zero] - kinds.fractions[zero]) if zero else 0
+    ones = int(kinds.cells[grid.one] - kinds.fractions[grid.one]) if zero and grid.one is not None else 0
     fractions = int(kinds.fractions[zero:].sum())
-    return kinds.missing, kinds.texts, negative, zeros, int(kinds.cells.sum()) - negative - zeros - fractions, fractions
-
-
-def _categories(name: str, texts: Sequence[str], reading: _Reading) -> tuple[Column, str] | str:
-    if not texts:
-        return "texts, none of which is common enough to be shown"
-    taken = {text.lower() for text in texts}
-    other = next(word for word in ("other", "any other", "another text", "none of these") if word not in taken)
-    missing = next(word for word in ("missing", "no value", "not given") if word not in taken)
-    column = Categories(name, list(texts), other, missing if reading.missing else None)
-    return column, "Drafted: texts that many records have."
+    whole = int(kinds.cells.sum()) - negative - zeros - ones - fractions
+    return kinds.missing, kinds.texts, negative, zeros, ones, whole, fractions

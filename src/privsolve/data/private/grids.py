@@ -58,6 +58,14 @@ class Grid(ABC):
         """The cell that begins at 0, if 0 is a candidate."""
         return self.points.index(0) + 1 if 0 in self.points else None
 
+    @property
+    def one(self) -> int | None:
+        """The cell in which 1 is the only whole number, if there is one."""
+        if 1 not in self.points[:-1]:
+            return None
+        place = self.points.index(1)
+        return place + 1 if self.points[place + 1] <= 2 else None
+
 
 def _roundness(digits: int) -> float:
     """How likely a number of three digits is beforehand."""

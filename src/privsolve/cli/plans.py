@@ -1,0 +1,227 @@
+"""What is expected of a card, of a card in stages, of a tree and of their union: a promise for every epsilon."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.table import Table
+
+from privsolve.cli.common import console
+from privsolve.domains import ConstrainedPoints, SparsePoints
+from privsolve.domains.trees import DecisionTrees
+from privsolve.engines.supports.work import estimate
+from privsolve.engines.trees.sampler import Work
+from privsolve.learn.planning import expectations, tree_expectations, union_expectations
+from privsolve.losses import BrierLoss, ZeroOneLoss
+from privsolve.mechanisms.base import Expectation
+from privsolve.mechanisms.counted import SHARE, count_and_stages
+from privsolve.mechanisms.stages import Stages, stages_utility_bound
+from privsolve.mechanisms.trees import public_work
+from privsolve.models.leaves import UNIT
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """What a release of one kind may cost beyond the best of its kind, with probability 0.95."""
+
+    records: int
+    adjacency: str
+
+    @abstractmethod
+    def share(self, epsilon: float) -> float:
+        """What is promised of the most likely choice, as a share of the records."""
+
+    @abstractmethod
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Machine-readable."""
+
+    @abstractmethod
+    def show(self, epsilon: float) -> None:
+        """On the terminal."""
+
+
+@dataclass(frozen=True)
+class CardPlan(Plan):
+    """Scorecards by mistakes; the mechanisms for experts on demand."""
+
+    domain: SparsePoints
+    loss: ZeroOneLoss
+    expert: bool = False
+
+    def share(self, epsilon: float) -> float:
+        """Of the exponential mechanism, for short cards."""
+        return self._shares(self._bounds(self.domain, epsilon))[0]
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Bounds with and without constraints, and seconds."""
+        found: dict[str, Any] = {"scorecards": self.domain.size, "records": self.records, "epsilon": epsilon}
+        bounds = self._bounds(self.domain, epsilon)
+        found |= {"bounds": _rows(bounds, self._shares(bounds)), "seconds": self._seconds}
+        if isinstance(self.domain, ConstrainedPoints):
+            free = self._bounds(self.domain.plain, epsilon)[: len(bounds)]
+            found["without_constraints"] = {
+                "scorecards": self.domain.plain.size,
+                "bounds": _rows(free, self._shares(free)),
+            }
+        return found
+
+    def show(self, epsilon: float) -> None:
+        """The promise in a sentence, or a table of all mechanisms."""
+        domain, bounds = self.domain, self._bounds(self.domain, epsilon)
+        shares = self._shares(bounds)
+        what = "mistakes" if self.loss.largest == 1 else "cost"
+        console.print(
+            f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
+        )
+        if self.expert:
+            title = f"More {what} than the best card, at most, with probability 0.95"
+            console.print(_table(title, ("mechanism", what, "of records", "best of all cards with"), bounds, shares))
+        else:
+            first = bounds[0]
+            console.print(
+                f"Promise: with probability 0.95 at most {first.excess:,.0f} more {what} than the best card with "
+                f"{first.compared_with or 'the same limits'}, {_of_records(shares[0])}."
+            )
+        if isinstance(domain, ConstrainedPoints):
+            without = self._bounds(domain.plain, epsilon)[0]
+            console.print(
+                f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them it would be "
+                f"{without.excess:,.0f}."
+            )
+        console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
+
+    def _bounds(self, domain: SparsePoints, epsilon: float) -> tuple[Expectation, ...]:
+        return expectations(domain, epsilon, adjacency=self.adjacency, loss=self.loss, expert=self.expert)
+
+    def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
+        return [bound.excess / self.records / self.loss.largest for bound in bounds]
+
+    @property
+    def _seconds(self) -> float:
+        if isinstance(self.domain, ConstrainedPoints):
+            usable, supports = len(self.domain.usable), self.domain.supports
+            return estimate(usable, self.domain.max_features, self.records, supports=supports)
+        return estimate(self.domain.columns, self.domain.max_features, self.records)
+
+
+@dataclass(frozen=True)
+class StagePlan(Plan):
+    """Cards in stages."""
+
+    stages: Callable[[float], Stages]
+    loss: BrierLoss | ZeroOneLoss
+    counted: bool
+    """Whether a noisy count of the records decides how many stages there are."""
+
+    def _excess(self, epsilon: float) -> float:
+        left = count_and_stages(epsilon)[1] if self.counted else epsilon
+        found = stages_utility_bound(self.stages(epsilon), left, loss=self.loss, adjacency=self.adjacency)
+        return found / self.loss.largest
+
+    def share(self, epsilon: float) -> float:
+        """All stages together."""
+        return self._excess(epsilon) / self.records
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Stages, features of each, and the promise."""
+        stages, excess = self.stages(epsilon), self._excess(epsilon)
+        found = {"stages": stages.count, "features_per_stage": stages.domains[0].max_features, "records": self.records}
+        return found | {"epsilon": epsilon, "excess": excess, "share": min(1.0, excess / self.records)}
+
+    def show(self, epsilon: float) -> None:
+        """The promise in a sentence."""
+        stages, excess, loss = self.stages(epsilon), self._excess(epsilon), self.loss
+        what = "Brier loss" if isinstance(loss, BrierLoss) else "mistakes" if loss.largest == 1 else "cost"
+        console.print(
+            f"{stages.count} stage{'s' * (stages.count > 1)} of at most {stages.domains[0].max_features} of "
+            f"{stages.domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
+        )
+        if self.counted:
+            console.print(
+                f"The number of stages follows a noisy count of the records, with {float(SHARE):.0%} of epsilon."
+            )
+        console.print(
+            f"Promise: with probability 0.95 at most {excess:,.0f} more {what} than the best short card that each stage "
+            f"could add, {_of_records(excess / self.records)}."
+        )
+
+
+@dataclass(frozen=True)
+class TreePlan(Plan):
+    """Trees, or a card or a tree."""
+
+    trees: DecisionTrees
+    probabilities: bool
+    domain: SparsePoints | None = None
+    card_weight: float = 0.5
+    loss: ZeroOneLoss | None = None
+
+    def _bounds(self, epsilon: float) -> tuple[Expectation, ...]:
+        if self.domain is None:
+            return tree_expectations(self.trees, epsilon, adjacency=self.adjacency)
+        return union_expectations(
+            self.domain, self.trees, epsilon, card_weight=self.card_weight, adjacency=self.adjacency, loss=self.loss
+        )
+
+    def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
+        return [bound.excess / self.records / self.trees.leaves.range for bound in bounds]
+
+    def share(self, epsilon: float) -> float:
+        """Of the first line: the smallest trees, or short cards."""
+        return self._shares(self._bounds(epsilon))[0]
+
+    @property
+    def _work(self) -> Work:
+        return public_work(self.trees, self.records)
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Bounds by depth, and work."""
+        work, bounds = asdict(self._work) | {"seconds": self._work.seconds}, self._bounds(epsilon)
+        found = {"depth": self.trees.depth, "features": self.trees.questions.size, "records": self.records}
+        return found | {"epsilon": epsilon, "bounds": _rows(bounds, self._shares(bounds)), "work": work}
+
+    def show(self, epsilon: float) -> None:
+        """A table by depth."""
+        words = (
+            f"trees of depth {self.trees.depth} on {self.trees.questions.size} features, {self.records:,} records, "
+            f"epsilon {epsilon:g}"
+        )
+        console.print(words if self.domain is None else f"{self.domain.size:,} scorecards and {words}")
+        what = "Brier loss" if self.probabilities else "mistakes" if self.trees.leaves.range == 1 else "cost"
+        title = f"More {what} than the best, at most, with probability 0.95"
+        bounds = self._bounds(epsilon)
+        unit = UNIT if self.probabilities else 1
+        heads = ("drawn", what, "of records", "best of all")
+        console.print(_table(title, heads, bounds, self._shares(bounds), unit))
+        sums = self._work
+        console.print(
+            f"The sums over trees take about {_seconds(sums.processor_seconds)} of computing, shared by all cores, beside "
+            f"the counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
+        )
+
+
+def _seconds(seconds: float) -> str:
+    return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
+
+
+def _of_records(share: float) -> str:
+    return f"{share:.1%} of the records" if share < 1 else "which says nothing"
+
+
+def _rows(bounds: Sequence[Expectation], shares: Sequence[float]) -> list[dict[str, Any]]:
+    return [asdict(bound) | {"share": min(1.0, share)} for bound, share in zip(bounds, shares, strict=True)]
+
+
+def _table(
+    title: str, heads: Sequence[str], bounds: Sequence[Expectation], shares: Sequence[float], unit: int = 1
+) -> Table:
+    table = Table(title=title, min_width=min(len(title), console.width))
+    for place, head in enumerate(heads):
+        table.add_column(head, justify="right" if place in (1, 2) else "left")
+    for bound, share in zip(bounds, shares, strict=True):
+        words = f"{share:.1%}" if share < 1 else "says nothing"
+        table.add_row(bound.mechanism, f"{bound.excess / unit:,.0f}", words, bound.compared_with)
+    return table

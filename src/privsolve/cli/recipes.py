@@ -1,0 +1,90 @@
+"""From the options of a command to the recipe of a fit: which schema is asked, and how a table of it becomes a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from privsolve.cli.options import LeavesName, ModelName, class_weights
+from privsolve.data import Schema
+from privsolve.learn.choosing import UnionRecipe
+from privsolve.learn.fitting import Recipe
+from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.limits import CardLimits
+from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.releases import Run
+
+
+class Chosen(NamedTuple):
+    """The schema that a table must be encoded by, and what makes a run of it (`progress`, `random_state`, `budget`)."""
+
+    asked: Schema
+    run: Callable[..., Run]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options of `fit` that say what is chosen, and how; `plan` rehearses with the same."""
+
+    model: ModelName
+    adjacency: str
+    costs: tuple[int, int]
+    objective: Objective
+    stages: int | None
+    log_odds: float
+    limits: CardLimits
+    max_features: int | None
+    max_points: int
+    intercept: int
+    depth: int
+    leaves: LeavesName
+    card_weight: float
+    mechanism: str = "exponential"
+    oracle: str = "tree"
+    noise: str | None = None
+    delta: float | None = None
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether a card is drawn in stages."""
+        return self.model is ModelName.card and (self.objective is Objective.RISK or self.stages not in (None, 1))
+
+    def recipe(self, epsilon: float, schema: Schema) -> Chosen:
+        """Everything but the data; whatever does not fit together is refused."""
+        if self.model is not ModelName.card and self.mechanism != "exponential":
+            raise ValueError(
+                f"--mechanism {self.mechanism}: trees are drawn by the exponential mechanism; leave it out"
+            )
+        if self.in_stages and self.mechanism != "exponential":
+            raise ValueError(
+                f"--mechanism {self.mechanism}: stages are drawn by the exponential mechanism; leave it out"
+            )
+        ends = (-self.intercept, self.intercept)
+        cards: dict[str, Any] = {"max_features": self.max_features, "max_points": self.max_points, "intercept": ends}
+        paid: dict[str, Any] = {"adjacency": self.adjacency, **dict(zip(_COSTS, self.costs, strict=True))}
+        found: TreeRecipe | UnionRecipe | StagedRecipe
+        if self.model is ModelName.tree:
+            found = TreeRecipe(epsilon, schema, self.depth, self.leaves.value, **paid)
+        elif self.model is ModelName.auto:
+            found = UnionRecipe(epsilon, schema, self.depth, **cards, **paid, weights=class_weights(self.card_weight))
+        elif self.in_stages:
+            found = StagedRecipe(
+                epsilon,
+                schema,
+                self.objective,
+                self.stages,
+                **cards,
+                log_odds=self.log_odds,
+                **paid,
+                limits=self.limits,
+            )
+        else:
+            recipe = Recipe(epsilon, self.mechanism, oracle=self.oracle, noise=self.noise, delta=self.delta, **paid)
+            domain = self.limits.domain(schema, **cards | {"intercept": ends if schema.intercept else None})
+            return Chosen(schema, partial(recipe.run, domain=domain))
+        return Chosen(found.asked, found.run)
+
+
+_COSTS = ("false_positive", "false_negative")

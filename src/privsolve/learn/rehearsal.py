@@ -1,0 +1,92 @@
+"""A fit on made-up records of the same schema: what typically happens and how long it takes, for nothing.
+
+No record of anybody is looked at, so a rehearsal spends no budget and may be repeated at will.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.data import EncodedTable, Schema
+from privsolve.data.columns import Column
+from privsolve.data.patterns import PatternTable
+from privsolve.releases import Run
+
+MOST_RECORDS = 200_000
+"""More are not made up: what is chosen from so many is as good as from all."""
+
+PLANTED, FLIPPED = 3, 0.15
+"""Features with points in the rule that makes up the labels, and the share of labels that are turned round."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Accuracy and seconds of some private fits on made-up records, beside the rule that made up the labels."""
+
+    records: int
+    planted: float
+    accuracies: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def typical_seconds(self) -> float:
+        """The middle of all fits but the first, which may have had to compile."""
+        return float(np.median(self.seconds[1:] or self.seconds))
+
+    @property
+    def middle(self) -> float:
+        """The accuracy of the fit in the middle."""
+        return float(np.median(self.accuracies))
+
+
+def rehearse(fit: Callable[[EncodedTable, int], Run], schema: Schema, records: int, times: int = 5) -> Rehearsal:
+    """Fit `times` tables of made-up records, each with a rule of its own; `fit` gets the table and a seed.
+
+    Answers are uniform and independent of each other. The label is the answer of a rule of three features with 1 or 2 points
+    each, turned round in 15% of the records: no model can be right more often than in the other 85%, but by chance.
+    """
+    count = min(records, MOST_RECORDS)
+    planted, accuracies, seconds = [], [], []
+    for seed in range(times):
+        encoded, share = made_up(schema, count, np.random.default_rng(seed))
+        start = time.perf_counter()
+        run = fit(encoded, seed)
+        seconds.append(time.perf_counter() - start)
+        accuracies.append(float(run.diagnostics.training_accuracy))
+        planted.append(share)
+    return Rehearsal(count, float(np.mean(planted)), tuple(accuracies), tuple(seconds))
+
+
+def made_up(schema: Schema, records: int, rng: np.random.Generator) -> tuple[EncodedTable, float]:
+    """Records with uniform answers, labelled by a planted rule, and how often the rule is right."""
+    features = np.hstack([column.expand(_answers(column, records, rng)) for column in schema.columns])
+    if schema.intercept:
+        features = np.hstack([features, np.ones((records, 1), dtype=features.dtype)])
+    totals = _planted_totals(features[:, : features.shape[1] - schema.intercept].astype(np.int64), rng)
+    says = totals > np.median(totals)
+    positive = says ^ (rng.random(records) < FLIPPED)
+    table = PatternTable(
+        features, positive.astype(np.int64), (~positive).astype(np.int64), names=schema.features, scales=schema.scales,
+        ranges=schema.ranges,
+    )  # fmt: skip
+    return EncodedTable(table, schema, {}), float((says == positive).mean())
+
+
+def _answers(column: Column, records: int, rng: np.random.Generator) -> Int64Array:
+    """Codes of answers that the schema lists; missing and other ones are left out."""
+    usual = np.setdiff1d(np.arange(column.radix), list(column.outside.values()))
+    return rng.choice(usual, size=records)
+
+
+def _planted_totals(features: Int64Array, rng: np.random.Generator) -> Int64Array:
+    """Three features that vary, with 1 or 2 points of either sign, each relative to its spread."""
+    varied = np.flatnonzero(features.min(axis=0) < features.max(axis=0))
+    chosen = rng.permutation(varied)[:PLANTED]
+    points = rng.integers(1, 3, size=len(chosen)) * rng.choice([-1, 1], size=len(chosen))
+    spread = np.maximum(1, features[:, chosen].max(axis=0) - features[:, chosen].min(axis=0))
+    return np.asarray((features[:, chosen] * (points * spread.max() // spread)).sum(axis=1))

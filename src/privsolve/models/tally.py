@@ -1,0 +1,82 @@
+"""How a table is added up: the points of a rule by column, as its card prints them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.data import Schema
+from privsolve.data.columns import Column
+from privsolve.data.frames import codes_of_frame
+from privsolve.models.points import Levels, Part
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What one column adds to a total: raw points of its features, and the printed ones that stand for them."""
+
+    column: Column
+    weights: tuple[int, ...]
+    raw: Part
+    printed: Part
+
+    @property
+    def asked(self) -> bool:
+        """Whether the answer matters."""
+        printed = self.printed
+        return len(set(printed.points)) > 1 if isinstance(printed, Levels) else printed.points != 0
+
+    @property
+    def by_code(self) -> list[int]:
+        """The printed points of every code of a column with options."""
+        raw = np.array(self.column.points_by_code(self.weights), dtype=np.int64)
+        return [int(points) for points in self._printed(raw)]
+
+    def of_features(self, rows: Any) -> Int64Array:
+        """The printed points of rows of the column's features."""
+        rows = np.asarray(rows, dtype=np.int64)
+        if not isinstance(self.printed, Levels):
+            return np.asarray(rows[:, 0] * self.printed.points)
+        return self._printed(rows @ np.array(self.weights, dtype=np.int64))
+
+    def expression(self, value: Any) -> Any:
+        """The printed points inside an engine, of an Ibis column."""
+        if isinstance(self.printed, Levels):
+            return self.column.points_of_codes(value, self.by_code)
+        return self.column.points(value, (self.printed.points,))
+
+    def _printed(self, raw: Int64Array) -> Int64Array:
+        assert isinstance(self.raw, Levels)
+        assert isinstance(self.printed, Levels)
+        return np.array(self.printed.points, dtype=np.int64)[np.searchsorted(self.raw.points, raw)]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The columns that a card asks for, and the least total that is decided positive. Totals are in units of `1 / unit`."""
+
+    entries: tuple[Entry, ...]
+    threshold: int
+    unit: int
+    schema: Schema
+    """Of the columns that are asked for, without intercept."""
+
+    def totals(self, table: Any) -> Int64Array:
+        """The total of every row of a table; only the columns that are asked for are looked at."""
+        if not self.entries:
+            return np.zeros(len(table), dtype=np.int64)
+        codes = codes_of_frame(table, [entry.column for entry in self.entries])
+        parts = (entry.of_features(entry.column.expand(code)) for entry, code in zip(self.entries, codes, strict=True))
+        return np.asarray(sum(parts), dtype=np.int64)
+
+    def of_features(self, rows: Any) -> Int64Array:
+        """The total of every row of the features of `schema`."""
+        total, first = np.zeros(len(rows), dtype=np.int64), 0
+        for entry in self.entries:
+            last = first + len(entry.weights)
+            total += entry.of_features(np.asarray(rows)[:, first:last])
+            first = last
+        return total

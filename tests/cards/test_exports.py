@@ -1,0 +1,178 @@
+"""A card as SQL and as a workbook: engines and spreadsheets say what the model says."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import privsolve as ps
+from copied_package import SOURCES, run_python
+from privsolve.cards.card import Answer, ChoicePoints
+from privsolve.cards.scorecard import Scorecard
+from privsolve.cli import app
+from privsolve.data import Bins, Categories, Label, Schema
+from privsolve.models.linear import LinearRule
+from random_scorecards import GUARANTEE, random_case, release_of, risk_release
+from small_tables import SCHEMA, patients
+
+SOFFICE = shutil.which("soffice")
+
+
+def release(weights: list[int], schema: Schema, risk: bool = False) -> ps.Release:
+    made = (np.array(weights), schema.features, schema.scales, schema.intercept, schema)
+    model = ps.RiskScore(*made) if risk else LinearRule(*made)
+    loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
+    return ps.Release(model, GUARANTEE, {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()})
+
+
+@pytest.mark.parametrize("risk", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_sql_says_what_python_says(seed: int, risk: bool) -> None:
+    weights = np.random.default_rng(seed).integers(-3, 4, SCHEMA.dim).tolist()
+    data, made = patients(200, seed), release(weights, SCHEMA, risk)
+    query = made.scorecard().to_sql()
+    assert "CASE" in query
+    connection = duckdb.connect()
+    connection.register("data", data)
+    found = connection.sql(query).df()
+    model: Any = made.model
+    assert found["prediction"].tolist() == model.predict(data).tolist()
+    assert found["score"].tolist() == pytest.approx(model.totals(data).tolist())
+    assert list(found) == ["score", *(["risk"] if risk else []), "prediction"]
+    if risk:
+        assert found["risk"].tolist() == pytest.approx(model.risks(data).tolist())
+
+
+def test_sql_knows_missing_values_and_other_kinds() -> None:
+    schema = Schema(
+        [Categories("flag", [True]), Bins("n", [1, 5], "thresholds"), Categories("t", ["it's", "b"])], Label("y", 1, 0)
+    )
+    data = pd.DataFrame({"flag": [True, False, None, True], "n": [None, 5, 1, 0.5], "t": ["it's", None, "b", "c"]})
+    data["flag"] = data["flag"].astype("boolean")
+    made = release([2, 1, 1, 2, -1, -2], schema)
+    connection = duckdb.connect()
+    connection.register("data", data)
+    assert connection.sql(made.scorecard().to_sql()).df()["prediction"].tolist() == made.predict(data).tolist()
+
+
+def test_sql_needs_a_schema_and_something_to_ask() -> None:
+    with pytest.raises(ValueError, match="fit with one to write SQL"):
+        Scorecard.of(release_of(["a"], [1])).to_sql()
+    with pytest.raises(ValueError, match="asks for no column"):
+        release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).scorecard().to_sql()
+
+
+def test_the_command_writes_sql_and_a_workbook(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "release.json"
+    made = release([2, 0, 1, 0, 1, 2, 3, 0, -2], SCHEMA)
+    path.write_text(made.to_json(), encoding="utf-8")
+    run = CliRunner().invoke
+    assert run(app, ["show", str(path), "--format", "sql"]).stdout == made.scorecard().to_sql()
+    assert "say where to write the file" in run(app, ["show", str(path), "--format", "xlsx"]).output
+    done = run(app, ["show", str(path), "--format", "xlsx", "--out", str(tmp_path / "card.xlsx")])
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "card.xlsx").read_bytes()[:2] == b"PK"
+    assert "cannot be written" in run(app, ["show", str(path), "--out", str(tmp_path / "no" / "card.txt")]).output
+
+
+def test_without_openpyxl_one_line_says_what_to_install() -> None:
+    use = (
+        "import sys; sys.modules['openpyxl'] = None\nimport numpy as np, privsolve as ps\n"
+        "from privsolve.cards.workbook import scorecard_workbook\nscorecard_workbook(None)"
+    )
+    result = run_python(SOURCES, use)
+    assert result.stderr.splitlines()[-1].endswith("openpyxl is not installed: pip install 'privsolve[excel]'")
+
+
+def filled(card: Scorecard, answers: dict[str, Answer]) -> Any:
+    """The workbook with answers in the cells where a person puts them."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(io.BytesIO(card.to_xlsx()))
+    for i, row in enumerate(card.rows):
+        cell = book["Card"][f"B{6 + i}"]
+        cell.value = answers[row.column]
+        if isinstance(row, ChoicePoints):
+            cell.data_type = "s"
+    return book
+
+
+def recomputed(books: list[Any], folder: Path) -> list[Any]:
+    """The sheets to fill in, as LibreOffice computes them."""
+    openpyxl = pytest.importorskip("openpyxl")
+    if SOFFICE is None:
+        pytest.skip("LibreOffice is not installed: apt install libreoffice-calc")
+    (folder / "in").mkdir()
+    for i, book in enumerate(books):
+        book.save(folder / "in" / f"{i:03}.xlsx")
+    files = [str(path) for path in sorted((folder / "in").iterdir())]
+    profile = f"-env:UserInstallation=file://{folder}/profile"
+    subprocess.run(
+        [SOFFICE, profile, "--headless", "--convert-to", "xlsx", "--outdir", str(folder / "out"), *files],
+        check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+    return [openpyxl.load_workbook(path, data_only=True)["Card"] for path in sorted((folder / "out").iterdir())]
+
+
+def result(sheet: Any, name: str) -> Any:
+    return next(row[2].value for row in sheet.iter_rows() if row[0].value == name)
+
+
+def test_the_workbook_adds_up_like_the_card(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    cases, books = [], []
+    for seed in range(6):
+        random = Random(seed)
+        case = random_case(random)
+        for _ in range(3):
+            answers = case.answers(random)
+            cases.append((case.card, answers))
+            books.append(filled(case.card, answers))
+    for (card, answers), sheet in zip(cases, recomputed(books, tmp_path), strict=True):
+        assert result(sheet, "Total") == card.score(answers)
+        assert result(sheet, "Decision") == card.decide(answers)
+
+
+def test_the_workbook_says_the_risk_and_waits_for_all_answers(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl")
+    card = Scorecard.of(risk_release(["member", "new", "intercept"], [3, -2, -1]), positive='say "yes"', negative="=no")
+    full, empty = filled(card, {"member": "yes", "new": "no"}), filled(card, {"member": "yes", "new": "no"})
+    empty["Card"]["B7"].value = None
+    done, waiting = recomputed([full, empty], tmp_path)
+    assert card.scale is not None
+    assert result(done, "Risk") == pytest.approx(card.scale.risk(card.score({"member": "yes", "new": "no"})))
+    assert result(done, "Decision") == 'say "yes"'
+    assert result(waiting, "Total") == "answer every question"
+    assert not result(waiting, "Decision")
+
+
+def test_no_text_of_a_release_is_a_formula_in_the_workbook() -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    evil = '=HYPERLINK("http://x","y")'
+    book = openpyxl.load_workbook(io.BytesIO(Scorecard.of(release_of([evil, "+1", "@a"], [1, 1, 1])).to_xlsx()))
+    for sheet in book:
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.data_type == "f":
+                    assert "HYPERLINK" not in cell.value
+                    assert cell.column_letter == "C"
+
+
+def test_cards_that_spreadsheets_would_round_are_refused() -> None:
+    pytest.importorskip("openpyxl")
+    numbers = [ps.Quantity(name, name, 0, 2**40, 1, 1) for name in "ab"]
+    with pytest.raises(ValueError, match="more than 15 digits"):
+        Scorecard.of(release_of(["a", "b", "intercept"], [1_000_003, 1, -1]), numbers).to_xlsx()
+    scaled = risk_release(["n", "intercept"], [-2, -1], scales=[7, 1])
+    with pytest.raises(ValueError, match="cannot be a workbook"):
+        Scorecard.of(scaled, [ps.Quantity("n", "n", 0, 9, 0.5, 7)]).to_xlsx()

@@ -1,0 +1,158 @@
+"""Estimators on every kind of table, with schemas in files, labels in groups, and made of releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import privsolve as ps
+from privsolve.data import Categories, Label, Schema
+from privsolve.privacy.accounting import Accountant
+from small_tables import INDICATORS, patients
+
+FRAME = patients()
+X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
+CARD = {"max_features": 1, "max_points": 1, "intercept": 2}
+
+
+def estimators(schema: Any) -> list[Any]:
+    common: dict[str, Any] = {"schema": schema, "random_state": 0}
+    return [
+        ps.PrivateScorecard(20.0, **CARD, **common),
+        ps.PrivateScorecard(20.0, objective="risk", stages=2, max_features=1, **common),
+        ps.PrivateLinearClassifier(20.0, **common),
+        ps.PrivateTreeClassifier(20.0, depth=1, **common),
+        ps.PrivateTreeClassifier(20.0, depth=1, leaves="probabilities", **common),
+        ps.PrivateClassifier(20.0, depth=1, **CARD, **common),
+    ]
+
+
+KINDS = ["card", "risk", "linear", "tree", "probabilities", "either"]
+
+
+@pytest.mark.parametrize("which", range(6), ids=KINDS)
+def test_an_estimator_is_made_of_a_release(which: int, tmp_path: Path) -> None:
+    fitted = estimators(INDICATORS)[which].fit(X, Y)
+    path = tmp_path / "release.json"
+    path.write_text(fitted.release_.to_json(), encoding="utf-8")
+    made = type(fitted).from_release(path)
+    assert list(made.classes_) == list(fitted.classes_)
+    model = fitted.release_.model
+    used = model.used[0] if isinstance(model, ps.DecisionTree) else model.used.schema
+    few = X[[column.column for column in used.columns]]
+    assert np.array_equal(made.predict(few), fitted.predict(X))
+    assert made.score(few, Y) == fitted.score(X, Y)
+    assert made.privacy_ == fitted.privacy_
+    if hasattr(fitted, "predict_proba"):
+        assert np.array_equal(made.predict_proba(few), fitted.predict_proba(X))
+
+
+def test_the_kind_must_be_right() -> None:
+    card, tree = (estimators(INDICATORS)[k].fit(X, Y).release_ for k in (0, 3))
+    with pytest.raises(ValueError, match="not a linear rule"):
+        ps.PrivateScorecard.from_release(tree)
+    with pytest.raises(ValueError, match="does not hold a decision tree for classes"):
+        ps.PrivateTreeClassifier.from_release(card)
+    numbers = ps.PrivateTreeRegressor(20.0, depth=1, low=0, high=2, schema=Schema(INDICATORS.columns), random_state=0)
+    fitted = numbers.fit(X, X["dose"])
+    assert np.array_equal(ps.PrivateTreeRegressor.from_release(fitted.release_).predict(X), fitted.predict(X))
+    with pytest.raises(ValueError, match="does not hold a decision tree for numbers"):
+        ps.PrivateTreeRegressor.from_release(card)
+
+
+@pytest.mark.parametrize("which", [0, 3, 5], ids=[KINDS[k] for k in (0, 3, 5)])
+def test_tables_of_every_kind_and_schemas_in_files(which: int, tmp_path: Path) -> None:
+    INDICATORS.save(tmp_path / "s.toml")
+    expected = estimators(INDICATORS)[which].fit(X, Y)
+    for schema in (str(tmp_path / "s.toml"), tmp_path / "s.toml"):
+        assert estimators(schema)[which].fit(X, Y).release_.to_json() == expected.release_.to_json()
+    lazy = pl.from_pandas(X).lazy()
+    fitted = estimators(INDICATORS)[which].fit(lazy, Y)
+    assert fitted.release_.to_json() == expected.release_.to_json()
+    assert np.array_equal(fitted.predict(lazy), expected.predict(X))
+    connection = duckdb.connect()
+    connection.register("frame", FRAME)
+    for table in (FRAME, pl.from_pandas(FRAME).lazy(), connection.sql("SELECT * FROM frame"), ibis.memtable(FRAME)):
+        inside = estimators(INDICATORS)[which].fit(table)  # the label is a column of the table
+        assert inside.release_.to_json() == expected.release_.to_json()
+        assert list(inside.feature_names_in_) == list(X.columns)
+
+
+@pytest.mark.parametrize("make", [ibis.memtable, lambda frame: duckdb.from_df(frame)], ids=["Ibis", "DuckDB"])
+def test_rows_without_an_order_are_refused_where_they_need_one(make: Any) -> None:
+    account = Accountant(100.0)
+    for estimator in estimators(INDICATORS):
+        with pytest.raises(TypeError, match="have no order, so nothing can be matched to them"):
+            estimator.set_params(budget=account).fit(make(X), Y)
+    assert account.history == ()
+    fitted = estimators(INDICATORS)[0].fit(X, Y)
+    with pytest.raises(TypeError, match="have no order"):
+        fitted.predict(make(X))
+    with pytest.raises(TypeError, match="have no order"):
+        fitted.release_.predict(make(X))
+
+
+def test_a_path_that_does_not_exist() -> None:
+    with pytest.raises(ValueError, match=r"schema='gues': .*pass a Schema, the path of a schema file, or 'guess'"):
+        ps.PrivateScorecard(schema="gues").fit(X, Y)
+
+
+@pytest.mark.parametrize("which", [0, 3, 5], ids=[KINDS[k] for k in (0, 3, 5)])
+def test_labels_in_groups(which: int) -> None:
+    schema = Schema(
+        [INDICATORS.columns[1], Categories("ill", ["yes"], no="no")], Label("colour", ["red", "blue"], "green")
+    )
+    fitted = estimators(schema)[which].fit(FRAME[["age", "ill"]], FRAME["colour"])
+    assert list(fitted.classes_) == ["green", "red or blue"]
+    assert set(fitted.predict(FRAME)) <= {"green", "red or blue"}
+    expected = np.where(FRAME["colour"] == "green", "green", "red or blue")
+    assert fitted.score(FRAME[["age", "ill"]], FRAME["colour"]) == np.mean(
+        fitted.predict(FRAME[["age", "ill"]]) == expected
+    )
+    everything_else = Schema(INDICATORS.columns, Label("ill", "yes"))
+    assert list(estimators(everything_else)[which].fit(X, Y).classes_) == ["not yes", "yes"]
+
+
+@pytest.mark.filterwarnings("ignore::privsolve.PrivacyLeakWarning")
+def test_the_names_of_the_label_survive() -> None:
+    guessed = ps.PrivateScorecard(20.0, schema="guess", **CARD, random_state=0).fit(X, Y)
+    assert guessed.release_.schema.label == Label("ill", "yes", "no")
+    assert "ill" in guessed.release_.schema.guessed
+    assert "ill yes" in guessed.scorecard_.to_text()
+    bare = Schema(INDICATORS.columns)
+    stated = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").astype(int))
+    assert stated.release_.schema.label == Label("ill", 1, 0)
+    assert stated.release_.schema.guessed == ()
+    nameless = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").to_numpy())
+    assert nameless.release_.schema.label == Label("label", True, False)
+    assert list(ps.PrivateScorecard.from_release(nameless.release_).classes_) == [False, True]
+
+
+def test_weights_of_records_are_refused_with_what_to_do() -> None:
+    account = Accountant(100.0)
+    for estimator in estimators(INDICATORS):
+        with pytest.raises(TypeError, match=r"sample_weight is not taken: .* weigh the"):
+            estimator.set_params(budget=account).fit(X, Y, sample_weight=np.ones(len(X)))
+    with pytest.raises(TypeError, match="fit takes X and y, got groups as well"):
+        estimators(INDICATORS)[0].fit(X, Y, groups=1)
+    assert account.history == ()
+
+
+@pytest.mark.parametrize("which", range(6), ids=KINDS)
+def test_a_column_without_a_readable_value_spends_nothing(which: int) -> None:
+    account = Accountant(100.0)
+    with pytest.raises(ValueError, match="column 'age': no value can be read as the schema says"):
+        estimators(INDICATORS)[which].set_params(budget=account).fit(X.assign(age="old"), Y)
+    assert account.history == ()
+    rare = X.assign(colour="green")  # which is an answer of its own, beside two that do not occur
+    with pytest.raises(ValueError, match="column 'colour'"):
+        estimators(INDICATORS)[which].set_params(budget=account).fit(rare, Y)
+    one = Schema([*INDICATORS.columns, Categories("rare", ["x"])], INDICATORS.label)
+    estimators(one)[which].fit(X.assign(rare=pd.Series(["y"] * len(X))), Y)  # a list of one that does not occur is fine
