@@ -131,7 +131,7 @@ def test_a_guess_is_published_as_such(here: Path) -> None:
     assert release.guarantee.schema_guessed
     assert "SCHEMA GUESSED FROM THE DATA" in release.guarantee.sentence()
     assert Ledger.open("ledger").history()[0].guarantee.schema_guessed
-    assert "1 of 1 releases with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
+    assert "1 of 1 release with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
     page = Path("out/scorecard.html").read_text()
     assert "Schema guessed from the data." in page
     assert "no exception" not in page
