@@ -135,3 +135,25 @@ def test_a_key_belongs_to_one_kind() -> None:
     with pytest.raises(TypeError, match="the key 'bins' belongs to Bins: choose another one"):
         type("Other", (Column,), {"key": "bins"})
     assert {"categories": Categories, "bins": Bins, "dates": Dates, "low": Number} == KINDS
+
+
+def test_dates_are_asked_for_as_dates() -> None:
+    """Also where neighbouring answers are taken together."""
+    column = Dates("born", ["1990-01-01", "2000-02-29"], missing="unknown")
+    question = column.question()
+    assert isinstance(question, Choice)
+    assert [option.text for option in question.options] == [
+        "before 1990-01-01",
+        "1990-01-01 to before 2000-02-29",
+        "from 2000-02-29 on",
+        "unknown",
+    ]
+    first, second, third = (option.span for option in question.options[:3])
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert (first.until(second).text, second.until(third).text) == ("before 2000-02-29", "from 1990-01-01 on")
+    assert column.names == ("born>=1990-01-01", "born>=2000-02-29", "born=unknown")
+    assert Dates.from_dict("born", column.to_dict()) == column
+    with pytest.raises(ValueError, match=r"columns\.born: dates must hold days such as"):
+        Dates("born", ["1990-02-30"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import privsolve as ps
 from privsolve.data import Bins, Categories, Category, Column, Label, Number, Schema, toml
-from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.data.questions import Choice, Option, Quantity, Span
 from schema_data import SCHEMA
 
 MARRIED = Category("married", ("Married-civ-spouse", "Married-AF-spouse"))
@@ -117,15 +117,15 @@ def test_questions_are_what_a_person_can_answer() -> None:
     assert age == Choice(
         "age",
         (
-            Option("<25", ("age<25",)), Option("25-34", ("age=25-34",)), Option("35", ("age=35",)),
-            Option(">=36", ("age>=36",)),
+            Option("under 25", ("age<25",), Span(None, 25, True)), Option("25 to 34", ("age=25-34",), Span(25, 35, True)),
+            Option("35", ("age=35",), Span(35, 36, True)), Option("36 or more", ("age>=36",), Span(36, None, True)),
         ),
     )  # fmt: skip
     assert pay == Choice(
         "pay",
         (
-            Option("<0.5", ()), Option("0.5 to below 2", ("pay>=0.5",)), Option(">=2", ("pay>=0.5", "pay>=2")),
-            Option("unknown", ("pay=unknown",)),
+            Option("under 0.5", (), Span(None, 0.5)), Option("0.5 to under 2", ("pay>=0.5",), Span(0.5, 2)),
+            Option("2 or more", ("pay>=0.5", "pay>=2"), Span(2, None)), Option("unknown", ("pay=unknown",)),
         ),
     )  # fmt: skip
     assert isinstance(status, Choice)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Real = int | float
 
@@ -31,7 +31,26 @@ class Span:
 
     def until(self, other: Span) -> Span:
         """Both as one, where the other one follows."""
-        return Span(self.low, other.high, self.whole)
+        return replace(self, high=other.high)
+
+
+@dataclass(frozen=True)
+class Days(Span):
+    """Days from `low` to before `high`, as numbers `yyyymmdd`."""
+
+    @property
+    def text(self) -> str:
+        """The days as people say them."""
+        low, high = (None if day is None else day_text(day) for day in (self.low, self.high))
+        if low is None:
+            return "any day" if high is None else f"before {high}"
+        return f"from {low} on" if high is None else f"{low} to before {high}"
+
+
+def day_text(day: Real) -> str:
+    """The number of a day as a date."""
+    digits = f"{int(day):08d}"
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
 
 
 @dataclass(frozen=True)
