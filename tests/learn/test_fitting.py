@@ -243,5 +243,39 @@ def test_the_default_prior_expects_two_features() -> None:
 
 def test_domains() -> None:
     assert scorecard_domain(3, 6, 3, (-8, 8)) == SparsePoints(3, 2, 3, (-8, 8))
-    assert linear_domain(3, "ball") == ps.IntegerBall(3, 4)
-    assert linear_domain(3, "ternary") == ps.TernaryCube(3)
+    assert linear_domain(3, "ball", True) == ps.IntegerBall(3, 4)
+    assert linear_domain(3, "ternary", True) == ps.TernaryCube(3)
+    assert linear_domain(3, "cards", True) == SparsePoints(3, 2, 3, (-8, 8))
+    assert linear_domain(3, "cards", False) == SparsePoints(3, 3, 3)
+
+
+def test_the_usual_domain_of_a_linear_classifier_is_that_of_cards() -> None:
+    """The same weights as a scorecard's with the same words; mechanisms whose noise grows with the radius keep a ball."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (400, 80)).astype(float)
+    y = (X[:, 3] + X[:, 7] + rng.random(400) > 1.5).astype(int)
+    schema = ps.Schema([ps.data.Bins(f"x{j}", [1]) for j in range(80)])
+    card = ps.PrivateScorecard(5.0, schema=schema, random_state=1).fit(X, y)
+    linear = ps.PrivateLinearClassifier(5.0, schema=schema, random_state=1).fit(X, y)
+    assert linear.release_.to_json() == card.release_.to_json()
+    few = ps.Schema(schema.columns[:3])
+    noisy = ps.PrivateLinearClassifier(5.0, mechanism="opdisc", schema=few, random_state=1).fit(X[:, :3], y)
+    assert noisy.release_.domain == ps.IntegerBall(few.dim, 4)
+
+
+def test_a_wide_ball_is_warned_of_before_it_is_paid(caplog: pytest.LogCaptureFixture) -> None:
+    class Refused(Exception):
+        pass
+
+    class Never:
+        def spending(self, guarantee: object, note: str = "") -> object:
+            raise Refused
+
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (30, 60)).astype(float)
+    for columns, said in ((60, True), (3, False)):
+        schema = ps.Schema([ps.data.Bins(f"x{j}", [1]) for j in range(columns)])
+        caplog.clear()
+        with pytest.raises(Refused):
+            ps.PrivateLinearClassifier(0.1, domain="ball", schema=schema, budget=Never()).fit(X[:, :columns], X[:, 0])
+        assert ("may not end in minutes" in caplog.text) == said

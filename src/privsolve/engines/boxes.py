@@ -124,8 +124,7 @@ class BoxSampler(RejectionSampler):
 
     def draw(self) -> Int64Array:
         """One point."""
-        self._until_kept()
-        return np.array(self._drawn)
+        return self._until_kept(lambda: np.array(self._drawn))
 
     def log_partition(self) -> float:
         """`log Σ f(w)` relative to the reference, by looking at every point: for small grids."""

@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from privsolve.checks import check_count
 from privsolve.errors import PrivsolveError, WorkLimitReached
@@ -56,6 +56,9 @@ class SamplingStatistics:
     log_frontier: float
     seconds: float
     opened: dict[str, int] = field(default_factory=dict)
+
+
+Drawn = TypeVar("Drawn")
 
 
 class RejectionSampler(ABC):
@@ -109,15 +112,16 @@ class RejectionSampler(ABC):
             seconds=time.monotonic() - self._start, **self._engine_statistics(),
         )  # fmt: skip
 
-    def _until_kept(self) -> None:
-        """Attempts until one is kept; what it has drawn is where the engine puts it."""
+    def _until_kept(self, read: Callable[[], Drawn]) -> Drawn:
+        """Attempts until one is kept, and what it has drawn: `read` where the engine put it, before anybody else may draw."""
         self._uniforms.claim()
         try:
             while not self._try():
                 pass
+            self._kept += 1
+            return read()
         finally:
             self._uniforms.release()
-        self._kept += 1
 
     def attempt(self) -> bool:
         """One attempt, for whoever chooses between this frontier and something else: whether it was kept."""

@@ -33,6 +33,7 @@ from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.fitting import Recipe, linear_domain
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.risk import RiskScore
@@ -144,7 +145,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        return positive_labels(one_per_record(y, rows), self.classes_, self.schema_)
+        return positive_labels(one_per_record(y, rows), self.classes_, self._with_stated_label())
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
@@ -335,14 +336,17 @@ class PrivateScorecard(_PrivateClassifier):
 
 
 class PrivateLinearClassifier(_PrivateClassifier):
-    """Integer weights on all features, chosen by the exponential mechanism, OPDisc or RSPM.
+    """Integer weights from a domain of your choice, chosen by the exponential mechanism, OPDisc or RSPM.
 
     Args:
         epsilon: privacy budget of one fit.
         mechanism: `"exponential"`, `"opdisc"` or `"rspm"`.
-        domain: a domain with one coordinate per feature of the schema, or `"ball"` (integers of squared length at most 4)
-            or `"ternary"` (weights -1, 0 and 1).
-        prior: for the exponential mechanism; uniform by default.
+        domain: a domain with one coordinate per feature of the schema, or `"cards"` (few features, points up to 3, an
+            intercept), `"ball"` (integers of squared length at most 4) or `"ternary"` (weights -1, 0 and 1). Left out: cards
+            for the exponential mechanism, which goes through them fast on wide tables too and finds better ones; for OPDisc
+            and RSPM a ball, because their noise grows with the radius. The exponential mechanism on a ball or ternary
+            weights over more than some 50 features can take very long, and says so before it pays.
+        prior: for the exponential mechanism; by default short cards are likely, and other domains have a uniform one.
         oracle, noise, delta: for OPDisc and RSPM, as in `opdisc` and `rspm`.
         false_positive, false_negative, schema, adjacency, budget, random_state: as in `PrivateScorecard`.
 
@@ -356,7 +360,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         epsilon: float = 1.0,
         *,
         mechanism: str = "exponential",
-        domain: str | Domain = "ball",
+        domain: str | Domain | None = None,
         prior: Prior | None = None,
         oracle: str | Oracle = "tree",
         noise: str | None = None,
@@ -389,7 +393,8 @@ class PrivateLinearClassifier(_PrivateClassifier):
         )  # fmt: skip
 
     def _domain(self, schema: Schema) -> Domain:
-        return linear_domain(schema.dim, self.domain)
+        usual = "cards" if self.mechanism == Exponential.name else "ball"
+        return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
 
 
 def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -426,10 +431,10 @@ def classes_of(schema: Schema | None) -> NDArray[Any]:
     return np.array([no, yes])
 
 
-def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema) -> NDArray[np.bool_]:
-    """Which labels are of the positive class: by the names of the classes, or by the values of the schema's label."""
+def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.bool_]:
+    """Which labels are of the positive class: by the names of the classes, or by the values of a schema's label."""
     positive = _matched(labels, classes)
-    if positive is None and schema.label is not None:
+    if positive is None and schema is not None:
         return schema.positive(labels)
     if positive is None:
         raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, classes))}")
@@ -448,7 +453,7 @@ def read_for_fit(
     if y is None:
         one_per_record(y, 0)  # says what is missing
     classes, positive = binary_labels(y, len(frame), stated)
-    schema = stated if stated is not None else guessed_schema(frame)
+    schema = stated if stated is not None else guessed_schema(frame, stacklevel=4)
     return frame, with_label(schema, y, classes), classes, positive
 
 

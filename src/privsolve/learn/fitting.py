@@ -5,6 +5,7 @@ A frame, a file or an engine becomes an `EncodedTable` by its schema (`Schema.ta
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoin
 from privsolve.engines.supports.problems import declares_columns
 from privsolve.engines.supports.work import check_work, default_max_features
 from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.exponential import Exponential
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.score_range import check_scores
@@ -25,6 +27,11 @@ from privsolve.privacy.accounting import Account
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
 from privsolve.releases import Run
+
+WIDE = 50
+"""Features from which on the exponential mechanism on a ball has taken minutes on usual tables."""
+
+_log = logging.getLogger("privsolve")
 
 
 @dataclass(frozen=True)
@@ -90,11 +97,22 @@ class Recipe:
         problem = Problem(table, domain, self.loss, schema)
         if isinstance(domain, SparsePoints) and declares_columns(problem):
             _check_work(domain, problem.n)
+        elif isinstance(domain, IntegerBall | TernaryCube) and mechanism.name == Exponential.name:
+            _warn_of_width(domain)
         common: dict[str, Any] = {
             "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
         return with_outside(run, encoded)
+
+
+def _warn_of_width(domain: Domain) -> None:
+    """The tree over coordinates has no estimate by public numbers: where it is known to take long, that is said."""
+    if domain.dim > WIDE:
+        _log.warning(
+            "privsolve: an exact draw from all weights on %d features may not end in minutes; cards (domain='cards') take "
+            "seconds", domain.dim,
+        )  # fmt: skip
 
 
 def _check_work(domain: SparsePoints, records: int) -> None:
@@ -119,14 +137,18 @@ def scorecard_domain(
     return SparsePoints(dim, min(most, columns), max_points, intercept)
 
 
-def linear_domain(dim: int, domain: str | Domain) -> Domain:
-    """A domain, or one of the names `"ball"` (integers, squared length at most 4) and `"ternary"` (-1, 0 and 1)."""
+def linear_domain(dim: int, domain: str | Domain, intercept: bool) -> Domain:
+    """A domain, or one of the names `"cards"` (few features, up to 3 points), `"ball"` (integers, squared length at most 4)
+    and `"ternary"` (-1, 0 and 1).
+    """
     if isinstance(domain, Domain):
         if domain.dim != dim:
             raise ValueError(f"domain has {domain.dim} coordinates, but the schema has {dim} features: they must match")
         return domain
+    if domain == "cards":
+        return scorecard_domain(dim, None, 3, (-8, 8) if intercept else None)
     if domain == "ball":
         return IntegerBall(dim, 4)
     if domain == "ternary":
         return TernaryCube(dim)
-    raise ValueError(f"domain must be a Domain, 'ball' or 'ternary', got {domain!r}")
+    raise ValueError(f"domain must be a Domain, 'cards', 'ball' or 'ternary', got {domain!r}")

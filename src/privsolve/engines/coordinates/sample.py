@@ -262,8 +262,7 @@ class TreeSampler(RejectionSampler):
 
     def draw(self) -> Int64Array:
         """One vector, as value indices in branching order."""
-        self._until_kept()
-        return self._drawn.copy()
+        return self._until_kept(lambda: self._drawn.copy())
 
     def log_partition(self) -> float:
         """`log Σ f(w)` relative to the reference, by opening every node: for small domains."""

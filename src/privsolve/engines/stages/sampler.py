@@ -312,7 +312,9 @@ class StageSampler(RejectionSampler):
 
     def draw(self) -> Int64Array:
         """Points of every column, and the intercept at the end."""
-        self._until_kept()  # this sampler belongs to one thread
+        return self._until_kept(self._read)
+
+    def _read(self) -> Int64Array:
         inst, at = self.instance, self._scratch.at
         weights = np.zeros(inst.columns + 1, dtype=np.int64)
         for depth in range(self._size):

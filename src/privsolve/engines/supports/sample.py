@@ -269,8 +269,7 @@ class SupportSampler(RejectionSampler):
             raise ValueError(f"size must not be negative, got {size}")
         result = np.zeros((size, self._width + 1), dtype=np.int64)
         for scorecard in result:
-            self._until_kept()
-            scorecard[:] = self.drawn()
+            scorecard[:] = self._until_kept(self.drawn)
         return result
 
     def drawn(self) -> Int64Array:
