@@ -125,6 +125,10 @@ class Bins(Column):
             return f"{number_text(low)} to below {number_text(high)}"
         return number_text(low) if high == low + 1 else f"{number_text(low)}-{number_text(high - 1)}"
 
+    def _span(self, low: Real | None, high: Real | None) -> Span:
+        """The values of a bin."""
+        return Span(low, high, self.whole)
+
     def _cut_text(self, cut: Real) -> str:
         """A cut as people write it."""
         return number_text(cut)
@@ -163,7 +167,7 @@ class Bins(Column):
 
     def question(self) -> Question:
         """What a scorecard asks about this column."""
-        spans = [Span(low, high, self.whole) for low, high in pairwise((None, *self.cuts, None))]
+        spans = [self._span(low, high) for low, high in pairwise((None, *self.cuts, None))]
         ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(len(spans))]
         options = [Option(span.text, features, span) for span, features in zip(spans, ones, strict=True)]
         if self.missing is not None:
