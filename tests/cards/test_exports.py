@@ -125,7 +125,7 @@ def recomputed(books: list[Any], folder: Path) -> list[Any]:
 
 
 def result(sheet: Any, name: str) -> Any:
-    return next(row[2].value for row in sheet.iter_rows() if row[0].value == name)
+    return next(row[1].value or row[2].value for row in sheet.iter_rows() if row[0].value == name)
 
 
 def test_the_workbook_adds_up_like_the_card(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_no_text_of_a_release_is_a_formula_in_the_workbook() -> None:
             for cell in row:
                 if cell.data_type == "f":
                     assert "HYPERLINK" not in cell.value
-                    assert cell.column_letter == "C"
+                    assert cell.column_letter in "BC"
 
 
 def test_cards_that_spreadsheets_would_round_are_refused() -> None:

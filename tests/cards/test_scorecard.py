@@ -99,7 +99,7 @@ def test_a_total_close_to_the_threshold_is_not_rounded_onto_it() -> None:
 
 def test_the_example_comes_from_the_card_alone() -> None:
     example = Scorecard.of(HOURS, HOUR_QUESTIONS).example
-    assert [(line.column, line.answer) for line in example.lines] == [("married", "yes"), ("hours", "50")]
+    assert [(line.question, line.answer) for line in example.lines] == [("married", "yes"), ("hours", "50")]
     assert (example.total, example.decision) == (297 + 100, "positive")
 
 
@@ -204,7 +204,7 @@ def test_markdown_shows_names_as_they_are() -> None:
         rendered = MarkdownIt("commonmark").enable("table").render(card.to_markdown())
         cells = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", rendered)]
         example = card.example
-        assert cells[-3 * len(example.lines) :: 3] == [line.column for line in example.lines]
+        assert cells[-3 * len(example.lines) :: 3] == [line.question for line in example.lines]
         assert cells[-3 * len(example.lines) + 1 :: 3] == [line.answer for line in example.lines]
         assert len(cells) % 3 == 0
         assert f"<strong>{html.escape(example.decision, quote=False)}</strong>" in rendered

@@ -129,3 +129,15 @@ def test_fits_that_do_not_add_up(here: Path, arguments: tuple[object, ...], word
     assert result.exit_code == 2, result.output
     assert words in result.stderr
     assert Ledger.open("ledger").history() == ()
+
+
+def test_words_for_people_are_in_the_draft(here: Path) -> None:
+    said = ("--about", "question=Ill?", "--about", "positive=ill = treat", "--about", "subject=patient")
+    assert run(*DRAFT, "--epsilon", 1, *said).exit_code == 0
+    about = Schema.load("d.toml").about
+    assert (about.question, about.positive, about.subject) == ("Ill?", "ill = treat", "patient")
+    for wrong in ("questoin=x", "question", "question=a\tb", "link=nowhere"):
+        refused = run(*DRAFT[:-1], "e.toml", "--epsilon", 1, "--about", wrong)
+        assert refused.exit_code == 2, wrong
+        assert "about" in refused.stderr
+    assert not Path("e.toml").exists()

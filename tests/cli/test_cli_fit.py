@@ -131,7 +131,7 @@ def test_a_guess_is_published_as_such(here: Path) -> None:
     assert release.guarantee.schema_guessed
     assert "SCHEMA GUESSED FROM THE DATA" in release.guarantee.sentence()
     assert Ledger.open("ledger").history()[0].guarantee.schema_guessed
-    assert "1 of 1 releases with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
+    assert "1 of 1 release with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
     page = Path("out/scorecard.html").read_text()
     assert "Schema guessed from the data." in page
     assert "no exception" not in page
@@ -281,7 +281,9 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     assert run("fit", "data.csv", *FIT, "--epsilon", 5, "--seed", 0).exit_code == 0
     result = run("predict", source, "--release", "out/release.json", "--out", out, "--json")
     assert result.exit_code == 0, result.output
-    assert json.loads(result.stdout) == {"predictions": out}
+    unread = {"age": {"missing": int(patients()["age"].isna().sum())}}
+    said = {"predictions": out, "columns": ["score", "prediction"], "records": 300, "unread": unread}
+    assert json.loads(result.stdout) == said
     scored = pd.read_csv(out) if out.endswith("csv") else pd.read_parquet(out)
     frame, release = patients(), load_release("out/release.json")
     rule = release.model
@@ -448,9 +450,9 @@ def test_payments_of_others_are_not_taken_for_ours(here: Path, monkeypatch: pyte
     """Somebody else pays from the same ledger while a fit is refused."""
     ledger, open_table = Ledger.open("ledger"), fit.open_table
 
-    def meanwhile(source: str) -> Any:
+    def meanwhile(source: str, **options: Any) -> Any:
         ledger.spend(Guarantee.from_dict(json.loads(Path("out9/release.json").read_text())["guarantee"]))
-        return open_table(source)
+        return open_table(source, **options)
 
     assert run("fit", "data.csv", *FIT, "--out", "out9", "--epsilon", 9).exit_code == 0
     monkeypatch.setattr(fit, "open_table", meanwhile)

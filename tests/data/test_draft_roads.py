@@ -46,11 +46,11 @@ def roads(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
     frame.to_parquet(path / "a.parquet", index=False)
     with duckdb.connect(str(path / "a.duckdb")) as connection:
         connection.execute(f"CREATE TABLE t AS SELECT * FROM '{path}/a.parquet'")
-    relation = duckdb.from_df(frame)
+    arrow = pa.Table.from_pandas(frame)
     return {
         "CSV": open_table(path / "a.csv"), "Parquet": open_table(path / "a.parquet"), "file": open_table(path / "a.duckdb"),
-        "Polars": pl.from_pandas(frame), "lazy": pl.from_pandas(frame).lazy(), "Arrow": pa.Table.from_pandas(frame),
-        "relation": relation, "Ibis": ibis.memtable(frame),
+        "Polars": pl.from_pandas(frame), "lazy": pl.from_pandas(frame).lazy(), "Arrow": arrow,
+        "relation": duckdb.from_arrow(arrow), "Ibis": ibis.memtable(arrow),
     }  # fmt: skip
 
 
@@ -89,7 +89,7 @@ def test_the_number_of_queries_does_not_grow(tmp_path: Path, monkeypatch: pytest
 
 def test_a_very_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profile, "MOST_CELLS", 4000)
-    found = profile.profiles(ibis.memtable(people()))
+    found = profile.profiles(ibis.memtable(pa.Table.from_pandas(people())))
     assert 200 < found["amount"].records < 600
     assert found["sex"].values == ("f", "m")
 
@@ -97,7 +97,8 @@ def test_a_very_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_private_draft_makes_one_indicator_of_two_values(tmp_path: Path) -> None:
     frame = people(4000 + 1000).drop(columns=["id", "born", "amount", "few"])
     label = Label("ill", "a", "b")
-    for data in (frame, *(roads(frame, tmp_path)[road] for road in ("Parquet", "Ibis"))):
+    held = roads(frame, tmp_path)
+    for data in (frame, held["Parquet"], held["Ibis"]):
         found = private_draft(data, label, 50.0, 1e-3, missing=[-999], random_state=1).schema
         by = {column.column: column for column in found.columns}
         assert by["flag"] == Categories("flag", [True], no=False)

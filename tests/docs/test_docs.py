@@ -28,6 +28,7 @@ EXECUTED = (
     "quickstart.md",
     "risk-scores.md",
     "trees.md",
+    "walkthroughs.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
     "guides/constraints.md",

@@ -77,7 +77,7 @@ def head(title: str, facts: list[tuple[str, str]], badge: str) -> list[str]:
     return [
         "<header>",
         f"<h1>{escape(title)}</h1>",
-        f'<p class="facts">{"".join(lines)}<a class="badge" href="#privacy">{escape(badge)}</a></p>',
+        f'<p class="facts">{"".join(lines)}<span class="badge">{escape(badge)}</span></p>',
         "</header>",
     ]
 

@@ -109,7 +109,7 @@
     gauge.querySelector(".over").style.left = at(Number(threshold) - 0.5) + "%";
     border.textContent = threshold > lowest && threshold <= highest ? totalText(threshold) : "";
     border.style.left = at(threshold) + "%";
-    border.parentElement.dataset.near = at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
+    border.parentElement.dataset.near = !border.textContent ? "" : at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
     gauge.querySelector(".reach").style.left = at(low) + "%";
     gauge.querySelector(".reach").style.right = 100 - at(high) + "%";
     gauge.querySelector(".now").style.left = at(total) + "%";

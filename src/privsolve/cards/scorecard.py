@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from privsolve.cards.card import Card
 from privsolve.cards.html import scorecard_html
 from privsolve.cards.latex import scorecard_latex
 from privsolve.cards.markdown import scorecard_markdown
+from privsolve.cards.notebook import card_frame, card_panel, card_plot
 from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
 from privsolve.cards.text import scorecard_text
@@ -21,6 +22,9 @@ from privsolve.models.linear import LinearRule, decision_words
 from privsolve.models.risk import RiskScore, half_of
 from privsolve.models.scoring import rule_sql
 from privsolve.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Published(Protocol):
@@ -93,6 +97,17 @@ class Scorecard(Card):
     def to_xlsx(self) -> bytes:
         """The card as a workbook with a sheet that adds up the points of the answers that are chosen. Needs openpyxl."""
         return scorecard_workbook(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per answer: column, question, answer and points; a number has the points of one step."""
+        return card_frame(self)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The points of every answer as bars, on matplotlib axes."""
+        return card_plot(self, ax)
+
+    def _repr_html_(self) -> str:
+        return card_panel(self)
 
     def to_html(self) -> str:
         """The card as one self-contained page that adds up the points of the answers a person ticks."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from privsolve.cards.latex import escape as latex
 from privsolve.cards.markdown import escape as markdown
@@ -15,7 +16,11 @@ from privsolve.cards.words import facts_line
 from privsolve.evaluation import Evaluation
 from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
 from privsolve.models.tree_sql import tree_sql
+from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -96,12 +101,20 @@ class TreeCard:
         """One self-contained page that asks one question at a time, with the whole tree as a picture."""
         return tree_html(self.tree, self.guarantee, self.title, self.evaluation)
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row per leaf: the answers that lead to it, and what it says."""
+        import pandas as pd
+
+        return pd.DataFrame(rules(self.tree), columns=["if", "then"])
+
     def plot(self) -> Picture:
         """The tree as a picture, which notebooks show by themselves."""
         return tree_picture(self.tree)
 
     def _repr_html_(self) -> str:
-        return self.plot().svg
+        privacy = tree_privacy(self.guarantee)
+        notes = [*self._facts, f"Privacy: {privacy.sentence}"]
+        return self.plot().svg + panel(self.title, notes=notes, warnings=privacy.warnings)
 
 
 def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:

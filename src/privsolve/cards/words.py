@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.cards.card import Card, ChoicePoints, ExampleLine, OptionPoints, QuantityPoints
+from privsolve.cards.card import Card, ChoicePoints, ExampleLine, QuantityPoints
 from privsolve.data.about import About
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
 from privsolve.privacy.profiles import BoundedRange
 
 DECIMALS = 4
-LISTED_ZEROS = 3
-"""Up to so many answers worth nothing are listed by name; more of them are "any other"."""
+LISTED = 3
+"""Up to so many answers of equal points are always listed by name; the most answers beyond are "any other"."""
 
 
 def number(value: Fraction, plus: str = "") -> str:
@@ -143,18 +143,16 @@ def decision(card: Card, value: Fraction) -> str:
 
 
 def grouped(row: ChoicePoints) -> Iterator[tuple[str, Fraction]]:
-    """The answers of a question, those with equal points together, in the order of the options."""
-    groups: dict[Fraction, list[OptionPoints]] = {}
+    """The answers of a question, those with equal points together, in the order of the options; many are "any other"."""
+    groups: dict[Fraction, list[str]] = {}
     for option in row.options:
-        groups.setdefault(option.points, []).append(option)
-    for points, options in sorted(groups.items(), key=lambda group: _is_rest(group[0], len(group[1]))):
-        texts = ", ".join(option.text for option in options)
-        yield ("any other" if _is_rest(points, len(options)) else texts), points
-
-
-def _is_rest(points: Fraction, answers: int) -> bool:
-    """Whether these answers are summed up as "any other", at the end."""
-    return points == 0 and answers > LISTED_ZEROS
+        groups.setdefault(option.points, []).append(option.text)
+    rest = max(groups, key=lambda points: len(groups[points]))
+    for points, texts in groups.items():
+        if points != rest or len(texts) <= LISTED or len(groups) == 1:
+            yield ", ".join(texts), points
+    if len(groups[rest]) > LISTED and len(groups) > 1:
+        yield "any other", rest
 
 
 def verdict(card: Card) -> str:

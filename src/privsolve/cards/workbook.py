@@ -14,6 +14,8 @@ from privsolve.models.odds import last_score
 LARGEST_TOTAL = 10**15
 """Spreadsheets calculate with 15 digits."""
 
+FONT = "Calibri"
+
 FIRST = 6
 """The row of the first question on the sheet to fill in."""
 
@@ -54,11 +56,11 @@ def _card_sheet(sheet: Any, card: Card, places: dict[int, tuple[int, int]]) -> N
     from openpyxl.worksheet.datavalidation import DataValidation
 
     thin = Side(style="thin", color="8A94A6")
-    _write(sheet["A1"], words.title(card), Font(bold=True, size=16))
+    _write(sheet["A1"], words.title(card), Font(name=FONT, bold=True, size=16))
     _write(sheet["A2"], " ".join(words.facts_line(card.about)) or words.badge(card.guarantee))
     _write(sheet["A3"], f"Choose or type an answer in every blue cell. {words.rule(card)}")
     for column, head in zip("ABC", ("Question", "Answer", "Points"), strict=True):
-        _write(sheet[f"{column}{FIRST - 1}"], head, Font(bold=True))
+        _write(sheet[f"{column}{FIRST - 1}"], head, Font(name=FONT, bold=True))
     for i, row in enumerate(card.rows):
         at = FIRST + i
         _write(sheet[f"A{at}"], row.asked)
@@ -83,7 +85,7 @@ def _card_sheet(sheet: Any, card: Card, places: dict[int, tuple[int, int]]) -> N
 
 
 def _result(sheet: Any, card: Card) -> None:
-    from openpyxl.styles import Font
+    from openpyxl.styles import Alignment, Font
 
     last = FIRST + len(card.rows) - 1
     total = last + 2
@@ -97,11 +99,15 @@ def _result(sheet: Any, card: Card) -> None:
     yes, no = _quoted(card.positive), _quoted(card.negative)
     lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={int(card.threshold)},{yes},{no}),"")'))
     for k, (name, formula) in enumerate(lines):
-        _write(sheet[f"A{total + k}"], name, Font(bold=True))
-        sheet[f"C{total + k}"] = formula
-        sheet[f"C{total + k}"].font = Font(bold=True)
+        _write(sheet[f"A{total + k}"], name, Font(name=FONT, bold=True))
+        cell = sheet[f"{'B' if name == 'Decision' else 'C'}{total + k}"]
+        cell.value, cell.font = formula, Font(name=FONT, bold=True)
         if name == "Risk":
-            sheet[f"C{total + k}"].number_format = "0%"
+            cell.number_format = "0%"
+        if name == "Decision":  # may be long
+            sheet.merge_cells(f"B{total + k}:C{total + k}")
+            cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal="right")
+            sheet.row_dimensions[total + k].height = 32
 
 
 def _points_formula(row: Row, at: int, place: tuple[int, int] | None) -> str:
@@ -132,7 +138,7 @@ def _points_sheet(sheet: Any, card: Card) -> dict[int, tuple[int, int]]:
     from openpyxl.styles import Font
 
     for column, head in zip("ABC", ("Question", "Answer", "Points"), strict=True):
-        _write(sheet[f"{column}1"], head, Font(bold=True))
+        _write(sheet[f"{column}1"], head, Font(name=FONT, bold=True))
     places, at = {}, 2
     for i, row in enumerate(card.rows):
         if isinstance(row, QuantityPoints):
@@ -160,7 +166,7 @@ def _privacy_sheet(sheet: Any, card: Card) -> None:
     lines += [(text, False) for text in said.promised]
     lines += [("What it does not promise", True), *((text, False) for text in said.not_promised)]
     for at, (text, bold) in enumerate(lines, 1):
-        _write(sheet[f"A{at}"], text, Font(bold=bold))
+        _write(sheet[f"A{at}"], text, Font(name=FONT, bold=bold))
         sheet[f"A{at}"].alignment = Alignment(wrap_text=True, vertical="top")
     sheet.column_dimensions["A"].width = 100
 

@@ -44,11 +44,11 @@ from privsolve.cli.options import (
     TreeLeaves,
     card_limits,
     check_most_features,
-    class_weights,
     group_of,
     refuse_strange_options,
 )
 from privsolve.cli.paying import Payment
+from privsolve.cli.recipes import Wanted
 from privsolve.cli.resuming import sealed_run
 from privsolve.cli.signals import stoppable
 from privsolve.cli.unread import outside_lines
@@ -57,12 +57,9 @@ from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
-from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import Recipe
-from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
-from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.learn.risks import Objective
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -141,33 +138,14 @@ def fit(
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         refuse_strange_options(context, model)
-        if model is not ModelName.card and mechanism != "exponential":
-            raise ValueError(f"--mechanism {mechanism}: trees are drawn by the exponential mechanism; leave it out")
-        costs = (false_positive, false_negative)
-        cards = Recipe(epsilon, mechanism, adjacency, None, oracle, noise, delta, *costs)
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
-        limits = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
-        recipe: TreeRecipe | UnionRecipe | StagedRecipe | None = None
-        if model is ModelName.tree:
-            recipe = TreeRecipe(epsilon, the_schema, depth, leaves.value, adjacency, *costs)
-        elif model is ModelName.auto:
-            recipe = UnionRecipe(
-                epsilon, the_schema, depth, max_features, max_points, (-intercept, intercept), adjacency, *costs,
-                weights=class_weights(card_weight),
-            )  # fmt: skip
-        elif objective is Objective.RISK or stages not in (None, 1):
-            if mechanism != "exponential":
-                raise ValueError(
-                    f"--mechanism {mechanism}: stages are drawn by the exponential mechanism; leave it out"
-                )
-            recipe = StagedRecipe(
-                epsilon, the_schema, objective, stages, max_features, max_points, intercept, log_odds, adjacency, *costs,
-                limits,
-            )  # fmt: skip
-        ends = (-intercept, intercept) if the_schema.intercept else None
-        domain = limits.domain(the_schema, max_features, max_points, ends) if recipe is None else None
-        asked = recipe.asked if recipe else the_schema
+        wanted = Wanted(
+            model, adjacency, (false_positive, false_negative), objective, stages, log_odds,
+            card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
+            depth, leaves, card_weight, mechanism, oracle, noise, delta,
+        )  # fmt: skip
+        asked, choose = wanted.recipe(epsilon, the_schema)
         check_most_features(max_features, asked)
         test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
@@ -186,13 +164,8 @@ def fit(
 
             def draw(account: Payment) -> Run:
                 paid: Account = account if test is None else test.account(account, adjacency)
-                options: dict[str, Any] = {"random_state": rng, "budget": paid}
                 with _progress(model, mechanism) as progress:
-                    if recipe:
-                        run = recipe.run(encoded, progress=progress, **options)
-                    else:
-                        assert domain is not None
-                        run = cards.run(encoded, domain, progress=progress, **options)
+                    run = choose(encoded, progress=progress, random_state=rng, budget=paid)
                 return run if test is None else test.evaluated(run, held, rng)
 
             if budget is not None:

@@ -6,8 +6,9 @@ import json
 import os
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.markup import escape
@@ -19,7 +20,8 @@ from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import Adjacency
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import Stop, stoppable
-from privsolve.data import Schema, draft
+from privsolve.data import About, Draft, Schema, draft
+from privsolve.data.about import WORDS
 from privsolve.data.private import PrivateDraft
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyLeakWarning
@@ -61,6 +63,13 @@ def draft_command(
         typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
     ] = None,
     header: Header = None,
+    about: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=WORDS",
+            help=f"Public words for the card: {', '.join(WORDS)}, as question='Will it rain?'; may be repeated.",
+        ),
+    ] = None,
     adjacency: Adjacency = "replace",
     ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for a private draft.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
@@ -70,15 +79,15 @@ def draft_command(
     with one_line_errors(), stoppable() as stop:
         if out.exists():
             raise ValueError(f"{out} exists: choose another name or delete it")
-        use = Use.of(columns or [], drop or [], missing or [])
+        use, words = Use.of(columns or [], drop or [], missing or []), _about(about or [])
         private = PrivateOptions.of(
             epsilon, total_epsilon, delta, positive, negative, stated, bounds or [], use, adjacency, ledger, seed
         )
         if private is None:
-            _leaking(data, header, label, positive, use, out, as_json)
+            _leaking(data, header, label, positive, use, words, out, as_json)
             return
         with engine_at_work("reading", data):
-            found = _drafted_privately(open_table(data, header=header), label, private, out, stop)
+            found = _drafted_privately(open_table(data, header=header), label, private, words, out, stop)
         if as_json:
             written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
             typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
@@ -87,7 +96,20 @@ def draft_command(
         console.print(escape(found.guarantee.sentence()))
 
 
-def _drafted_privately(table: Any, label: str, private: PrivateOptions, out: Path, stop: Stop) -> PrivateDraft:
+def _about(options: list[str]) -> About:
+    """The words of `--about KEY=WORDS`."""
+    said: dict[str, Any] = {}
+    for option in options:
+        key, equals, words = option.partition("=")
+        if not equals or key not in WORDS or key in said:
+            raise ValueError(f"--about {option!r}: give KEY=WORDS, each key once, of {', '.join(WORDS)}")
+        said[key] = words
+    return About(**said)
+
+
+def _drafted_privately(
+    table: Any, label: str, private: PrivateOptions, about: About, out: Path, stop: Stop
+) -> PrivateDraft:
     """Pay, draft, write, and note that it is written; the file has its place before anything is paid."""
     target = private.label(table, label)
     handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -102,7 +124,9 @@ def _drafted_privately(table: Any, label: str, private: PrivateOptions, out: Pat
         return f"the schema is complete, see {out}"
 
     try:
-        return Payment(private.ledger, stop).make(lambda account: private.draft(table, target, account), write)
+        return Payment(private.ledger, stop).make(
+            lambda account: _saying(private.draft(table, target, account), about), write
+        )
     except BaseException:
         out.unlink(missing_ok=True)
         raise
@@ -110,8 +134,16 @@ def _drafted_privately(table: Any, label: str, private: PrivateOptions, out: Pat
         os.close(handle)
 
 
+Drafted = TypeVar("Drafted", PrivateDraft, Draft)
+
+
+def _saying(found: Drafted, about: About) -> Drafted:
+    """The draft with words for people."""
+    return replace(found, schema=replace(found.schema, about=about))
+
+
 def _leaking(
-    data: str, header: str | None, label: str, positive: str | None, use: Use, out: Path, as_json: bool
+    data: str, header: str | None, label: str, positive: str | None, use: Use, about: About, out: Path, as_json: bool
 ) -> None:
     """The draft without a guarantee: it says so."""
     with warnings.catch_warnings(record=True) as caught:
@@ -121,6 +153,7 @@ def _leaking(
             found = draft(
                 table, label, positive, columns=use.columns or None, drop=use.drop, missing=use.missing
             )  # fmt: skip
+            found = _saying(found, about)
     with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(found.to_toml())  # it holds values of private records
     leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]

@@ -7,7 +7,8 @@ from itertools import chain, count
 from typing import Any
 
 from privsolve.data import Schema
-from privsolve.data.columns import MISSING, OTHER
+from privsolve.data.columns import MISSING, OTHER, Column
+from privsolve.data.engines import run
 from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree
 from privsolve.releases import Release
@@ -37,7 +38,10 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 def unread_values(table: Any, release: Release) -> tuple[int, dict[str, dict[str, int]]]:
     """The number of records, and by column that is used how many values are missing, or unknown to the release."""
-    schema = used_schema(release)
+    columns = used_columns(release)
+    if not columns:
+        return int(run(table.aggregate(records=table.count()))["records"][0].as_py()), {}
+    schema = Schema(columns, intercept=False)
     records, outside = schema.unread(table)
     found: dict[str, dict[str, int]] = {}
     for name, fates in outside.items():
@@ -52,8 +56,9 @@ def unread_values(table: Any, release: Release) -> tuple[int, dict[str, dict[str
 
 def check_read(records: int, unread: Mapping[str, Mapping[str, int]], release: Release, most: float) -> None:
     """Raise if too many values say nothing; missing ones that have an answer of their own count only if all are missing."""
+    columns = {column.column: column for column in used_columns(release)}
     for name, counts in unread.items():
-        column = used_schema(release).column(name)
+        column = columns[name]
         answered = isinstance(getattr(column, "missing", None), str) and counts.get(MISSING, 0) < records
         wrong = sum(counts.values()) - (counts.get(MISSING, 0) if answered else 0)
         if wrong > most * records:
@@ -69,11 +74,11 @@ def unread_lines(records: int, unread: Mapping[str, Mapping[str, int]]) -> list[
     return [f"{name}: {words} of {records:,} values" for name, words in said.items()]
 
 
-def used_schema(release: Release) -> Schema:
-    """The schema of the columns that the model uses."""
+def used_columns(release: Release) -> tuple[Column, ...]:
+    """The columns that the model uses."""
     if isinstance(release.model, DecisionTree):
-        return release.model.used[0]
-    return linear_rule(release).used.stated_schema
+        return release.model.used[0].columns if release.model.asked else ()
+    return tuple(entry.column for entry in linear_rule(release).tally.entries)
 
 
 def linear_rule(release: Release) -> LinearRule:

@@ -143,7 +143,8 @@ def _column(name: str, profile: Profile, codes: Sequence[Value]) -> tuple[Column
             return "its dates do not spread: write dates by hand to use it"
         return Dates(name, days, missing=missing, format=profile.format), f"days near the quartiles{also}."
     if profile.values is not None and _is_listed(profile):
-        stated = {"missing": missing, "missing_values": profile.codes if profile.kind is Kind.TEXT else numeric}
+        of_kind = {Kind.TEXT: profile.codes, Kind.NUMBER: numeric}
+        stated = {"missing": missing, "missing_values": of_kind.get(profile.kind, ())}
         if len(profile.values) == 2:
             no, yes = profile.values
             return Categories(name, [yes], no=no, **stated), f"the two values{also}."  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,10 @@ from privsolve.data.packing import distinct_codes
 from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
+from privsolve.notebooks import panel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_CONSTRAINTS = Constraints()
 INTERCEPT = "intercept"
@@ -344,6 +348,29 @@ class Schema:
         """The same schema, every column of it marked as guessed."""
         names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
         return replace(self, guessed=tuple(names))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per column: its kind, how it is asked for, and its answers."""
+        import pandas as pd
+
+        return pd.DataFrame(self._listed(), columns=["column", "kind", "question", "answers"])
+
+    def _repr_html_(self) -> str:
+        label = "" if self.label is None else f", label {self.label.column}"
+        guessed = [f"Guessed from the data: {', '.join(self.guessed)}."] if self.guessed else []
+        paid = [] if self.paid is None else [self.paid.guarantee.sentence()]
+        heads = ("Column", "Kind", "Question", "Answers")
+        return panel(f"Schema: {len(self.columns)} columns{label}", heads, self._listed(), paid, guessed)
+
+    def _listed(self) -> list[tuple[str, str, str, str]]:
+        found = []
+        for column, question in zip(self.columns, self.questions(), strict=True):
+            if isinstance(question, Choice):
+                said = ", ".join(option.text for option in question.options)
+            else:
+                said = f"{question.low:g} to {question.high:g}"
+            found.append((column.column, type(column).__name__, question.text or column.column, said))
+        return found
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

@@ -106,6 +106,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         check_paid(schema, self.adjacency)
         return schema
 
+    def _with_stated_label(self) -> Schema | None:
+        """The schema that was passed, if it has a label, whose values labels may have."""
+        schema = self._stated_schema()
+        return schema if schema is not None and schema.label is not None else None
+
     def _check_fit(self, options: Mapping[str, Any]) -> None:
         """Raise for what a fit does not take."""
         if "sample_weight" in options:
@@ -230,7 +235,7 @@ def _names_of(X: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def guessed_schema(frame: Any) -> Schema:
+def guessed_schema(frame: Any, stacklevel: int = 3) -> Schema:
     """A schema inferred from the data, with a warning; it says so."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, below, in the words of the estimator
@@ -239,7 +244,7 @@ def guessed_schema(frame: Any) -> Schema:
         "schema='guess': columns, categories and bins are guessed from the data, and the guarantee does not cover what "
         "this gives away. Pass a Schema, for instance one drafted with `privsolve schema draft` and corrected by hand",
         PrivacyLeakWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return Schema(columns).all_guessed()
 

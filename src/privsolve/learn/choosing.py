@@ -191,7 +191,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        positive = positive_labels(one_per_record(y, np.shape(y)[0]), self.classes_, self.schema_)
+        positive = positive_labels(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
         return float(super().score(X, self.classes_[positive.astype(np.intp)], sample_weight))
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:

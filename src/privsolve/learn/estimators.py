@@ -145,7 +145,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        return positive_labels(one_per_record(y, rows), self.classes_, self.schema_)
+        return positive_labels(one_per_record(y, rows), self.classes_, self._with_stated_label())
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
@@ -431,10 +431,10 @@ def classes_of(schema: Schema | None) -> NDArray[Any]:
     return np.array([no, yes])
 
 
-def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema) -> NDArray[np.bool_]:
-    """Which labels are of the positive class: by the names of the classes, or by the values of the schema's label."""
+def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.bool_]:
+    """Which labels are of the positive class: by the names of the classes, or by the values of a schema's label."""
     positive = _matched(labels, classes)
-    if positive is None and schema.label is not None:
+    if positive is None and schema is not None:
         return schema.positive(labels)
     if positive is None:
         raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, classes))}")
@@ -453,7 +453,7 @@ def read_for_fit(
     if y is None:
         one_per_record(y, 0)  # says what is missing
     classes, positive = binary_labels(y, len(frame), stated)
-    schema = stated if stated is not None else guessed_schema(frame)
+    schema = stated if stated is not None else guessed_schema(frame, stacklevel=4)
     return frame, with_label(schema, y, classes), classes, positive
 
 

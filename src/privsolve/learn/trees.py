@@ -233,12 +233,12 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
     def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
         """How good the tree is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
         frame = self._evaluated(X)
-        numbers = _numbers_of(one_per_record(y, len(frame)), self.classes_, self.schema_)
+        numbers = _numbers_of(one_per_record(y, len(frame)), self.classes_, self._with_stated_label())
         return evaluate_frame(self.release_, frame, numbers == 1, epsilon, self.budget, **options)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        numbers = _numbers_of(one_per_record(y, np.shape(y)[0]), self.classes_, self.schema_)
+        numbers = _numbers_of(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
         return float(super().score(X, self.classes_[numbers], sample_weight))
 
     @available_if(lambda self: self.leaves == "probabilities")

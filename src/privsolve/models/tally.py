@@ -10,7 +10,7 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.data import Schema
 from privsolve.data.columns import Column
-from privsolve.data.frames import codes_of_frame
+from privsolve.data.frames import check_order, codes_of_frame
 from privsolve.models.points import Levels, Part
 
 
@@ -66,6 +66,7 @@ class Tally:
 
     def totals(self, table: Any) -> Int64Array:
         """The total of every row of a table; only the columns that are asked for are looked at."""
+        check_order(table)
         if not self.entries:
             return np.zeros(len(table), dtype=np.int64)
         codes = codes_of_frame(table, [entry.column for entry in self.entries])

@@ -66,7 +66,8 @@ class Totals:
             (self.seeded, "seeded: for testing only"),
             (self.guessed, "with a schema guessed from the data"),
         ]
-        found = [f"{count} of {self.releases} releases {words}" for count, words in parts if count]
+        of = "1 release" if self.releases == 1 else f"{self.releases} releases"
+        found = [f"{count} of {of} {words}" for count, words in parts if count]
         if self.negligible:
             found.append(f"events of probability {at_least(self.negligible):.1g} in all are outside the proofs")
         return "; ".join(found)

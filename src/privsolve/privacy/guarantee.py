@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsolve.checks import check_finite
 from privsolve.extras import from_extra
+from privsolve.notebooks import panel
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure, profile_from_dict, profile_of
@@ -133,6 +134,14 @@ class Guarantee:
         if self.negligible:
             parts.append(f"An event of probability below {power_of_two(self.negligible)} is outside the proof.")
         return " ".join([*parts, *self.caveats()])
+
+    def _repr_html_(self) -> str:
+        facts = [("ε", f"{self.epsilon:.6g}"), ("δ", f"{self.delta:.3g}"), ("neighbours", self.adjacency.words)]
+        facts += [
+            ("mechanism", f"{self.mechanism}, {self.noise}"),
+            ("proof", f"{self.proof}, theory section {self.theory}"),
+        ]
+        return panel("Differential privacy", ("", ""), facts, [self.sentence()], self.caveats())
 
     def caveats(self) -> list[str]:
         """What is wrong with the promise, a sentence each."""

@@ -20,12 +20,17 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
+from privsolve.notebooks import panel
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.high_water import HighWater, high_water_path, read_high_water, sync_directory, write_high_water
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 APPLICATION_ID = 0x7073_6C67
 """The four letters "pslg" in the header of the file tell a ledger from other databases."""
@@ -209,6 +214,29 @@ class Ledger:
         """All payments, oldest first."""
         with _connection(self.path, self.timeout) as db:
             return _checked(self.path, db).entries
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per payment. Outcomes are the curator's, not private."""
+        import pandas as pd
+
+        heads = ["number", "spent_at", "epsilon", "delta", "note", "outcome (not private)"]
+        return pd.DataFrame([self._line(entry) for entry in self.history()], columns=heads)
+
+    def _repr_html_(self) -> str:
+        remaining, spent = self.remaining(), self.totals()
+        count = "1 release" if spent.releases == 1 else f"{spent.releases} releases"
+        notes = [
+            f"{count}; the next one may ask for ε = {remaining.epsilon:.6g} at most, or {remaining.exponential:.6g} by the "
+            "exponential mechanism.",
+            "Outcomes are the curator's, not private.",
+        ]
+        heads = ("", "Spent at", "ε", "δ", "Note", "Outcome")
+        return panel(f"Ledger of {self.dataset or self.path.name}", heads, map(self._line, self.history()), notes)
+
+    @staticmethod
+    def _line(entry: Entry) -> tuple[object, ...]:
+        guarantee = entry.guarantee
+        return entry.number, entry.spent_at, guarantee.epsilon, guarantee.delta, entry.note, entry.outcome
 
     def totals(self) -> Totals:
         """Exact sums over all payments."""

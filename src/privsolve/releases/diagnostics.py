@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from privsolve.notebooks import panel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NOT_PRIVATE = "Curator only: these numbers depend on the data and are NOT covered by the guarantee. Do not publish."
 
@@ -26,6 +31,18 @@ class Diagnostics:
         if name in values:
             return values[name]
         raise AttributeError(f"diagnostics have no {name!r}; they hold {', '.join(sorted(values))}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Name and value of everything: NOT private, like all of it."""
+        import pandas as pd
+
+        return pd.DataFrame(self._listed(), columns=["not private", "value"])
+
+    def _repr_html_(self) -> str:
+        return panel("Curator's diagnostics", ("Not private", "Value"), self._listed(), warnings=[NOT_PRIVATE])
+
+    def _listed(self) -> list[tuple[str, Any]]:
+        return [("seconds", self.seconds), *self.quality.items(), *self.values.items()]
 
     def to_json(self) -> str:
         """JSON text that says at the top that it is not for publication."""

@@ -19,7 +19,9 @@ from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models import candidate as _candidate  # noqa: F401  (so that files that hold one can be read)
 from privsolve.models.base import Model, model_from_dict
+from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree
+from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.together import one_after_another, side_by_side
 from privsolve.releases import box_format_1, format_1
@@ -137,6 +139,11 @@ class Release:
     def predict(self, table: Any) -> NDArray[Any]:
         """What the model says of every row of a table, which needs only the columns that the model uses."""
         return self.model.predict(table)
+
+    def _repr_html_(self) -> str:
+        if isinstance(self.model, DecisionTree | LinearRule) and self.schema is not None:
+            return self.card()._repr_html_()
+        return panel(self.model.describe(), notes=[f"Privacy: {self.total.sentence()}"])
 
     def card(self) -> Scorecard | TreeCard:
         """The release in the form that people use: a tree card for a decision tree, otherwise a scorecard."""
