@@ -34,23 +34,21 @@ class Span:
         return replace(self, high=other.high)
 
 
-@dataclass(frozen=True)
-class Days(Span):
-    """Days from `low` to before `high`, as numbers `yyyymmdd`."""
+class DateSpan(Span):
+    """Days, written as the numbers YYYYMMDD."""
 
     @property
     def text(self) -> str:
         """The days as people say them."""
-        low, high = (None if day is None else day_text(day) for day in (self.low, self.high))
+        low, high = (None if day is None else date_text(int(day)) for day in (self.low, self.high))
         if low is None:
-            return "any day" if high is None else f"before {high}"
+            return "any date" if high is None else f"before {high}"
         return f"from {low} on" if high is None else f"{low} to before {high}"
 
 
-def day_text(day: Real) -> str:
-    """The number of a day as a date."""
-    digits = f"{int(day):08d}"
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+def date_text(day: int) -> str:
+    """The number YYYYMMDD as a date."""
+    return f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
 
 
 @dataclass(frozen=True)

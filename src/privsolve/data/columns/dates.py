@@ -11,7 +11,7 @@ from privsolve.arrays import Floats
 from privsolve.data.columns.bins import Bins
 from privsolve.data.columns.values import Real, Value, declared, declared_marks, marks_of
 from privsolve.data.days import FORMATS, ISO, day_of, days_of, number_of_day
-from privsolve.data.questions import Days, day_text
+from privsolve.data.questions import DateSpan, Span
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,22 @@ class Dates(Bins):
         super().__init__(column, days, encoding, False, missing, missing_values)
         object.__setattr__(self, "format", format)
 
-    def _span(self, low: Real | None, high: Real | None) -> Days:
-        return Days(low, high)
+    def _cut_text(self, cut: float) -> str:
+        day = f"{int(cut):08d}"
+        return f"{day[:4]}-{day[4:6]}-{day[6:]}"
 
-    def _cut_text(self, cut: Real) -> str:
-        return day_text(cut)
+    def _range_text(self, i: int) -> str:
+        if i == 0:
+            return f"before {self._cut_text(self.cuts[0])}"
+        if i == len(self.cuts):
+            return f"from {self._cut_text(self.cuts[-1])} on"
+        return f"{self._cut_text(self.cuts[i - 1])} to before {self._cut_text(self.cuts[i])}"
+
+    def _span(self, low: Real | None, high: Real | None) -> Span:
+        return DateSpan(low, high)
 
     def _bin_name(self, i: int) -> str:
-        ends = (None, *self.cuts, None)
-        return f"{self.column} {Days(ends[i], ends[i + 1]).text}"
+        return f"{self.column} {self._range_text(i)}"
 
     def _values(self, series: Any) -> Floats:
         return days_of(series, self.column, self.format, marks_of(self.missing_values))
