@@ -218,7 +218,28 @@ def test_a_refused_payment_can_be_made_later(tmp_path: Path) -> None:
     with pytest.raises(ps.BudgetExceeded):
         sealed_release(path, RUNS["cards"], budget=small)
     assert small.history() == ()
+    assert not path.exists()
+    with pytest.raises(ps.BudgetExceeded):
+        sealed_release(path, RUNS["cards"], budget=ps.Accountant(0.05))
+    assert not path.exists()
     assert sealed_release(path, RUNS["cards"], budget=ps.Ledger.create(tmp_path / "large", 1.0))
+
+
+def test_a_payment_that_may_have_been_made_is_not_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ledger pays, and then says that it cannot be used."""
+    ledger, path, spend = ps.Ledger.create(tmp_path / "ledger", 9.0), tmp_path / "run.sealed", ps.Ledger.spend
+
+    def lying(*given: Any) -> NoReturn:
+        spend(*given)
+        raise ps.LedgerError("the disk has gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ps.Ledger, "spend", lying)
+        with pytest.raises(ps.LedgerError):
+            sealed_release(path, RUNS["cards"], budget=ledger)
+    assert was_committed(path)
+    assert sealed_release(path, RUNS["cards"], budget=ledger)
+    assert [entry.outcome for entry in ledger.history()] == ["released"]
 
 
 def test_accounts_in_memory_pay_once_each(tmp_path: Path) -> None:
@@ -242,7 +263,7 @@ def test_words_are_on_the_disk_before_they_are_seen(tmp_path: Path) -> None:
     path, shown = tmp_path / "run.sealed", tmp_path / "shown"
     with ps.SealedRun(path) as sealed:
         sealed.randomness.ask({"data": 1})
-        sealed._begin()  # paid for: the file stays
+        sealed.pay(ps.promised(ps.exponential, CARDS, 0.1))  # the file stays
         sealed.close()
     context = multiprocessing.get_context("fork")
     seen = b""

@@ -66,6 +66,10 @@ class Journal:
         """Write a fact down, in place of an earlier one."""
         self._write("INSERT OR REPLACE INTO facts VALUES (?, ?)", name, value)
 
+    def withdraw(self, name: str) -> None:
+        """Take a fact back."""
+        self._write("DELETE FROM facts WHERE name = ?", name)
+
     def question(self) -> dict[str, bytes]:
         """The parts of the question with their fingerprints."""
         with _readable_errors(self.path):

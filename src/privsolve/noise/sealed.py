@@ -230,33 +230,51 @@ class SealedRun:
             if self._budget is None or isinstance(self._budget, Ledger):
                 self.pay(guarantee, note)
             else:
-                self._begin()
-                self._pay_in_memory(stack, self._budget, guarantee, note)
+                with self._beginning():
+                    self._pay_in_memory(stack, self._budget, guarantee, note)
                 self._open.state("state", b"paid")
             yield self._entry
 
     def pay(self, guarantee: Guarantee, note: str = "") -> int | None:
         """Pay from the ledger, unless it has paid for this run before: the number of the entry, None without a ledger."""
-        self._begin()
-        if isinstance(self._budget, Ledger):
-            self._entry = self._paid_entry(self._budget)
-            if self._entry is None:
-                self._entry = self._budget.spend(guarantee, " ".join(filter(None, (note, self._note))))
-            self._open.state("ledger", b"paid")
-        elif self._open.fact("ledger") is not None:
-            raise SealedRunError(f"{self.path} was paid from a ledger: give the same one")
+        with self._beginning():
+            if isinstance(self._budget, Ledger):
+                self._entry = self._paid_entry(self._budget)
+                if self._entry is None:
+                    self._entry = self._budget.spend(guarantee, " ".join(filter(None, (note, self._note))))
+                self._open.state("ledger", b"paid")
+            elif self._open.fact("ledger") is not None:
+                raise SealedRunError(f"{self.path} was paid from a ledger: give the same one")
         self._open.state("state", b"paid")
         return self._entry
 
-    def _begin(self) -> None:
-        """From here on the run counts as made: first on the disk, then the payment, so that none is ever lost."""
+    @contextmanager
+    def _beginning(self) -> Iterator[None]:
+        """From here on the run counts as made: first on the disk, then the payment in the block, so that none is ever lost.
+
+        A payment that is refused is taken back; one that may have been made is not.
+        """
         assert self._randomness is not None, "open"
         self._randomness.check_asked()
         if self._spent_here:
             raise PrivsolveError("a sealed run holds one release, and this is the second: use another file for it")
-        self._spent_here = True
-        if not self.committed:
+        self._spent_here, before = True, self.committed
+        if not before:
             self._open.state("state", b"paying")
+        try:
+            yield
+        except Exception:
+            if not before and not self._may_have_paid():
+                self._open.withdraw("state")
+            raise
+
+    def _may_have_paid(self) -> bool:
+        if not isinstance(self._budget, Ledger):
+            return False
+        try:
+            return self._paid_entry(self._budget) is not None
+        except PrivsolveError:
+            return True
 
     @property
     def _note(self) -> str:

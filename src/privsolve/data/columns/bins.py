@@ -39,7 +39,7 @@ MOST_CUTS = 2000
 class Bins(Column):
     """A number cut at public points: `v` is in the bin of all cuts `<= v`, so that a value at a cut opens the next bin.
 
-    `"intervals"` gives every bin an indicator, `"thresholds"` every cut (`v >= cut`). `whole` says that values are whole
+    `"thresholds"` gives every cut an indicator (`v >= cut`), `"intervals"` every bin. `whole` says that values are whole
     numbers, for names such as `age=25-34`. A missing value has no indicator, or that of the `missing` option;
     `missing_values` are missing too, such as -999, and texts are read with the sign `decimal`.
     """
@@ -49,7 +49,7 @@ class Bins(Column):
 
     column: str
     cuts: tuple[Real, ...]
-    encoding: str = "intervals"
+    encoding: str = "thresholds"
     whole: bool = False
     missing: str | None = None
     missing_values: tuple[Value, ...] = ()
@@ -59,7 +59,7 @@ class Bins(Column):
         self,
         column: str,
         cuts: Sequence[Real],
-        encoding: str = "intervals",
+        encoding: str = "thresholds",
         whole: bool = False,
         missing: str | None = None,
         missing_values: Sequence[Value] = (),
