@@ -30,4 +30,5 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     body = "".join(
         "<tr>" + "".join(f'<td style="{_CELL}">{escape(str(cell))}</td>' for cell in row) + "</tr>" for row in rows
     )
-    return [f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"]
+    top = f"<thead><tr>{head}</tr></thead>" if any(heads) else ""
+    return [f'<div style="overflow-x:auto"><table>{top}<tbody>{body}</tbody></table></div>']

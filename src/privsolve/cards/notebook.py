@@ -67,9 +67,9 @@ def card_plot(card: Card, ax: Any = None) -> Any:
             names.append(answer)
             at += 1
     ax.set_yticks(places, names)
-    ax.invert_yaxis()
     ax.margins(x=0.12)
     ax.set_xlabel(f"points; {card.positive}: {words.condition(card)}")
+    ax.set_ylim(at - 0.4, -0.8)
     ax.set_title(words.title(card), loc="left")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)

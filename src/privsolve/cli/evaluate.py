@@ -14,7 +14,7 @@ from rich.panel import Panel
 from privsolve.cards.quality import quality_lines
 from privsolve.cli.common import console, errors, one_line_errors
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import By, Epsilon, Json, group_of
+from privsolve.cli.options import By, Epsilon, Json, Note, group_of
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import stoppable
 from privsolve.data.tables import open_table
@@ -46,6 +46,7 @@ def evaluate(
         typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
+    note: Note = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     header: Header = None,
     json_output: Json = False,
@@ -71,7 +72,7 @@ def evaluate(
                 evaluation = evaluate_tables(found.model, tables, epsilon, column, tested, adjacency, seed, account)
                 return Run(found.with_evaluation(evaluation), Diagnostics(perf_counter() - start, exact, {}))
 
-            run, paths = Payment(budget, stop).release(folder, draw)
+            run, paths = Payment(budget, stop, note=note).release(folder, draw)
         assert run.release.evaluation is not None
         if json_output:
             typer.echo(as_json(_content(run.release, run.release.evaluation)))

@@ -37,6 +37,7 @@ from privsolve.cli.options import (
     Model,
     ModelName,
     Noise,
+    Note,
     ObjectiveOption,
     OneOf,
     Require,
@@ -101,6 +102,7 @@ def fit(
     ledger: Annotated[
         Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
     ] = None,
+    note: Note = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     curator: Annotated[
         Path | None,
@@ -170,7 +172,7 @@ def fit(
 
             if budget is not None:
                 _pay_for_the_draft(budget, the_schema)
-            run, paths = Payment(budget, stop, sealed).release(folder, draw)
+            run, paths = Payment(budget, stop, sealed, note).release(folder, draw)
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:

@@ -81,6 +81,7 @@ By = Annotated[
         help="Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values."
     ),
 ]
+Note = Annotated[str | None, typer.Option(help="What the ledger says of the payment; nothing of the data.")]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 

@@ -25,8 +25,12 @@ class Payment:
     then does the ledger say "released", and only then is a sealed run destroyed.
     """
 
-    def __init__(self, ledger: Ledger | None, stop: Stop, sealed: SealedRun | None = None) -> None:
-        self._ledger, self._stop, self._sealed = ledger, stop, sealed
+    def __init__(
+        self, ledger: Ledger | None, stop: Stop, sealed: SealedRun | None = None, note: str | None = None
+    ) -> None:
+        self._ledger, self._stop, self._sealed, self._note = ledger, stop, sealed, note
+        if note is not None and ledger is None:
+            raise ValueError("--note is kept in a ledger: add --ledger, or leave it out")
         self._unsettled: int | None = None
 
     @contextmanager
@@ -34,6 +38,7 @@ class Payment:
         """Pay, draw in the block, and hold signals back when it has been drawn."""
         self._stop.let_go()  # whoever stopped it before now has paid nothing
         self._stop.hold()
+        note = note if self._note is None else self._note
         if self._sealed is not None:
             self._unsettled = self._sealed.pay(guarantee, note)
         elif self._ledger is not None:
