@@ -36,9 +36,9 @@ from privsolve.noise.entropy import Randomness
 
 SCHEMA = Schema(
     [
-        Bins("age", [25, 35, 50], whole=True),
-        Bins("education-num", [9, 10, 13, 14], whole=True),
-        Bins("hours-per-week", [35, 45], whole=True),
+        Bins("age", [25, 35, 50], "intervals", whole=True),
+        Bins("education-num", [9, 10, 13, 14], "intervals", whole=True),
+        Bins("hours-per-week", [35, 45], "intervals", whole=True),
         Bins("capital-gain", [1, 5001], "thresholds", whole=True),
         Bins("capital-loss", [1501], "thresholds", whole=True),
         Categories(

@@ -19,6 +19,7 @@ from privsolve.cards.card import QuantityPoints
 from privsolve.cards.rows import UNKNOWN
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.columns import Dates
 from privsolve.data.questions import Choice, Quantity
 from privsolve.models import points as arithmetic
 from privsolve.models.linear import LinearRule
@@ -130,6 +131,16 @@ def test_a_card_as_people_say_it() -> None:
     assert model.totals(few).tolist() == [2, 2, 1, 2]
     assert model.predict(few).tolist() == [1, 1, 0, 1]
     assert card.score({"age": "46 or more", "priors": "under 1"}) == 0  # answers as the schema has them
+
+
+def test_days_are_said_as_dates() -> None:
+    schema = Schema([Dates("born", ["1990-01-01", "2000-06-30", "2010-01-01"])], Label("y", 1, 0))
+    _, card = card_of([1, 0, 1, 0], schema)
+    texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
+    assert texts == ["before 1990-01-01", "from 1990-01-01 on"]
+    _, card = card_of([1, 0, 1, 0], schema, risk=True)
+    texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
+    assert texts == ["before 1990-01-01", "1990-01-01 to before 2010-01-01", "from 2010-01-01 on"]
 
 
 @st.composite

@@ -27,7 +27,7 @@ SCHEMA = Schema(
     [
         Bins("age", [30, 50], "thresholds", missing="unknown"),
         Categories("colour <of> hair", ["red & auburn", "black"], missing="none"),
-        Bins("dose", [0.5, 2.5]),
+        Bins("dose", [0.5, 2.5], "intervals"),
     ],
     Label("ill", "yes", "no"),
     intercept=False,

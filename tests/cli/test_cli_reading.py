@@ -110,7 +110,7 @@ FIT = ("--epsilon", 1, "--out", "out", "--max-features", 1)
 @pytest.mark.parametrize("model", ["card", "tree", "auto"])
 def test_a_column_without_a_readable_value_is_refused_before_paying(here: Path, model: str) -> None:
     frame = patients()
-    Schema([Bins("age", [30]), Categories("colour", ["RED", "BLUE"])], INDICATORS.label).save("s.toml")
+    Schema([Bins("age", [30], "intervals"), Categories("colour", ["RED", "BLUE"])], INDICATORS.label).save("s.toml")
     frame.to_csv("data.csv", index=False)
     Ledger.create("ledger", 10.0)
     options = FIT[:4] if model == "tree" else FIT

@@ -94,7 +94,7 @@ FRAME["late"] = np.where(FRAME["day"] >= 6, "yes", "no")
 
 def test_a_kind_from_the_file_to_the_release_and_back(kind: Any, tmp_path: Path) -> None:
     schema = Schema.from_toml(TOML)
-    assert schema == Schema([kind("day", (6, 7)), Bins("hours", [4])], Label("late", "yes", "no"))
+    assert schema == Schema([kind("day", (6, 7)), Bins("hours", [4], "intervals")], Label("late", "yes", "no"))
     assert schema.to_toml() == TOML
     assert schema.features == ("day at rest", "hours<4", "hours>=4", "intercept")
 

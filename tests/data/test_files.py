@@ -23,7 +23,7 @@ from privsolve.data import Bins, Label, Schema
 from privsolve.data.scratch import PREFIX, private_folder
 from privsolve.data.tables import open_table
 
-SCHEMA = Schema([Bins("a", [2])], Label("y", 1, 0))
+SCHEMA = Schema([Bins("a", [2], "intervals")], Label("y", 1, 0))
 SECRET = "PATIENT17"
 TABLE = pa.table({"a": [1.0, 3.0] * 20, "y": [1, 0] * 20})
 

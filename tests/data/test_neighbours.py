@@ -77,7 +77,7 @@ def test_a_reader_that_looks_at_the_other_records_is_caught(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "CSV"])
 def test_dates_are_refused_whatever_the_records_are(reader: str, tmp_path: Path) -> None:
-    schema = Schema([Bins("born", [0])], Label("y", "yes"))
+    schema = Schema([Bins("born", [0], "intervals")], Label("y", "yes"))
     for i, days in enumerate(([0, None, 9], [0, 1, 9], [None, None, 9])):
         (folder := tmp_path / str(i)).mkdir()
         data = pa.table({"born": pa.array(days, pa.date32()), "y": ["yes"] * 3})

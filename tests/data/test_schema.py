@@ -22,7 +22,7 @@ from schema_data import SCHEMA
 MARRIED = Category("married", ("Married-civ-spouse", "Married-AF-spouse"))
 PEOPLE = Schema(
     [
-        Bins("age", [25, 35, 36], whole=True),
+        Bins("age", [25, 35, 36], "intervals", whole=True),
         Bins("pay", [0.5, 2], "thresholds", missing="unknown"),
         Categories("status", [MARRIED, "Never-married"], other="other", missing="missing"),
         Categories("smoker", [True]),
@@ -44,13 +44,14 @@ def test_features_are_named_scaled_and_in_order() -> None:
     assert PEOPLE.names == PEOPLE.features
     assert PEOPLE.scales == (*[1] * 12, 99, 1)
     assert PEOPLE.column("hours") == Number("hours", 0, 99, 0.5, 99, missing=40)
-    assert Bins("pay", [0.5, 2]).names == ("pay<0.5", "0.5<=pay<2", "pay>=2")
+    assert Bins("pay", [0.5, 2]).names == Bins("pay", [0.5, 2], "thresholds").names == ("pay>=0.5", "pay>=2")
+    assert Bins("pay", [0.5, 2], "intervals").names == ("pay<0.5", "0.5<=pay<2", "pay>=2")
     with pytest.raises(ValueError, match=r"no column 'weight': it has age, pay"):
         PEOPLE.column("weight")
 
 
 def test_a_value_at_a_cut_opens_the_next_bin() -> None:
-    bins = Bins("x", [0, 1.5])
+    bins = Bins("x", [0, 1.5], "intervals")
     assert encode(bins, [-math.inf, -0.0, 1.4999, 1.5, math.inf, math.nan]) == [
         [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0],
     ]  # fmt: skip
@@ -96,8 +97,8 @@ def test_encoding_agrees_with_the_embedded_scorecard_data() -> None:
     table = adult_scorecard()
     schema = Schema(
         [
-            Bins("age", [25, 35, 50], whole=True),
-            Bins("hours-per-week", [35, 45], whole=True),
+            Bins("age", [25, 35, 50], "intervals", whole=True),
+            Bins("hours-per-week", [35, 45], "intervals", whole=True),
             Categories("sex", ["Male"]),
         ],
         Label("income", ">50K", "<=50K"),
@@ -223,9 +224,9 @@ def test_columns_and_labels_of_the_wrong_type() -> None:
     with pytest.raises(ValueError, match="columns must list"):
         Schema([])
     with pytest.raises(ValueError, match="label must be a Label"):
-        Schema([Bins("a", [1])], "y")  # type: ignore[arg-type]
+        Schema([Bins("a", [1], "intervals")], "y")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"columns\.a: listed twice"):
-        Schema([Bins("a", [1]), Bins("a", [2])])
+        Schema([Bins("a", [1], "intervals"), Bins("a", [2], "intervals")])
 
 
 def test_numpy_numbers_are_numbers() -> None:

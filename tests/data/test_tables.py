@@ -70,7 +70,8 @@ CSV = """ age ,sex, label,note
 old,Other,yes,x
 """
 PEOPLE = Schema(
-    [Bins("age", [18, 40], missing="missing"), Categories("sex", ["Male", "Female"])], Label("label", "yes")
+    [Bins("age", [18, 40], "intervals", missing="missing"), Categories("sex", ["Male", "Female"])],
+    Label("label", "yes"),
 )
 
 

@@ -17,7 +17,11 @@ from privsolve.noise.entropy import Randomness
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```(?:\n\n```\n(.*?)```)?", README, flags=re.DOTALL)
-COMMANDS = re.findall(r"```console\n\$ privsolve (.*?)\n(.*?)```", README, flags=re.DOTALL)
+COMMANDS = [
+    tuple(part.split("\n", 1))
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL)
+    for part in re.split(r"^\$ privsolve ", block, flags=re.MULTILINE)[1:]
+]
 MAKE_CSV = re.search(r'```\npython -c "\n(.*?)"\n```', README, flags=re.DOTALL)
 
 
@@ -49,7 +53,7 @@ def test_from_a_table_to_a_published_scorecard(tmp_path: Path, monkeypatch: pyte
     exec(MAKE_CSV[1], {})
     # as if the operating system's entropy were known: what is shown is a release and not a test
     monkeypatch.setattr(Randomness, "system", classmethod(lambda cls: cls(np.random.PCG64(1).random_raw, seeded=False)))
-    assert [command.split()[0] for command, _ in COMMANDS] == ["schema", "fit", "predict", "plan"]
+    assert [command.split()[0] for command, _ in COMMANDS] == ["schema", "fit", "predict", "plan", "plan"]
     for command, shown in COMMANDS:
         result = CliRunner().invoke(cli.app, shlex.split(command))
         assert result.exit_code == 0, result.output

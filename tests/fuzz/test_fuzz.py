@@ -47,7 +47,7 @@ PROBLEM = ps.Problem(TABLE, ps.IntegerBall(2, 2))
 SCHEMA = Schema(
     [
         Categories("colour", [Category("red", ("red", "rouge")), "blue"], other="other", missing="unknown"),
-        Bins("age", [30, 50], whole=True),
+        Bins("age", [30, 50], "intervals", whole=True),
         Number("hours", 0, 99, scale=99),
     ],
     Label("ill", positive="yes", negative="no"),
@@ -220,7 +220,7 @@ def test_column_arguments(arguments: list[Any], kind: Any) -> None:
     with only():
         made = kind("age", *arguments) if kind is not Schema else Schema(*arguments)
         if kind is Label:
-            Schema([Bins("height", [1])], made)
+            Schema([Bins("height", [1], "intervals")], made)
         elif kind is not Schema and kind is not Category:
             Schema([made]).encode(FRAME)
 
@@ -647,7 +647,7 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "Guarantee zcdp": lambda v: replace(GUARANTEE, profile=Pure(1.0, v)).to_event(),
     "Guarantee sentence": lambda v: replace(GUARANTEE, profile=Pure(v)).sentence(),
     "Categories options": lambda v: Categories("a", [v]),
-    "Bins cuts": lambda v: Bins("a", [v]),
+    "Bins cuts": lambda v: Bins("a", [v], "intervals"),
     "Number high": lambda v: Number("a", 0, v),
     "Number step": lambda v: Number("a", 0, 1, step=v),
     "Number scale": lambda v: Schema([Number("hours", 0, 1, scale=v)]).encode(FRAME),

@@ -101,7 +101,7 @@ def test_predictions_are_values_of_the_label(label: Label | None, expected: list
 
 
 def test_tables_that_cannot_be_scored() -> None:
-    schema = Schema([Bins("age", [30])])
+    schema = Schema([Bins("age", [30], "intervals")])
     release = release_of(schema, [1, 0, 0])
     with pytest.raises(ValueError, match="no column 'age'"):
         scored(ibis.memtable(pa.table({"years": [1]})), release)
@@ -254,7 +254,7 @@ def test_the_usual_domain_of_a_linear_classifier_is_that_of_cards() -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (400, 80)).astype(float)
     y = (X[:, 3] + X[:, 7] + rng.random(400) > 1.5).astype(int)
-    schema = ps.Schema([ps.data.Bins(f"x{j}", [1]) for j in range(80)])
+    schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(80)])
     card = ps.PrivateScorecard(5.0, schema=schema, random_state=1).fit(X, y)
     linear = ps.PrivateLinearClassifier(5.0, schema=schema, random_state=1).fit(X, y)
     assert linear.release_.to_json() == card.release_.to_json()
@@ -274,7 +274,7 @@ def test_a_wide_ball_is_warned_of_before_it_is_paid(caplog: pytest.LogCaptureFix
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (30, 60)).astype(float)
     for columns, said in ((60, True), (3, False)):
-        schema = ps.Schema([ps.data.Bins(f"x{j}", [1]) for j in range(columns)])
+        schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(columns)])
         caplog.clear()
         with pytest.raises(Refused):
             ps.PrivateLinearClassifier(0.1, domain="ball", schema=schema, budget=Never()).fit(X[:, :columns], X[:, 0])

@@ -120,7 +120,7 @@ def test_frames_of_all_kinds_give_the_same_model() -> None:
 
 
 def test_arrays_are_read_by_a_schema_of_x0_x1() -> None:
-    schema = Schema([Categories("x0", ["red", "blue"]), Bins("x1", [30, 50])])
+    schema = Schema([Categories("x0", ["red", "blue"]), Bins("x1", [30, 50], "intervals")])
     fitted = scorecard(schema=schema).fit(X[["colour", "age"]].to_numpy(), Y == "yes")
     assert list(fitted.classes_) == [False, True]
     assert fitted.score(X[["colour", "age"]].to_numpy(), Y == "yes") > 0.7
@@ -248,7 +248,7 @@ def test_pickling(tmp_path: Path) -> None:
 
 def test_pipelines() -> None:
     numbers = X[["age", "dose"]].fillna(40.0)
-    schema = Schema([Bins("age", [-0.5, 0.5]), Bins("dose", [0])])
+    schema = Schema([Bins("age", [-0.5, 0.5], "intervals"), Bins("dose", [0], "intervals")])
     pipeline = make_pipeline(StandardScaler(), scorecard(schema=schema)).set_output(transform="pandas")
     assert pipeline.fit(numbers, Y == "yes").predict(numbers).shape == (len(X),)
     assert list(pipeline.get_feature_names_out()) == list(schema.features)
@@ -366,7 +366,7 @@ def test_a_release_file_alone_predicts_with_the_columns_it_uses() -> None:
 
 def test_one_record_of_a_list_changes_how_no_other_is_read() -> None:
     """A text in one cell would make NumPy turn all values into texts."""
-    schema = Schema([Number("x0", 0, 1), Bins("x1", [40]), Categories("x2", [False, True])])
+    schema = Schema([Number("x0", 0, 1), Bins("x1", [40], "intervals"), Categories("x2", [False, True])])
     rows: list[list[Any]] = [[True, 30, 1], [False, 50, 0]] * 20
     changed = [*rows[:7], [True, "n/a", "true"], *rows[8:]]
     outside = [

@@ -174,7 +174,7 @@ def test_the_estimator_counts_under_add_remove_only(monkeypatch: pytest.MonkeyPa
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2, (3_000, 3)).astype(float)
     y = (X[:, 0] + rng.random(3_000) > 1).astype(int)
-    schema = ps.Schema([ps.data.Bins(f"x{j}", [1]) for j in range(3)])
+    schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(3)])
     for epsilon, expected in ((0.1, 1), (1.0, 2), (9.0, 3)):
         drawn.clear()
         model = ps.PrivateScorecard(

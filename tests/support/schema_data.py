@@ -58,7 +58,7 @@ def columns() -> list[Column]:
     found: list[Column] = []
     for kind in NUMBERS:
         found += [
-            Bins(f"{kind} intervals", CUTS, missing="missing"),
+            Bins(f"{kind} intervals", CUTS, "intervals", missing="missing"),
             Bins(f"{kind} thresholds", CUTS, "thresholds"),
             Number(f"{kind} quarters", -1, 2.5, 0.25, 4),
             Number(f"{kind} steps", 0, 3, 1, missing=2),
@@ -66,10 +66,10 @@ def columns() -> list[Column]:
             Categories(f"{kind} flags", [True, False], missing="missing"),
         ]
     found += [
-        Bins("text commas", CUTS, missing="missing", missing_values=["NA", -999], decimal=","),
+        Bins("text commas", CUTS, "intervals", missing="missing", missing_values=["NA", -999], decimal=","),
         Number("text comma steps", 0, 3, 0.5, decimal=","),
-        Bins("text codes", CUTS, missing="missing", missing_values=["one", 2.5, -999]),
-        Bins("double codes", CUTS, missing="missing", missing_values=["NA", -1, 2.5]),
+        Bins("text codes", CUTS, "intervals", missing="missing", missing_values=["one", 2.5, -999]),
+        Bins("double codes", CUTS, "intervals", missing="missing", missing_values=["NA", -1, 2.5]),
         Number("integer codes", 0, 3, missing_values=[2]),
         Categories("integer yes", [1], no=0, missing="missing", missing_values=[2]),
         Categories("text yes", [True], no=False, other="other"),

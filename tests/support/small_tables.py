@@ -11,7 +11,7 @@ LABEL = Label("ill", "yes", "no")
 SCHEMA = Schema(
     [
         Categories("colour", ["red", "blue"], other="another"),
-        Bins("age", [30, 50], whole=True, missing="unknown"),
+        Bins("age", [30, 50], "intervals", whole=True, missing="unknown"),
         Number("dose", 0, 2, 0.5, 2),
     ],
     LABEL,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Real = int | float
 
@@ -31,7 +31,24 @@ class Span:
 
     def until(self, other: Span) -> Span:
         """Both as one, where the other one follows."""
-        return Span(self.low, other.high, self.whole)
+        return replace(self, high=other.high)
+
+
+class DateSpan(Span):
+    """Days, written as the numbers YYYYMMDD."""
+
+    @property
+    def text(self) -> str:
+        """The days as people say them."""
+        low, high = (None if day is None else date_text(int(day)) for day in (self.low, self.high))
+        if low is None:
+            return "any date" if high is None else f"before {high}"
+        return f"from {low} on" if high is None else f"{low} to before {high}"
+
+
+def date_text(day: int) -> str:
+    """The number YYYYMMDD as a date."""
+    return f"{day // 10_000:04}-{day // 100 % 100:02}-{day % 100:02}"
 
 
 @dataclass(frozen=True)

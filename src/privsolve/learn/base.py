@@ -142,6 +142,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         Names are compared with those of the fit, without the `label`; an estimator made of a release has none to compare.
         """
+        if not reset:
+            check_order(X)
         names = _names_of(X)
         if names is not None and all(isinstance(name, str) for name in names):
             if reset or hasattr(self, "n_features_in_"):

@@ -39,7 +39,7 @@ MOST_CUTS = 2000
 class Bins(Column):
     """A number cut at public points: `v` is in the bin of all cuts `<= v`, so that a value at a cut opens the next bin.
 
-    `"intervals"` gives every bin an indicator, `"thresholds"` every cut (`v >= cut`). `whole` says that values are whole
+    `"thresholds"` gives every cut an indicator (`v >= cut`), `"intervals"` every bin. `whole` says that values are whole
     numbers, for names such as `age=25-34`. A missing value has no indicator, or that of the `missing` option;
     `missing_values` are missing too, such as -999, and texts are read with the sign `decimal`.
     """
@@ -49,7 +49,7 @@ class Bins(Column):
 
     column: str
     cuts: tuple[Real, ...]
-    encoding: str = "intervals"
+    encoding: str = "thresholds"
     whole: bool = False
     missing: str | None = None
     missing_values: tuple[Value, ...] = ()
@@ -59,7 +59,7 @@ class Bins(Column):
         self,
         column: str,
         cuts: Sequence[Real],
-        encoding: str = "intervals",
+        encoding: str = "thresholds",
         whole: bool = False,
         missing: str | None = None,
         missing_values: Sequence[Value] = (),
@@ -125,6 +125,10 @@ class Bins(Column):
             return f"{number_text(low)} to below {number_text(high)}"
         return number_text(low) if high == low + 1 else f"{number_text(low)}-{number_text(high - 1)}"
 
+    def _span(self, low: Real | None, high: Real | None) -> Span:
+        """The values of a bin."""
+        return Span(low, high, self.whole)
+
     def _cut_text(self, cut: Real) -> str:
         """A cut as people write it."""
         return number_text(cut)
@@ -163,7 +167,7 @@ class Bins(Column):
 
     def question(self) -> Question:
         """What a scorecard asks about this column."""
-        spans = [Span(low, high, self.whole) for low, high in pairwise((None, *self.cuts, None))]
+        spans = [self._span(low, high) for low, high in pairwise((None, *self.cuts, None))]
         ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(len(spans))]
         options = [Option(span.text, features, span) for span, features in zip(spans, ones, strict=True)]
         if self.missing is not None:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from privsolve.arrays import Floats
 from privsolve.data.columns.bins import Bins
-from privsolve.data.columns.values import Value, declared, declared_marks, marks_of
+from privsolve.data.columns.values import Real, Value, declared, declared_marks, marks_of
 from privsolve.data.days import FORMATS, ISO, day_of, days_of, number_of_day
+from privsolve.data.questions import DateSpan, Span
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,9 @@ class Dates(Bins):
         if i == len(self.cuts):
             return f"from {self._cut_text(self.cuts[-1])} on"
         return f"{self._cut_text(self.cuts[i - 1])} to before {self._cut_text(self.cuts[i])}"
+
+    def _span(self, low: Real | None, high: Real | None) -> Span:
+        return DateSpan(low, high)
 
     def _bin_name(self, i: int) -> str:
         return f"{self.column} {self._range_text(i)}"
