@@ -27,7 +27,7 @@ Recipe(2.0).run(INDICATORS.table(patients(50)), scorecard_domain(INDICATORS.dim,
 
 MOMENTS: dict[str, tuple[object, str, bool]] = {
     "reading": (fit, "open_table", True),
-    "preparing": (fit.Recipe, "run", True),
+    "preparing": (Recipe, "run", True),
     "before paying": (Ledger, "spend", True),
     "paid": (Ledger, "spend", False),
     "drawing": (ExponentialSampler, "draw", True),
