@@ -204,7 +204,8 @@ def test_prefixes_are_alive_exactly_where_an_allowed_support_begins_with_them() 
     passed_over = 0
     for seed in range(120):
         rng = np.random.default_rng([seed, 3])
-        columns, most = int(rng.integers(2, 7)), int(rng.integers(1, 5))
+        columns = int(rng.integers(2, 7))
+        most = int(rng.integers(1, min(columns, 4) + 1))
         domain = random_constraints(rng, columns, most, 1, (0, 0))
         usable = np.array(domain.usable)
         most = min(most, len(usable))
@@ -230,7 +231,7 @@ def test_prefixes_are_alive_exactly_where_an_allowed_support_begins_with_them() 
         passed_over += len(sets) - len(alive)
         found = supports_of(len(kept), most)
         assert len(found) == len(sets)
-    assert passed_over > 500
+    assert passed_over > 300
 
 
 def test_dead_prefixes_are_not_walked() -> None:
