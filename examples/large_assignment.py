@@ -4,7 +4,7 @@
 
 Every pupil gives each date a dissatisfaction from 0 to 4, which concerns the pupil's own school only: costs are sparse. With
 40,000 pairs of school and date the noise has 40,000 coordinates. Gaussian noise grows with the square root of that, and still
-200 pupils per school need a large ε: the last line says what is gained.
+100 pupils per school need a large ε: the last line says what is gained.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 import privsolve as ps
 from privsolve.oracles import AssignmentOracle
 
-SCHOOLS, PUPILS, WORST, EPSILON = 200, 40_000, 4, 8.0
+SCHOOLS, PUPILS, WORST, EPSILON = 200, 20_000, 4, 8.0
 
 
 def made_up_wishes() -> csr_array:
