@@ -48,7 +48,7 @@ def test_from_a_csv_to_a_page_without_a_warning(here: Path) -> None:
     release = load_release("out/release.json")
     assert (release.guarantee.epsilon, release.total.epsilon, release.total.delta) == (3.0, 4.0, 1e-6)
     page = Path("out/scorecard.html").read_text()
-    assert "e^4 = " in page
+    assert "e<sup>4</sup> = " in page
     assert "How good it is" in page
     assert "Schema guessed" not in page
 

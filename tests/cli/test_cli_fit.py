@@ -290,7 +290,9 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     assert isinstance(rule, LinearRule)
     exact = SCHEMA.encode(frame) @ (release.weights * [2 if s == 1 else 1 for s in rule.scales])
     assert rule.scales.count(2) == 1
-    assert list(scored["score"]) == list(exact / 2)
+    assert list(scored["score"]) == list(rule.totals(frame))
+    at_least = release.card().threshold
+    assert list(scored["score"] >= at_least) == list(exact > 0)
     assert list(scored["prediction"]) == ["yes" if e > 0 else "no" for e in exact]
     assert list(scored["colour"]) == list(frame["colour"])
     assert not [path for path in here.iterdir() if path.name.startswith(".")]

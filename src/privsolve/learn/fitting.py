@@ -20,12 +20,13 @@ from privsolve.mechanisms.exponential import Exponential
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.score_range import check_scores
-from privsolve.noise.entropy import Randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
+from privsolve.problems.questions import question_of
 from privsolve.releases import Run
 
 WIDE = 50
@@ -99,8 +100,10 @@ class Recipe:
             _check_work(domain, problem.n)
         elif isinstance(domain, IntegerBall | TernaryCube) and mechanism.name == Exponential.name:
             _warn_of_width(domain)
+        rng = as_randomness(random_state)
+        rng.ask(question_of(problem, epsilon=self.epsilon, adjacency=self.adjacency))  # a mechanism may say more of it
         common: dict[str, Any] = {
-            "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
+            "adjacency": self.adjacency, "random_state": rng, "progress": progress, "budget": budget,
         }  # fmt: skip
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
         return with_outside(run, encoded)

@@ -168,13 +168,13 @@ class Categories(Column):
 
     def question(self) -> Question:
         """What a scorecard asks about this column; where `no` says what scores nothing, no other answer has to."""
-        texts, features = self.answers(), self._feature_of
+        texts, features, names = self.answers(), self._feature_of, self.names
         shown = list(range(len(self.listed)))
         if self.no is None or self.other is not None:
             shown.append(self.outside[OTHER])
         if self.missing is not None:
             shown.append(self.outside[MISSING])
-        ones = [(self.names[features[code]],) if features[code] >= 0 else () for code in shown]
+        ones = [(names[features[code]],) if features[code] >= 0 else () for code in shown]
         return Choice(self.column, tuple(Option(texts[code], one) for code, one in zip(shown, ones, strict=True)))
 
     def answers(self) -> tuple[str, ...]:
