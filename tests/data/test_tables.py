@@ -146,9 +146,7 @@ def test_wrong_sources_are_refused(tmp_path: Path) -> None:
         open_table("data.xls")
     with pytest.raises(ValueError, match=r"leave out ::t"):
         open_table("data.csv::t")
-    for name, text, message in (
-        ("empty.csv", "", "must be a header"),
-    ):
+    for name, text, message in (("empty.csv", "", "must be a header"),):
         (tmp_path / name).write_text(text, encoding="utf-8")
         with pytest.raises(ValueError, match=message):
             open_table(tmp_path / name)

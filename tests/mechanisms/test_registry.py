@@ -188,7 +188,9 @@ def test_a_new_mechanism_is_planned() -> None:
     bounds = {bound.mechanism: bound.excess for bound in expectations(ps.SparsePoints(4, 2, 1), 1.0)}
     assert list(bounds) == ["exponential", "exponential (uniform)", "opdisc", "rspm", "permute-and-flip"]
     assert bounds["permute-and-flip"] == pytest.approx(bounds["exponential (uniform)"], rel=1e-4)
-    printed = CliRunner().invoke(app, ["plan", "--epsilon", "1", "--records", "50", "--features", "3", "--json", "--expert"])
+    printed = CliRunner().invoke(
+        app, ["plan", "--epsilon", "1", "--records", "50", "--features", "3", "--json", "--expert"]
+    )
     assert [row["mechanism"] for row in json.loads(printed.stdout)["bounds"]] == list(bounds)
 
 

@@ -124,7 +124,9 @@ def test_what_compiled_code_depends_on_is_complete() -> None:
     assert {"noise/coins.py", "engines/supports/fold.py"} <= {p.relative_to(SOURCES).as_posix() for p in found}
     for path in found:
         assert needs(path) <= found, path
-    uses = {path for path in SOURCES.rglob("*.py") if re.search(r"^\s*(import|from) numba", path.read_text(), re.MULTILINE)}
+    uses = {
+        path for path in SOURCES.rglob("*.py") if re.search(r"^\s*(import|from) numba", path.read_text(), re.MULTILINE)
+    }
     assert uses <= found | {SOURCES / "compiled.py"}
 
 
