@@ -133,6 +133,13 @@ def plan(
             )
         planned.show(epsilon)
         console.print(PROVED)
+        if adjacency == "replace" and not isinstance(
+            planned, StagePlan
+        ):  # one draw of bounded range (theory, section 17.5)
+            console.print(
+                f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
+                f"libraries, the same draw has {epsilon / 2:g}."
+            )
         if rehearsed is not None:
             _show_rehearsal(rehearsed, records)
 
