@@ -1,5 +1,5 @@
 """`python -m privsolve` is the command line."""
 
-from privsolve.cli import app
+from privsolve.cli import run
 
-app()
+run()

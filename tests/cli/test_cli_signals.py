@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fit_processes import MOMENTS, SIGNALS, run_fit
+from fit_processes import LEAVING, MOMENTS, SIGNALS, run_fit
 from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
 from small_tables import INDICATORS, patients
@@ -91,6 +91,13 @@ def test_a_signal_at_every_moment(here: Path, moment: str, number: int) -> None:
     assert status == 128 + number
     if found == "paid":
         assert check_what_it_says(here, end(start(here, "--ledger", "ledger", "--resume")), number) == "complete"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_after_the_last_word_ends_the_process_without_another(here: Path, number: int) -> None:
+    assert end(start(here, "--ledger", "ledger", moment=LEAVING, number=number)) == -number
+    assert check_what_it_says(here, -number, number) == "complete"
+    assert "interrupted" not in (here / "stderr").read_text()
 
 
 def test_without_a_ledger_too(here: Path) -> None:

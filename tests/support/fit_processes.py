@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import ibis.backends.duckdb  # noqa: F401  (it takes long, and the commands import it when they need it)
 
-from privsolve.cli import app, fit, paying
+from privsolve.cli import fit, paying, run
 from privsolve.learn import publishing
 from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.mechanisms.exponential import ExponentialSampler
@@ -42,13 +43,18 @@ MOMENTS: dict[str, tuple[object, str, bool]] = {
 }
 """Where the signal is sent: a function, and whether before or after it runs."""
 
+LEAVING = "leaving"
+"""After the last word: signals have their old meaning again."""
+
 
 def run_fit(folder: str, arguments: list[str], moment: str | None, number: int) -> None:
     """The command line in `folder`, with its output in files there; at `moment` it gets a real signal."""
     os.chdir(folder)
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-    if moment is not None:
+    if moment == LEAVING:
+        fit.stoppable = _then_signal(fit.stoppable, number)
+    elif moment is not None:
         owner, name, before = MOMENTS[moment]
         setattr(owner, name, _with_signal(getattr(owner, name), number, before))
     original = paying.Payment.spending
@@ -58,7 +64,7 @@ def run_fit(folder: str, arguments: list[str], moment: str | None, number: int) 
         return original(*args)
 
     paying.Payment.spending = spending  # type: ignore[method-assign]
-    app(arguments)
+    run(arguments)
 
 
 def _with_signal(function: Callable[..., Any], number: int, before: bool) -> Callable[..., Any]:
@@ -69,6 +75,16 @@ def _with_signal(function: Callable[..., Any], number: int, before: bool) -> Cal
         if not before:
             os.kill(os.getpid(), number)
         return result
+
+    return wrapped
+
+
+def _then_signal(block: Callable[[], AbstractContextManager[Any]], number: int) -> Callable[[], Any]:
+    @contextmanager
+    def wrapped() -> Iterator[Any]:
+        with block() as stop:
+            yield stop
+        os.kill(os.getpid(), number)
 
     return wrapped
 

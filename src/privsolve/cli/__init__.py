@@ -8,6 +8,7 @@ import typer
 
 from privsolve._version import __version__
 from privsolve.cli.lazy import Listed, lazy_group
+from privsolve.cli.signals import one_command
 
 COMMANDS = {
     "fit": Listed(
@@ -50,3 +51,9 @@ def main(
     ] = False,
 ) -> None:
     """Choose the best simple model under differential privacy."""
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """The program `privsolve`: one command, then the process ends."""
+    one_command()
+    app(arguments)

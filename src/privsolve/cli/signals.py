@@ -11,13 +11,21 @@ from types import FrameType
 from typing import Any
 
 import typer
-from rich.markup import escape
-
-from privsolve.cli.common import errors
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 NOTHING = "nothing was released"
 STOPPING = b"stopping as soon as the preparations are done; once more to stop at once\n"
+
+_one_command = False
+
+
+def one_command() -> None:
+    """This process runs one command and ends: what comes after the last word of a stoppable block ends it at once.
+
+    Python's own handler would raise there, and whoever catches that does not know what was released.
+    """
+    global _one_command
+    _one_command = True
 
 
 class Stop:
@@ -74,11 +82,19 @@ def stoppable() -> Iterator[Stop]:
         if isinstance(error, typer.Exit) or not interrupted:
             raise
         with suppress(OSError):  # the terminal is gone
-            errors.print(f"[bold red]interrupted:[/bold red] {escape(stop.outcome)}", soft_wrap=True)
+            _say(stop.outcome)
         raise typer.Exit(128 + (stop.caught or signal.SIGINT)) from None
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_DFL if _one_command and handler is signal.default_int_handler else handler)
+
+
+def _say(outcome: str) -> None:
+    from rich.markup import escape  # here, because every command loads this module and --help does without rich
+
+    from privsolve.cli.common import errors
+
+    errors.print(f"[bold red]interrupted:[/bold red] {escape(outcome)}", soft_wrap=True)
 
 
 def _install(receive: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
