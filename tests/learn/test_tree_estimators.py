@@ -132,7 +132,7 @@ def test_a_guessed_schema_is_said() -> None:
     [
         ({"leaves": "needles", "classes": ["a", "b", "c"]}, "leaves must be one of"),
         ({"depth": 0, "classes": ["a", "b", "c"]}, "depth"),
-        ({"classes": ["a", "b"]}, "not among the classes"),
+        ({"classes": ["a", "b"]}, "none of the classes"),
         ({"classes": ["a"]}, "labels must list two"),
         ({"costs": [[0, 1]], "classes": ["a", "b", "c"]}, "costs must have"),
         ({}, "y must hold 0 and 1"),

@@ -184,6 +184,7 @@ FLAT = lambda some, low, high: np.zeros((len(some), len(low)))  # noqa: E731
 @pytest.mark.parametrize(
     ("arguments", "options", "words"),
     [
+        ((GRID, lambda r, m: np.full((len(r), len(m)), len(r)), RECORDS, FLAT), {"bound": 9}, "one record at a time"),
         ((ps.TernaryCube(2), distance, RECORDS, nearest), {"bound": 1}, "IntegerGrid"),
         ((GRID, np.zeros((3, 10)), RECORDS, nearest), {"bound": 1}, "functions"),
         ((GRID, distance, RECORDS), {"bound": 9, "step": 1}, "least or lipschitz"),

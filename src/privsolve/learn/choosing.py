@@ -18,9 +18,10 @@ from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tre
 from privsolve.engines.supports.work import check_work
 from privsolve.errors import PrivsolveError
 from privsolve.learn.base import PrivateEstimator, RandomState, StatedSchema, one_per_record, warn_in_search
-from privsolve.learn.estimators import classes_of, positive_labels, read_for_fit
+from privsolve.learn.estimators import read_for_fit
 from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
 from privsolve.learn.growing import TreeRecipe
+from privsolve.learn.labels import class_numbers, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.trees import DEPTH
 from privsolve.losses import ZeroOneLoss
@@ -191,8 +192,8 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        positive = positive_labels(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
-        return float(super().score(X, self.classes_[positive.astype(np.intp)], sample_weight))
+        numbers = class_numbers(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
+        return float(super().score(X, self.classes_[numbers], sample_weight))
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.

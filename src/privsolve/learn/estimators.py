@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import assert_all_finite
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
@@ -31,11 +29,12 @@ from privsolve.learn.base import (
 )
 from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.fitting import Recipe, linear_domain
+from privsolve.learn.labels import binary_labels, class_numbers, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
-from privsolve.models.linear import LinearRule, answers
+from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
 from privsolve.noise.entropy import as_randomness
@@ -145,7 +144,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
         """Which records are of the positive class, by the classes of the fit."""
-        return positive_labels(one_per_record(y, rows), self.classes_, self._with_stated_label())
+        return np.equal(class_numbers(one_per_record(y, rows), self.classes_, self._with_stated_label()), 1)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
@@ -397,50 +396,6 @@ class PrivateLinearClassifier(_PrivateClassifier):
         return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
 
 
-def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The two classes, the positive one last, and which records are positive."""
-    labels = one_per_record(y, rows)
-    if schema is not None:
-        return _declared_labels(labels, schema)
-    assert_all_finite(labels, input_name="y")
-    check_classification_targets(labels)
-    found = np.unique(labels)
-    if len(found) != 2:
-        raise ValueError(
-            f"y has {len(found)} class{'es' * (len(found) != 1)}. Only binary classification is supported. The type of the "
-            f"target is {type_of_target(labels)}: give two classes, or a schema with a label that names them"
-        )
-    return found, labels == found[1]
-
-
-def _declared_labels(labels: NDArray[Any], schema: Schema) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Classes that are public, whatever occurs in `y`: those of the schema, or 0 and 1, -1 and 1, False and True."""
-    label = schema.label
-    if label is None:
-        kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
-        for classes in kinds:
-            if (positive := _matched(labels, classes)) is not None:
-                return classes, positive
-        raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label in the schema")
-    return classes_of(schema), schema.positive(labels)
-
-
-def classes_of(schema: Schema | None) -> NDArray[Any]:
-    """The two classes by the label of a schema: its values where there are two, otherwise words; the positive one last."""
-    yes, no = answers(None if schema is None else schema.label)
-    return np.array([no, yes])
-
-
-def positive_labels(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.bool_]:
-    """Which labels are of the positive class: by the names of the classes, or by the values of a schema's label."""
-    positive = _matched(labels, classes)
-    if positive is None and schema is not None:
-        return schema.positive(labels)
-    if positive is None:
-        raise ValueError(f"y has labels that the fit did not have: it had {' and '.join(map(str, classes))}")
-    return positive
-
-
 def read_for_fit(
     estimator: PrivateEstimator, X: Any, y: ArrayLike | None, stated: Schema | None
 ) -> tuple[Any, Schema, NDArray[Any], NDArray[np.bool_] | None]:
@@ -455,9 +410,3 @@ def read_for_fit(
     classes, positive = binary_labels(y, len(frame), stated)
     schema = stated if stated is not None else guessed_schema(frame, stacklevel=4)
     return frame, with_label(schema, y, classes), classes, positive
-
-
-def _matched(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Which labels are the second class, if all are one of the two; the text "1" is not the number 1."""
-    positive = np.asarray(labels == classes[1])
-    return positive if (positive | np.asarray(labels == classes[0])).all() else None

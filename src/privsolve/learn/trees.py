@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite
 
 from privsolve.checks import check_finite
@@ -28,8 +27,8 @@ from privsolve.learn.base import (
     warn_in_search,
     with_label,
 )
-from privsolve.learn.estimators import classes_of
 from privsolve.learn.evaluating import evaluate_frame
+from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
@@ -189,7 +188,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         labels = one_per_record(y, len(frame))
         classes = self._public_classes(labels, stated)
         leaves = self._leaves(classes)
-        targets = _numbers_of(labels, classes, stated if self.classes is None else None)
+        targets = class_numbers(labels, classes, stated if self.classes is None else None)
         schema = with_label(stated if stated is not None else guessed_schema(frame), y, classes)
         fitted = self._fit(frame, targets, leaves, schema)
         self.classes_ = classes
@@ -207,23 +206,12 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
     def _public_classes(self, labels: NDArray[Any], schema: Schema | None) -> NDArray[Any]:
         if self.classes is not None:
             return label_array(LabelLeaves(list(self.classes)).labels)
-        if schema is None:
-            assert_all_finite(labels, input_name="y")
-            check_classification_targets(labels)
-            found = np.unique(labels)
-            if len(found) < 2:
-                raise ValueError(f"y has {len(found)} class: give two or more classes, or name them in classes")
-            return found
-        label = schema.label
-        if label is not None:
-            return classes_of(schema)
-        kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
-        if len(kinds) > 1 and (labels == 1).all():
-            raise ValueError("y holds only 1: name its values in classes, or by a label of the schema")
-        for classes in kinds:
-            if np.isin(labels, classes).all():
-                return classes
-        raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values in classes, or by a label")
+        if schema is not None:
+            return public_classes(labels, schema)
+        found = occurring_classes(labels)
+        if len(found) < 2:
+            raise ValueError(f"y has {len(found)} class: give two or more classes, or name them in classes")
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -233,12 +221,12 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
     def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
         """How good the tree is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
         frame = self._evaluated(X)
-        numbers = _numbers_of(one_per_record(y, len(frame)), self.classes_, self._with_stated_label())
+        numbers = class_numbers(one_per_record(y, len(frame)), self.classes_, self._with_stated_label())
         return evaluate_frame(self.release_, frame, numbers == 1, epsilon, self.budget, **options)
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        numbers = _numbers_of(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
+        numbers = class_numbers(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
         return float(super().score(X, self.classes_[numbers], sample_weight))
 
     @available_if(lambda self: self.leaves == "probabilities")
@@ -332,18 +320,6 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         low = float(targets.min()) if self.low is None else check_finite("low", self.low)
         high = float(targets.max()) if self.high is None else check_finite("high", self.high)
         return low, high if high > low else low + 1.0
-
-
-def _numbers_of(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.int64]:
-    """The number of the class of every record; labels that are no class are refused."""
-    numbers = np.full(len(labels), -1, dtype=np.int64)
-    for k, one in enumerate(classes):
-        numbers[np.asarray(labels == one, dtype=np.bool_)] = k
-    if (numbers < 0).any() and schema is not None and schema.label is not None:
-        return np.asarray(schema.positive(labels)).astype(np.int64)
-    if (numbers < 0).any():
-        raise ValueError("y has labels that are not among the classes: name all of them in classes")
-    return numbers
 
 
 def _floats(y: NDArray[Any]) -> NDArray[np.float64]:

@@ -51,6 +51,10 @@ class StatedLoss(Loss):
             return self.largest
         return min(float(self.largest), (self.lipschitz * math.sqrt(distance_sq) + self.slack) * UPWARDS)
 
+    def quality(self, total: int, records: int) -> dict[str, float]:
+        """A total in steps, and per record in the user's unit. Data-dependent: not for publication."""
+        return {"total_loss": total, "loss_per_record": float(total * Fraction(self.step or 1) / records)}
+
 
 def _fraction(text: str) -> Fraction | None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from privsolve.engines.supports.problems import (
     log_prior_of_zero,
     support_sampler,
 )
+from privsolve.engines.supports.sample import SupportSampler
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
@@ -65,7 +66,8 @@ METHODS = ("auto", "tree", "supports", "boxes", "enumeration")
 class _Draws(Protocol):
     """What a sampling method offers: vectors one by one, and what it has cost."""
 
-    reference: int
+    @property
+    def reference(self) -> int: ...
 
     def relative_error(self, largest_difference: int) -> float: ...
 
@@ -115,7 +117,30 @@ class _Enumeration:
         return {"members": len(self._members)}
 
 
-class _Tree:
+_Sampler = TypeVar("_Sampler", TreeSampler, SupportSampler, BoxSampler)
+
+
+class _Engine(Generic[_Sampler]):
+    """A sampler of `engines/`, asked for vectors of weights."""
+
+    _sampler: _Sampler
+
+    @property
+    def reference(self) -> int:
+        return self._sampler.reference
+
+    def relative_error(self, largest_difference: int) -> float:
+        return self._sampler.relative_error(largest_difference)
+
+    def log_partition(self) -> float:
+        return self._sampler.log_partition()
+
+    @property
+    def statistics(self) -> dict[str, Any]:
+        return asdict(self._sampler.statistics)
+
+
+class _Tree(_Engine[TreeSampler]):
     """The coordinate tree."""
 
     def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> None:
@@ -125,23 +150,12 @@ class _Tree:
         for row, j in zip(log_prior, inst.order, strict=True):
             row[: len(tables[j])] = tables[j]
         self._sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
-        self.reference = self._sampler.reference
-
-    def relative_error(self, largest_difference: int) -> float:
-        return self._sampler.relative_error(largest_difference)
 
     def draw(self) -> Int64Array:
         return weights_of(self._sampler.inst, self._sampler.draw())
 
-    def log_partition(self) -> float:
-        return self._sampler.log_partition()
 
-    @property
-    def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.statistics)
-
-
-class _Supports:
+class _Supports(_Engine[SupportSampler]):
     """The supports-first tree for scorecards."""
 
     def __init__(
@@ -150,41 +164,22 @@ class _Supports:
         self._sampler = support_sampler(problem, columns, kappa, prior, rng, **options)
         self._dim = problem.domain.dim
         self._log_zero = log_prior_of_zero(problem, prior)
-        self.reference = self._sampler.reference
-
-    def relative_error(self, largest_difference: int) -> float:
-        return self._sampler.relative_error(largest_difference)
 
     def draw(self) -> Int64Array:
         return np.array(self._sampler.draw(1)[0, : self._dim])
 
     def log_partition(self) -> float:
-        return self._sampler.log_partition() + self._log_zero
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.statistics)
+        return super().log_partition() + self._log_zero
 
 
-class _Boxes:
+class _Boxes(_Engine[BoxSampler]):
     """The boxes of a grid."""
 
     def __init__(self, problem: GridProblem, kappa: float, rng: Randomness, **options: Any) -> None:
         self._sampler = BoxSampler(problem, kappa, rng, **options)
-        self.reference = self._sampler.reference
-
-    def relative_error(self, largest_difference: int) -> float:
-        return self._sampler.relative_error(largest_difference)
 
     def draw(self) -> Int64Array:
         return self._sampler.draw()
-
-    def log_partition(self) -> float:
-        return self._sampler.log_partition()
-
-    @property
-    def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.statistics)
 
 
 class ExponentialSampler:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,16 @@ from privsolve.errors import IntegerRangeError
 from privsolve.losses import StatedLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 from privsolve.problems.problem import MemberProblem
-from privsolve.problems.stating import BLOCK, LossFunction, Number, Rounding, public_number, state
+from privsolve.problems.stating import (
+    BLOCK,
+    LossFunction,
+    Number,
+    Rounding,
+    check_alone,
+    count_records,
+    public_number,
+    state,
+)
 
 PAIRS_CHECKED = 200
 """Up to this many members, a Lipschitz constant is held against every record and every pair of members."""
@@ -98,9 +106,7 @@ class DiscreteProblem(MemberProblem):
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Total loss in steps, and per record in the user's unit."""
-        total = self.total_loss(weights)
-        unit = Fraction(self.loss.step or 1)
-        return {"total_loss": total, "loss_per_record": float(total * unit / self.n)}
+        return self.loss.quality(self.total_loss(weights), self.n)
 
 
 @dataclass(frozen=True)
@@ -130,27 +136,11 @@ def _source(loss: LossFunction | ArrayLike, records: Any, members: Int64Array, c
 
 
 def _called(loss: LossFunction, records: Any, members: Int64Array) -> _Source:
-    try:
-        count = len(records)
-    except TypeError:
-        raise ValueError("records must be an array or a list that the loss function is called with") from None
-    if count == 0:
-        raise ValueError("records must hold at least one record")
+    count = count_records(records)
     shown = members.copy()
     shown.setflags(write=False)
-    _check_alone(loss, records, shown[: max(1, BLOCK // count)])
+    check_alone(loss, records, shown[: max(1, BLOCK // count)])
     return _Source(count, lambda rows, some: loss(records[rows], shown[some]))
-
-
-def _check_alone(loss: LossFunction, records: Any, members: Int64Array) -> None:
-    """Refuse a loss that looks at other records, which no sensitivity could cover, where the first record shows it."""
-    few = records[: min(len(records), 100)]
-    alone, together = np.asarray(loss(records[:1], members)), np.asarray(loss(few, members))
-    if alone.shape != (1, len(members)) or together.shape != (len(few), len(members)):
-        return  # refused later, in words about shapes
-    numbers = alone.dtype.kind in "biuf" and together.dtype.kind in "biuf"
-    if numbers and not np.allclose(alone[0], together[0], rtol=1e-9, atol=1e-9, equal_nan=True):
-        raise ValueError("loss gives a record another row beside other records: it must look at one record at a time")
 
 
 def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,16 @@ from privsolve.errors import IntegerRangeError
 from privsolve.losses import StatedLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 from privsolve.problems.problem import MemberProblem
-from privsolve.problems.stating import BLOCK, LossFunction, Number, Rounding, public_number, state
+from privsolve.problems.stating import (
+    BLOCK,
+    LossFunction,
+    Number,
+    Rounding,
+    check_alone,
+    count_records,
+    public_number,
+    state,
+)
 
 LeastFunction = Callable[[Any, Int64Array, Int64Array], ArrayLike]
 """`least(records, low, high)`: one row per record, one column per box from corner to corner."""
@@ -76,12 +84,9 @@ class GridProblem(MemberProblem):
             raise ValueError("loss, and least if there is one, must be functions of records and points")
         if least is None and lipschitz is None:
             raise ValueError("least or lipschitz must be given: nothing else says where in the grid losses are small")
-        try:
-            count = len(records)
-        except TypeError:
-            raise ValueError("records must be an array or a list that the loss is called with") from None
-        if count == 0:
-            raise ValueError("records must hold at least one record")
+        count = count_records(records)
+        corners = np.array([domain.low, domain.high])
+        check_alone(loss, records, corners)
         stated = state(domain, bound, lipschitz, step, clip=bound is not None)
         set_field = object.__setattr__
         set_field(self, "domain", domain)
@@ -92,9 +97,8 @@ class GridProblem(MemberProblem):
         set_field(self, "_losses", loss)
         set_field(self, "_least", least)
         set_field(self, "_rule", Rounding(stated, None if bound is None else public_number("bound", bound)))
-        corner = np.array([domain.low])
-        self.least_of(corner, np.array([domain.high]))  # a wrong shape or type shows before anything is paid
-        if (abs(int(self.losses_of(corner)[0])) + 2 * count * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
+        self.least_of(corners[:1], corners[1:])  # a wrong shape or type shows before anything is paid
+        if (abs(int(self.losses_of(corners)[0])) + 2 * count * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
 
     def losses_of(self, members: Int64Array) -> Int64Array:
@@ -120,8 +124,7 @@ class GridProblem(MemberProblem):
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Total loss in steps, and per record in the user's unit."""
-        total = self.total_loss(weights)
-        return {"total_loss": total, "loss_per_record": float(total * Fraction(self.loss.step or 1) / self.n)}
+        return self.loss.quality(self.total_loss(weights), self.n)
 
     def _steps(self, rows: slice, points: Int64Array) -> Int64Array:
         """The losses of some records at some points, cut and rounded each on its own."""

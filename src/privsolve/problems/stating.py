@@ -133,6 +133,28 @@ def state(
     return StatedLoss(min(ranges), per_unit, text, clip)
 
 
+def count_records(records: Any) -> int:
+    """How many records a loss is called with: one at least."""
+    try:
+        count = len(records)
+    except TypeError:
+        raise ValueError("records must be an array or a list that the loss function is called with") from None
+    if count == 0:
+        raise ValueError("records must hold at least one record")
+    return count
+
+
+def check_alone(loss: LossFunction, records: Any, members: Int64Array) -> None:
+    """Refuse a loss that looks at other records, which no sensitivity could cover, where the first record shows it."""
+    few = records[: min(len(records), 100)]
+    alone, together = np.asarray(loss(records[:1], members)), np.asarray(loss(few, members))
+    if alone.shape != (1, len(members)) or together.shape != (len(few), len(members)):
+        return  # refused later, in words about shapes
+    numbers = alone.dtype.kind in "biuf" and together.dtype.kind in "biuf"
+    if numbers and not np.allclose(alone[0], together[0], rtol=1e-9, atol=1e-9, equal_nan=True):
+        raise ValueError("loss gives a record another row beside other records: it must look at one record at a time")
+
+
 def steps_of_bound(bound: Fraction, unit: Fraction, whole: bool) -> int:
     """The bound in steps, by the rule that losses are rounded by."""
     if whole and bound.denominator != 1:
