@@ -203,14 +203,11 @@ def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
-    """The table, and its groups; refused if a column cannot be read at all, before anything is paid for."""
+    """The table, and its groups."""
     if test is not None and test.column is not None:
-        encoded, groups = schema.tables(table, test.column)
-    else:
-        encoded = schema.table(table)
-        groups = (encoded.table,)
-    encoded.check_readable()
-    return encoded, groups
+        return schema.tables(table, test.column)
+    encoded = schema.table(table)
+    return encoded, (encoded.table,)
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:

@@ -26,6 +26,7 @@ from privsolve.data.packing import distinct_codes
 from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
+from privsolve.errors import PrivsolveError
 from privsolve.notebooks import panel
 
 if TYPE_CHECKING:
@@ -64,11 +65,14 @@ class EncodedTable:
     outside: Mapping[str, Mapping[str, int]]
     unreadable: tuple[str, ...] = ()
 
-    def check_readable(self) -> None:
+    def check(self, asked: Schema | None = None) -> None:
         """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
 
-        Like every failure this depends on the data and is the curator's to know (theory, section 7).
+        Like every failure this depends on the data and is the curator's to know (theory, section 7). Raises too if the table
+        was encoded by another schema than is `asked`.
         """
+        if asked is not None and self.schema != asked:
+            raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
         if self.unreadable:
             raise no_value(self.unreadable)
 
@@ -203,7 +207,7 @@ class Schema:
     def encode(self, frame: Any, *, readable: bool = False) -> Int64Array:
         """The features of every row of a pandas, Polars or Arrow table, as PatternTable holds them.
 
-        With `readable` a column without any readable value is an error, as in `EncodedTable.check_readable`.
+        With `readable` a column without any readable value is an error, as in `EncodedTable.check`.
         """
         check_order(frame)
         codes = codes_of_frame(frame, self.columns)

@@ -16,7 +16,6 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.engines.supports.work import check_work
-from privsolve.errors import PrivsolveError
 from privsolve.learn.base import PrivateEstimator, RandomState, StatedSchema, one_per_record, warn_in_search
 from privsolve.learn.estimators import read_for_fit
 from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
@@ -96,8 +95,7 @@ class UnionRecipe:
         budget: Account | None = None,
     ) -> Run:
         """Choose for a table that `asked` has encoded; the diagnostics hold what fell outside the schema."""
-        if encoded.schema != self.asked:
-            raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
+        encoded.check(self.asked)
         domain = self.domain
         check_scores(encoded.schema, [int(abs(domain.values(j)).max()) for j in range(domain.dim)])
         problem = UnionProblem(encoded.table, domain, self.trees, self.loss, encoded.schema)
@@ -218,18 +216,18 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
             cards = Recipe(self.epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
             intercept = self.intercept if schema.intercept else None
             domain = CardLimits().domain(schema, self.max_features, self.max_points, intercept)
-            return cards.run(_readable(schema.table(frame, positive)), domain, **options)
+            return cards.run(schema.table(frame, positive), domain, **options)
         if set(weights) == {ModelClass.TREE}:
             trees = TreeRecipe(
                 self.epsilon, schema, self.depth, adjacency=self.adjacency, prior=self.tree_prior,
                 simplify=self.simplify, **costs,
             )  # fmt: skip
-            return trees.run(_readable(trees.asked.table(frame, positive)), **options)
+            return trees.run(trees.asked.table(frame, positive), **options)
         both = UnionRecipe(
             self.epsilon, schema, self.depth, self.max_features, self.max_points, self.intercept, self.adjacency,
             weights=weights, card_prior=self.card_prior, tree_prior=self.tree_prior, simplify=self.simplify, **costs,
         )  # fmt: skip
-        return both.run(_readable(both.asked.table(frame, positive)), **options)
+        return both.run(both.asked.table(frame, positive), **options)
 
     @property
     def card_(self) -> Scorecard | TreeCard:
@@ -270,11 +268,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         tags.non_deterministic = self.random_state is None
         tags.input_tags.allow_nan = True  # the schema says where missing values go
         return tags
-
-
-def _readable(encoded: EncodedTable) -> EncodedTable:
-    encoded.check_readable()
-    return encoded
 
 
 def _weights_of(models: Sequence[str] | Mapping[str, float]) -> Mapping[str, float]:

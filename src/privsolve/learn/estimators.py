@@ -76,9 +76,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
 
     def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
-        encoded, domain = schema.table(frame, positive), self._domain(schema)
-        encoded.check_readable()
-        return recipe.run(encoded, domain, random_state=self.random_state, budget=self.budget)
+        encoded = schema.table(frame, positive)
+        return recipe.run(encoded, self._domain(schema), random_state=self.random_state, budget=self.budget)
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
@@ -313,9 +312,7 @@ class PrivateScorecard(_PrivateClassifier):
         if not self._in_stages:
             return super()._run(recipe, schema, frame, positive)
         staged = self._staged(schema)
-        encoded = staged.asked.table(frame, positive)
-        encoded.check_readable()
-        return staged.run(encoded, random_state=self.random_state, budget=self.budget)
+        return staged.run(staged.asked.table(frame, positive), random_state=self.random_state, budget=self.budget)
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None

@@ -80,7 +80,7 @@ def counted(
         groups: tuple[PatternTable | None, ...] = (encoded.table,)
     else:
         encoded, groups = schema.tables(data, column, positive)
-    encoded.check_readable()
+    encoded.check()
     return groups, column
 
 

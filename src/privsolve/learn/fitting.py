@@ -88,6 +88,7 @@ class Recipe:
         budget: Account | None = None,
     ) -> Run:
         """Choose weights; the release carries the schema, the diagnostics what fell outside of it."""
+        encoded.check()
         table, schema, mechanism = encoded.table, encoded.schema, mechanism_of(self.mechanism)
         if isinstance(domain, ConstrainedPoints) and not mechanism.keeps_constraints:
             raise ValueError(

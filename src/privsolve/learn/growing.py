@@ -9,7 +9,6 @@ import numpy as np
 
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
-from privsolve.errors import PrivsolveError
 from privsolve.learn.fitting import with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
@@ -73,8 +72,7 @@ class TreeRecipe:
         budget: Account | None = None,
     ) -> Run:
         """Choose a tree for a table that `asked` has encoded; the diagnostics hold what fell outside the schema."""
-        if encoded.schema != self.asked:
-            raise PrivsolveError("the table was encoded by another schema than the tree asks: encode it with `asked`")
+        encoded.check(self.asked)
         problem = TreeProblem.from_table(encoded.table, self.trees, encoded.schema)
         run = private_tree(
             problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=random_state,

@@ -12,7 +12,6 @@ import numpy as np
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains.trees import tree_schema
 from privsolve.engines.rejection import SamplingCallback
-from privsolve.errors import PrivsolveError
 from privsolve.learn.fitting import with_outside
 from privsolve.learn.limits import NO_LIMITS, CardLimits
 from privsolve.losses import BrierLoss, ZeroOneLoss
@@ -108,8 +107,7 @@ class StagedRecipe:
         budget: Account | None = None,
     ) -> Run:
         """Choose for a table that `asked` has encoded; the diagnostics hold what fell outside the schema."""
-        if encoded.schema != self.asked:
-            raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
+        encoded.check(self.asked)
         plan = self.plan(encoded.table.n)
         domain = plan.domain
         check_scores(encoded.schema, [int(abs(domain.values(j)).max()) for j in range(domain.dim)])
