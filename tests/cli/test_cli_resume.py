@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from fit_processes import MOMENTS, run_fit
+from fit_processes import MOMENTS, prepared, run_fit
 from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
-from small_tables import INDICATORS, patients
+from small_tables import patients
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -37,19 +37,13 @@ SEALED = Path("out-curator", "run.sealed")
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    patients().to_csv(tmp_path / "data.csv", index=False)
-    INDICATORS.save(tmp_path / "s.toml")
-    Ledger.create(tmp_path / "ledger", 1.0)
-    return tmp_path
+    return prepared(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def untouched(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The release of a run with a seed that nobody has interrupted."""
-    folder = tmp_path_factory.mktemp("untouched")
-    patients().to_csv(folder / "data.csv", index=False)
-    INDICATORS.save(folder / "s.toml")
-    Ledger.create(folder / "ledger", 1.0)
+    folder = prepared(tmp_path_factory.mktemp("untouched"))
     assert run(folder, *KINDS["card"], "--seed", "7") == 0, (folder / "stderr").read_text()
     return released(folder)
 

@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from fit_processes import LEAVING, MOMENTS, SIGNALS, run_fit
+from fit_processes import LEAVING, MOMENTS, SIGNALS, prepared, run_fit
 from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
-from small_tables import INDICATORS, patients
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -31,10 +30,7 @@ FILES = ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html
 
 @pytest.fixture
 def here(tmp_path: Path) -> Path:
-    patients().to_csv(tmp_path / "data.csv", index=False)
-    INDICATORS.save(tmp_path / "s.toml")
-    Ledger.create(tmp_path / "ledger", 1.0)
-    return tmp_path
+    return prepared(tmp_path)
 
 
 def start(folder: Path, *options: str, moment: str | None = None, number: int = 0) -> BaseProcess:
@@ -108,13 +104,10 @@ def test_without_a_ledger_too(here: Path) -> None:
         assert words in (here / "stderr").read_text()
 
 
-def test_signals_at_random_moments_around_the_payment(here: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_signals_at_random_moments_around_the_payment(tmp_path_factory: pytest.TempPathFactory) -> None:
     rng, seen = random.Random(0), []
     for i in range(9):
-        folder = tmp_path_factory.mktemp(f"fit{i}")
-        for name in ("data.csv", "s.toml"):
-            (folder / name).write_bytes((here / name).read_bytes())
-        Ledger.create(folder / "ledger", 1.0)
+        folder = prepared(tmp_path_factory.mktemp(f"fit{i}"))
         process = start(folder, "--ledger", "ledger")
         number = SIGNALS[i % 3]
         deadline = time.monotonic() + 60

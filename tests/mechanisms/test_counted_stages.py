@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from chi_square import deviation
 from privsolve.engines.stages.sampler import StageSampler
 from privsolve.mechanisms.counted import SHARE, count_and_stages
 from privsolve.mechanisms.exponential import inverse_temperature
@@ -79,22 +80,13 @@ def test_count_and_card_have_the_exact_law_together() -> None:
         release = ps.staged_by_count(problem_of(NEAR), EPSILON, PLAN, random_state=seed).release
         found[(len(release.setting["stages"]["domains"]), *release.weights.tolist())] += 1
     assert set(found) <= set(law)
-    assert abs(_deviation(found, law, runs)) < 5
-    assert _deviation(found, exact_law(NEAR, EPSILON, heat=1.5), runs) > 5
+    assert abs(deviation(found, law, runs)) < 5
+    assert deviation(found, exact_law(NEAR, EPSILON, heat=1.5), runs) > 5
     doubled = law_of_stages(table_of([138, 126], [124, 125]), EPSILON)  # 13 records more, half a scale of the noise
     counts = Counter({(key[0],): 0 for key in law})
     for key, number in found.items():
         counts[(key[0],)] += number
-    assert _deviation(counts, {(k,): p for k, p in doubled.items()}, runs) > 5
-
-
-def _deviation(found: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], runs: int) -> float:
-    """Chi-square in standard deviations, what is expected fewer than five times taken together."""
-    often = {w for w, p in law.items() if p * runs >= 5}
-    pairs = [(found[w], law[w] * runs) for w in often]
-    pairs.append((runs - sum(n for n, _ in pairs), runs * (1 - sum(law[w] for w in often))))
-    kept = [(n, e) for n, e in pairs if e >= 5]
-    return (sum((n - e) ** 2 / e for n, e in kept) - len(kept)) / (2 * len(kept)) ** 0.5
+    assert deviation(counts, {(k,): p for k, p in doubled.items()}, runs) > 5
 
 
 @pytest.mark.parametrize("place", range(4))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from chi_square import deviation
 from privsolve.losses import ScoreLoss
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.stages import READABLE, columns_of_a_stage
@@ -55,17 +56,8 @@ def test_the_sum_of_two_stages_has_the_exact_law(loss: ScoreLoss) -> None:
         tuple(ps.staged(problem, epsilon, plan, random_state=seed).release.weights.tolist()) for seed in range(runs)
     )
     assert set(found) <= set(law)
-    assert abs(_deviation(found, law, runs)) < 5
-    assert _deviation(found, exact_law(problem, plan_of(most=2), epsilon), runs) > 5
-
-
-def _deviation(found: Counter[tuple[int, ...]], law: dict[tuple[int, ...], float], runs: int) -> float:
-    """Chi-square in standard deviations, sums expected fewer than five times taken together."""
-    often = {w for w, p in law.items() if p * runs >= 5}
-    pairs = [(found[w], law[w] * runs) for w in often]
-    pairs.append((runs - sum(n for n, _ in pairs), runs * (1 - sum(law[w] for w in often))))
-    kept = [(n, e) for n, e in pairs if e >= 5]
-    return (sum((n - e) ** 2 / e for n, e in kept) - len(kept)) / (2 * len(kept)) ** 0.5
+    assert abs(deviation(found, law, runs)) < 5
+    assert deviation(found, exact_law(problem, plan_of(most=2), epsilon), runs) > 5
 
 
 def test_the_promise_of_the_sum() -> None:

@@ -47,6 +47,14 @@ LEAVING = "leaving"
 """After the last word: signals have their old meaning again."""
 
 
+def prepared(folder: Path) -> Path:
+    """The folder with data, schema and ledger in it."""
+    patients().to_csv(folder / "data.csv", index=False)
+    INDICATORS.save(folder / "s.toml")
+    Ledger.create(folder / "ledger", 1.0)
+    return folder
+
+
 def run_fit(folder: str, arguments: list[str], moment: str | None, number: int) -> None:
     """The command line in `folder`, with its output in files there; at `moment` it gets a real signal."""
     os.chdir(folder)
