@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -14,14 +13,12 @@ from pathlib import Path
 import pytest
 
 from fit_processes import MOMENTS, prepared, run_fit
+from forks import processes
 from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
 from small_tables import patients
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["fit_processes"])
 
 FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.05", "--out", "out", "--ledger", "ledger"]
 KINDS = {

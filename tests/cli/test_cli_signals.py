@@ -15,13 +15,11 @@ from pathlib import Path
 import pytest
 
 from fit_processes import LEAVING, MOMENTS, SIGNALS, prepared, run_fit
+from forks import processes
 from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["fit_processes"])
 
 FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.01", "--out", "out", "--max-features", "2"]
 SEALED = ["out-curator/run.sealed"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import resource
@@ -24,14 +23,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
+from forks import processes
 from ledger_processes import attempts, hold, spend_for_ever
 from privsolve.errors import BudgetExceeded, LedgerError
 from privsolve.oracles.enumeration import EnumerationOracle
 from privsolve.privacy.ledger import APPLICATION_ID, Ledger
 from promises import promise
-
-processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["ledger_processes"])
 
 TABLE = ps.PatternTable(np.eye(3, dtype=int), [3, 1, 0], [0, 1, 2])
 PROBLEM = ps.Problem(TABLE, ps.SignCube(3))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -14,17 +13,11 @@ import ibis.backends.duckdb  # noqa: F401  (it takes long, and the commands impo
 
 from privsolve.cli import fit, paying, run
 from privsolve.learn import publishing
-from privsolve.learn.fitting import Recipe, scorecard_domain
+from privsolve.learn.fitting import Recipe
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
 from small_tables import INDICATORS, patients
-
-os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
-"""The server of forks looks for the modules that it imports once for all processes where this says."""
-
-Recipe(2.0).run(INDICATORS.table(patients(50)), scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)))
-"""Everything is compiled before the processes are forked: they are quick, and the signals find them at work."""
 
 MOMENTS: dict[str, tuple[object, str, bool]] = {
     "reading": (fit, "open_table", True),
