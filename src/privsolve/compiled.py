@@ -22,7 +22,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import llvmlite
 import numba
@@ -32,6 +32,8 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.misc.appdirs import AppDirs
+
+from privsolve.linking import Entry, load_part, save_part
 
 PACKAGE = Path(__file__).parent
 STORES_KEPT = 8
@@ -54,11 +56,12 @@ def inlined(function: F) -> F:
 
 
 def _compile(function: F, inline: str) -> F:
-    options: dict[str, Any] = {"nogil": True, "inline": inline, "no_cfunc_wrapper": True}  # nobody calls them from C
-    made: Any = numba.njit(**options)(function)
+    options = {"nopython": True, "nogil": True, "inline": inline, "no_cfunc_wrapper": True}  # nobody calls them from C
+    made = Entry(function, targetoptions=options)
     folder = store() if Path(function.__code__.co_filename) in _sources().stamps else None
     made._cache = _OnDisk(function, folder) if folder else _InMemory()
-    return made  # type: ignore[no-any-return]
+    made.part._cache = _PartOnDisk(function, folder) if folder else _InMemory()
+    return cast(F, made)
 
 
 # --- what compiled code depends on ----------------------------------------------------------------
@@ -179,6 +182,8 @@ class _OnDisk(NullCache):  # type: ignore[misc]
     numba numbers its files and keeps an index of them, which two processes at once can leave pointing to each other's.
     """
 
+    _suffix = ".nbc"
+
     def __init__(self, function: Callable[..., Any], folder: Path) -> None:
         source = Path(function.__code__.co_filename).relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
         self._name = f"{source}.{function.__qualname__}-{function.__code__.co_firstlineno}"
@@ -197,7 +202,7 @@ class _OnDisk(NullCache):  # type: ignore[misc]
         with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
             found, payload = pickle.loads(self._path(key).read_bytes())
             if found == key and not _sources().changed():
-                return CompileResult._rebuild(target_context, *payload)
+                return self._load(payload, target_context)
         _say_once()
         return None
 
@@ -208,14 +213,32 @@ class _OnDisk(NullCache):  # type: ignore[misc]
         key = self._key(sig, data.codegen)
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            _write(self._path(key), dumps((key, data._reduce())))
+            _write(self._path(key), dumps((key, self._saved(data))))
+
+    def _load(self, payload: Any, target_context: Any) -> Any:
+        return CompileResult._rebuild(target_context, *payload)
+
+    def _saved(self, data: Any) -> Any:
+        return data._reduce()
 
     def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return sig, codegen.magic_tuple(), sys.version_info[:2], sys.abiflags, self._code
 
     def _path(self, key: tuple[Any, ...]) -> Path:
         """Types may share a name, so the file holds the key too."""
-        return self._folder / f"{self._name}-{hashlib.sha256(str(key).encode()).hexdigest()[:24]}.nbc"
+        return self._folder / f"{self._name}-{hashlib.sha256(str(key).encode()).hexdigest()[:24]}{self._suffix}"
+
+
+class _PartOnDisk(_OnDisk):
+    """What compiled callers link of one function."""
+
+    _suffix = ".part.nbc"
+
+    def _load(self, payload: Any, target_context: Any) -> Any:
+        return load_part(payload, target_context)
+
+    def _saved(self, data: Any) -> Any:
+        return save_part(data)
 
 
 def _write(path: Path, content: bytes) -> None:

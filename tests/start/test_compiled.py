@@ -151,3 +151,51 @@ def executed(statement: ast.stmt) -> list[ast.AST]:
     if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
         return []
     return list(ast.walk(statement))
+
+
+PARTS = '''
+"""Compiled functions that share a part."""
+from privsolve.compiled import compiled
+from privsolve.noise.coins import take
+
+@compiled
+def checked(stream, limit):
+    x = take(stream)
+    if x > limit:
+        raise ValueError("above the limit")
+    return x
+
+@compiled
+def once(stream):
+    return checked(stream, 1.0)
+
+@compiled
+def refused(stream):
+    return checked(stream, 0.0)
+
+@compiled
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)
+'''
+
+USE_PARTS = """
+import os
+import numpy as np
+from privsolve.noise import parts
+from privsolve.noise.coins import Stream
+stream = lambda: Stream(np.array([0.25, 0.5]), np.zeros(1, dtype=np.int64))
+def call(name):
+    try:
+        return getattr(parts, name)(6 if name == "factorial" else stream())
+    except ValueError as error:
+        return str(error)
+print([call(name) for name in os.environ["NAMES"].split()], sum(parts.checked.part.stats.cache_misses.values()))
+"""
+
+
+def test_what_compiled_functions_call_is_kept_for_others(package: Path) -> None:
+    """In another process too, with the errors that it raises, and beside what the interpreter calls."""
+    (package / "noise" / "parts.py").write_text(PARTS)
+    use = [run_python(package, USE_PARTS, NAMES=names) for names in ("once", "refused once", "factorial")]
+    assert [run.stderr for run in use[1:]] == ["", ""]
+    assert [run.stdout.strip() for run in use] == ["[0.25] 1", "['above the limit', 0.25] 0", "[720] 0"]
