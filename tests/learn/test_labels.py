@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import privsolve as ps
-from privsolve.learn.labels import binary_labels, class_numbers, classes_of
+from privsolve.learn.labels import class_numbers, classes_of
 from small_tables import INDICATORS, patients
 
 GROUPED = ps.Schema(INDICATORS.columns, label=ps.Label("outcome", ["died", "moved"], ["home", "ward"]))
@@ -28,11 +28,15 @@ def test_a_label_that_is_neither_is_refused(odd: object) -> None:
         class_numbers(np.array(["no", odd], dtype=object), np.array(["no", "yes"]), None)
 
 
-def test_only_ones_do_not_say_what_the_other_class_is() -> None:
-    """With one record more it could be 0 or -1, and the name of the class is published."""
-    without = ps.Schema(INDICATORS.columns)
-    for other in (0, -1):
-        assert binary_labels([1, 1, other], 3, without)[0].tolist() == [other, 1]
+@pytest.mark.parametrize("last", [False, 0, 0.0, True, 1])
+def test_without_a_label_no_record_chooses_the_names_of_the_classes(last: object) -> None:
+    """They are published with the model; a list of booleans is another array as soon as one of them is 0."""
+    without, table = ps.Schema(INDICATORS.columns), patients(20).drop(columns="ill")
+    y = [True] * 19 + [last]
     for estimator in (ps.PrivateScorecard(1.0, schema=without), ps.PrivateTreeClassifier(1.0, schema=without)):
-        with pytest.raises(ValueError, match="y holds only 1, the other class may be 0 or -1"):
-            estimator.fit(patients(20).drop(columns="ill"), np.ones(20, dtype=np.int64))
+        fitted = estimator.fit(table, y)
+        assert fitted.classes_.tolist() == [0, 1]
+        label = fitted.release_.schema.label
+        assert (label.positive, label.negative) == ((1,), (0,))
+    with pytest.raises(ValueError, match="name other values by a label"):
+        ps.PrivateScorecard(1.0, schema=without).fit(table, [1] * 19 + [-1])

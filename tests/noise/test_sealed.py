@@ -289,6 +289,7 @@ def test_words_are_on_the_disk_before_they_are_seen(tmp_path: Path) -> None:
     tails = []
     for place in (path, copied):
         with ps.SealedRun(place) as sealed:
+            sealed.randomness.ask({"data": 1})
             assert np.array_equal(sealed.randomness.words(len(words)), words)
             stored = sealed._open.written() // 8
             sealed.randomness.words(stored - len(words))
@@ -333,6 +334,37 @@ def test_what_does_not_say_its_question_is_refused_before_it_pays(tmp_path: Path
     ):
         ps.private_draft(patients(), ps.Label("ill", "yes", "no"), 1.0, 1e-9, random_state=sealed.randomness,
                          budget=sealed)  # fmt: skip
+    assert ledger.history() == ()
+
+
+def test_words_are_handed_out_for_a_question_only(tmp_path: Path) -> None:
+    """A mechanism that says none would get the same words for other data, or for another epsilon."""
+    fitted = ps.PrivateScorecard(1.0, schema=INDICATORS, max_features=1, random_state=0).fit(patients())
+    with pytest.raises(ps.PrivsolveError, match="cannot be sealed"), ps.SealedRun(tmp_path / "run.sealed") as sealed:
+        fitted.private_score(patients().drop(columns="ill"), patients()["ill"], 0.5, random_state=sealed.randomness)
+
+
+def test_a_file_left_before_it_was_paid_for_begins_anew(tmp_path: Path) -> None:
+    words = []
+    for data in (1, 2):
+        with ps.SealedRun(tmp_path / "run.sealed") as sealed:
+            sealed.randomness.ask({"data": data})
+            words.append(sealed.randomness.words(4).tolist())
+            sealed.close()  # as if it was killed
+    assert not set(words[0]) & set(words[1])
+
+
+def test_a_loss_that_is_a_function_cannot_be_sealed(tmp_path: Path) -> None:
+    """Nobody could tell that it is another one when the run is resumed."""
+    problem = ps.GridProblem(
+        ps.IntegerGrid([0], [9]), lambda r, m: np.abs(r - m[:, 0]), np.zeros((3, 1)), bound=9, lipschitz=1, step=1
+    )
+    ledger = ps.Ledger.create(tmp_path / "ledger", 9.0)
+    with (
+        pytest.raises(TypeError, match="run it without a sealed file"),
+        ps.SealedRun(tmp_path / "run.sealed", budget=ledger) as sealed,
+    ):
+        ps.exponential(problem, 1.0, random_state=sealed.randomness, budget=sealed)
     assert ledger.history() == ()
 
 
@@ -398,8 +430,8 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     different: list[Any] = [
         None, True, 1, 2, 0.5, "1", "None", b"1", [1], [1, 2], [[1], 2], [1, [2]], {"a": 1}, {"a": 2}, {"b": 1}, {1, 2}, "", [],
         np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 2), ps.BrierLoss(0.5),
-        ps.SparsePrior(), ps.UniformPrior(), TABLE, table_of(1), INDICATORS, float("inf"), ps.ZeroOneLoss, fingerprint,
-        ["ab", "c"], ["a", "bc"], np.array(["a", None], dtype=object),
+        ps.SparsePrior(), ps.UniformPrior(), TABLE, table_of(1), INDICATORS, float("inf"), ps.ZeroOneLoss,
+        ["ab", "c"], ["a", "bc"], np.array(["a", None], dtype=object), np.array([["a"], [None]], dtype=object),
     ]  # fmt: skip
     found = [fingerprint(KEY, value) for value in different]
     assert len(set(found)) == len(found)
@@ -415,3 +447,6 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     assert fingerprint(b"k" * 32, TABLE) != fingerprint(KEY, TABLE)
     with pytest.raises(TypeError, match="no fingerprint"):
         fingerprint(KEY, object())
+    for function in (fingerprint, lambda x: x, len, Fraction(1).__add__):
+        with pytest.raises(TypeError, match="whether a function is still the same"):
+            fingerprint(KEY, function)

@@ -222,6 +222,27 @@ def test_rounding_and_clipping_are_public_rules() -> None:
     assert odd.totals.max() <= odd.loss.largest == 2
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_losses_of_any_precision_are_rounded_in_one(kind: type) -> None:
+    """In half precision 1000 / 0.01 is infinite, and as an integer the least there is."""
+    quad = ps.FiniteSet([[0], [1], [2], [3]])
+    table = np.zeros((3, 4))
+    table[:, 1] = [1.0, 1000.0, 0.25]
+    problem = ps.DiscreteProblem(quad, table.astype(kind), bound=1000, step=0.01)
+    assert problem.totals.tolist() == [0, 100_125, 0, 0]
+    grid = ps.GridProblem(
+        ps.IntegerGrid([0], [3]), lambda r, m: table.astype(kind)[r[:, 0]][:, m[:, 0]], np.arange(3)[:, None],
+        lambda r, low, high: np.zeros((len(r), len(low)), dtype=kind), bound=1000, step=0.01,
+    )  # fmt: skip
+    assert grid.losses_of(quad.members()).tolist() == [0, 100_125, 0, 0]
+    far = ps.GridProblem(
+        ps.IntegerGrid([0], [9]), lambda r, m: 2.0**20 + m[:, 0] + 0 * r, np.zeros((1, 1)),
+        lambda r, low, high: (2.0**20 + low[:, 0] + 0 * r).astype(np.float32), lipschitz=1, step=0.003,
+    )  # fmt: skip
+    corners = np.array([[0]]), np.array([[9]])
+    assert far.least_of(*corners)[0] <= far.losses_of(corners[0])[0]
+
+
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     records = np.random.default_rng(0).integers(-2, 3, size=(40, 2))
     whole = ps.DiscreteProblem(GRID, distances, records, bound=6, step=0.1).totals

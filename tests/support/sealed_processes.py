@@ -13,5 +13,6 @@ def draw_until_killed(path: str, shown: str) -> None:
     """Draw words from a sealed file for ever; each is written to another file after it was handed out."""
     with SealedRun(path) as sealed, open(shown, "wb", buffering=0) as file:
         rng = np.random.default_rng(os.getpid())
+        sealed.randomness.ask({"data": 1})
         while True:
             file.write(sealed.randomness.words(int(rng.integers(1, 3000))).tobytes())

@@ -14,6 +14,7 @@ from typing import Any
 from privsolve.data.complaints import in_our_words
 from privsolve.data.connection import connect, quoted, read_each_value
 from privsolve.data.files import files_of, literal
+from privsolve.data.quotes import check_quotes
 from privsolve.data.reading import of_place
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -97,6 +98,7 @@ def _read_csv(engine: Any, files: list[str], stated: str | None) -> Any:
     for file, header in headers.items():
         if header != (separator, names):
             raise ValueError(f"{file}: its header differs from that of {files[0]}: files read together must agree")
+        check_quotes(file, separator, skipped=int(stated is None))
     return engine.read_csv(
         [literal(file) for file in files], header=False, skip=int(stated is None), auto_detect=False, delim=separator,
         quote='"', escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,

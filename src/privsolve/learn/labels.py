@@ -37,16 +37,16 @@ def occurring_classes(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def public_classes(labels: NDArray[Any], schema: Schema) -> NDArray[Any]:
-    """Classes that are public, whatever occurs in `y`: those of the schema, or 0 and 1, -1 and 1, False and True."""
+    """Classes that are public, whatever occurs in `y`: those of the schema's label, or else 0 and 1, also for booleans.
+
+    They are published with the model, so neither a record nor the type that records give to `y` may choose them.
+    """
     if schema.label is not None:
         return classes_of(schema)
-    kinds = [np.array([False, True])] if labels.dtype == np.bool_ else [np.array([0, 1]), np.array([-1, 1])]
-    if len(kinds) > 1 and (labels == 1).all():
-        raise ValueError("y holds only 1, the other class may be 0 or -1: name both by a label of the schema")
-    for classes in kinds:
-        if np.isin(labels, classes).all():
-            return classes
-    raise ValueError("y must hold 0 and 1, -1 and 1, or booleans: or name its values by a label of the schema")
+    classes = np.array([0, 1])
+    if not np.isin(labels, classes).all():
+        raise ValueError("y must hold 0 and 1, or booleans: name other values by a label of the schema")
+    return classes
 
 
 def classes_of(schema: Schema | None) -> NDArray[Any]:

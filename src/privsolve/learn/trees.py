@@ -104,8 +104,8 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         depth: at most so many questions are asked of a record.
         leaves: `"labels"`, a class in every leaf, chosen by mistakes; or `"probabilities"` of the classes, from a public
             grid, chosen by Brier's loss: then there is `predict_proba`.
-        classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1, -1 and 1, or
-            False and True, whichever `y` holds; with `schema="guess"` those that occur.
+        classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1 (also
+            for booleans); with `schema="guess"` those that occur.
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
         prior: what is likely before the data is seen, a `TreePrior`.
         simplify: take out questions whose two sides say the same.

@@ -11,7 +11,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from hashlib import blake2b
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -42,16 +41,25 @@ def _write(write: _Write, value: Any) -> None:
         _many(write, "set", sorted(value, key=repr))
     elif isinstance(value, Sequence):
         _many(write, "sequence", value)
-    elif isinstance(value, type | FunctionType):
-        _piece(write, "name", f"{value.__module__}.{value.__qualname__}".encode())
+    elif isinstance(value, type):
+        _piece(write, "name", _full_name(value))
+    elif callable(value) and not is_dataclass(value):
+        raise TypeError(
+            "a sealed run must know its question again, and nobody can tell whether a function is still the same: state the "
+            "losses as a table (DiscreteProblem), or run it without a sealed file"
+        )
     elif is_dataclass(value):
-        _piece(write, "value", type(value).__qualname__.encode())
+        _piece(write, "value", _full_name(type(value)))
         _many(write, "fields", [(one.name, getattr(value, one.name)) for one in fields(value)])
     else:
         raise TypeError(
             f"a sealed run must know its question again, and {type(value).__name__} has no fingerprint: use plain values, "
             "arrays or frozen dataclasses"
         )
+
+
+def _full_name(value: type) -> bytes:
+    return f"{value.__module__}.{value.__qualname__}".encode()
 
 
 def _plain(value: Any) -> bytes:
@@ -69,6 +77,7 @@ def _plain(value: Any) -> bytes:
 
 def _array(write: _Write, value: np.ndarray[Any, Any]) -> None:
     if value.dtype.hasobject:
+        _piece(write, "kind", f"objects {value.shape}".encode())
         _many(write, "objects", value.ravel().tolist())
         return
     _piece(write, "kind", f"{value.dtype.str} {value.shape}".encode())

@@ -102,6 +102,14 @@ class Journal:
         """Write down a value and how many words were used when it was found."""
         self._write("INSERT INTO remembered VALUES (?, ?, ?)", name, position, value)
 
+    def empty(self) -> None:
+        """Begin anew: everything that was written down is gone, all of it or nothing."""
+        with _readable_errors(self.path):
+            self._db.execute("BEGIN")
+            for table in ("facts", "question", "words", "remembered"):
+                self._db.execute(f"DELETE FROM {table}")
+            self._db.execute("COMMIT")
+
     def close(self) -> None:
         """Let go of the file, and leave it."""
         self._db.close()

@@ -100,6 +100,11 @@ class _SealedRandomness(Randomness):
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("the words of a sealed run cannot be copied: two copies would draw the same ones")
 
+    def words(self, size: int) -> Words:
+        """Words for a question that is written down: no other is ever answered by them."""
+        self._check_said()
+        return super().words(size)
+
     def ask(self, question: Mapping[str, Any]) -> None:
         """Refuse another question than the one that the words were drawn for."""
         key, before = self._journal.fact("key") or b"", self._journal.question()
@@ -115,10 +120,13 @@ class _SealedRandomness(Randomness):
 
     def check_asked(self) -> None:
         """Refuse to pay before the question is known, and one that lacks a part of what it was."""
-        if self._asked <= self._given:
-            raise PrivsolveError("this mechanism does not say what it asks, so it cannot be sealed: run it without")
+        self._check_said()
         if lacking := self._journal.question().keys() - self._asked:
             raise self._another(sorted(lacking))
+
+    def _check_said(self) -> None:
+        if self._asked <= self._given:
+            raise PrivsolveError("this mechanism does not say what it asks, so it cannot be sealed: run it without")
 
     def _another(self, parts: list[str]) -> SealedRunError:
         return SealedRunError(
@@ -178,7 +186,8 @@ class SealedRun:
         source = as_randomness(self._seed)
         journal = Journal(self.path)
         try:
-            if journal.fact("key") is None:
+            if journal.fact("state") is None:  # new, or left before it came to pay: nobody has seen its noise
+                journal.empty()
                 journal.state("name", secrets.token_hex(8).encode())
                 journal.state("key", secrets.token_bytes(SIZE))
             self._randomness = _SealedRandomness(journal, source, _versions() | {"seed": self._seed})

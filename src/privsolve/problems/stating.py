@@ -32,7 +32,7 @@ LARGEST_LOSS = 2**31
 """Of one record, in steps."""
 
 HAIR = 2.0**-30
-"""Lower bounds given as floats are taken this much lower, which covers the rounding of ordinary sums."""
+"""Lower bounds are taken this much lower, which covers the rounding of ordinary sums and of large whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -54,22 +54,24 @@ class Rounding:
                 if found.dtype.kind == "f"
                 else f"loss must give numbers, got dtype {found.dtype}"
             )
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
-            raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+        if found.dtype.kind == "f":
+            found = found.astype(np.float64)  # what follows counts on its precision and range
+            if not np.isfinite(found).all():
+                raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
         steps = self._steps(self._bounded(found))
         self._check_range(steps)
         return steps
 
     def lowest(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
         """Lower bounds on losses, in steps: the rule for losses is non-decreasing, so what it makes of a bound is a bound."""
-        found = np.asarray(values)
-        if found.shape != (rows, columns) or found.dtype.kind not in "iuf" or not np.isfinite(found).all():
+        given = np.asarray(values)
+        found = given.astype(np.float64) if given.dtype.kind in "iuf" else given
+        if found.shape != (rows, columns) or found.dtype.kind != "f" or not np.isfinite(found).all():
             raise ValueError(
                 f"least must give one row per record and one column per box ({rows} × {columns}) of finite numbers, got "
-                f"dtype {found.dtype} and shape {found.shape}"
+                f"dtype {given.dtype} and shape {given.shape}"
             )
-        if found.dtype.kind == "f":
-            found = found - HAIR * (np.abs(found) + self.unit)
+        found = found - HAIR * (np.abs(found) + self.unit)
         if self.bound is not None:
             found = np.clip(found, 0, float(self.bound))
         found = np.clip(found / self.unit, -LARGEST_LOSS, LARGEST_LOSS)
