@@ -14,7 +14,7 @@ import pytest
 import privsolve as ps
 
 CASES = [
-    "exponential, supports", "exponential, lazy supports", "exponential, tree", "exponential, enumeration", "opdisc, tree",
+    "exponential, supports", "exponential, supports in blocks", "exponential, tree", "exponential, enumeration", "opdisc, tree",
     "opdisc, scorecard", "opdisc, highs", "rspm, tree", "rspm, scorecard", "decision trees",
 ]  # fmt: skip
 SCRIPT = Path(__file__).parents[1] / "support" / "compiled_functions.py"

@@ -47,14 +47,14 @@ def run(case: str) -> set[tuple[str, str]]:
     """What one mechanism compiles after paying."""
     account, table = Watching(), binary_table(8)
     few = ps.Problem(table, ps.SparsePoints(8, 2, 2))
-    many = ps.Problem(binary_table(200), ps.SparsePoints(200, 4, 2))  # sixty million supports: too many to list
+    many = ps.Problem(binary_table(75), ps.SparsePoints(75, 4, 2))  # more than a million supports: too many to list
     ball = ps.Problem(table, ps.IntegerBall(8, 4))
     if case == "decision trees":
         trees = ps.DecisionTrees(ps.TreeQuestions.plain(8), 4, ps.LabelLeaves([0, 1]))
         ps.private_tree(ps.TreeProblem.from_table(table, trees), 0.5, budget=account)
     elif case == "exponential, supports":
         ps.exponential(few, 0.5, budget=account)
-    elif case == "exponential, lazy supports":
+    elif case == "exponential, supports in blocks":
         ps.exponential(many, 0.5, budget=account)
     elif case == "exponential, tree":
         ps.exponential(ball, 0.5, budget=account)
