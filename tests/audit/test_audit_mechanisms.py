@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import audit, baselines, cli
+from privsolve.audit import suite
+from privsolve.audit.selection_cases import SELECTION_CASES, SelectionCase
 from privsolve.baselines import dpsgd
 from privsolve.cli import audit as command
 from privsolve.mechanisms.perturbed import Noise
@@ -356,3 +361,20 @@ def test_confidence_is_shared_by_all_claims() -> None:
     rows = list(audit.run_checks([check] * 4, 0.96))
     assert asked == [pytest.approx(0.99)] * 4
     assert all(row.as_expected for row in rows)
+
+
+def test_choices_with_half_the_noise_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exactly on every pair that one record moves as far as it can, and by draws."""
+    whole = [check for check in audit.checks(random_state=1) if check.mechanism == "choose"]
+    assert len(whole) == 12
+    assert all(row.as_expected for row in audit.run_checks(whole))
+
+    def hot(case: SelectionCase, scores: Sequence[int], method: ps.Selection, rng: Randomness | None = None) -> Any:
+        return ps.Selector(scores, Fraction(1, 2), suite.EPSILON, monotone=case.monotone, method=method,
+                           adjacency=case.adjacency, step=Fraction(1, 2), random_state=rng)  # fmt: skip
+
+    monkeypatch.setattr(suite, "_selector", hot)
+    rows = list(audit.run_checks(whole))
+    caught = {(row.noise, row.case) for row in rows if not row.as_expected}
+    assert {(str(method), case.name) for method in ps.Selection for case in SELECTION_CASES[:2]} <= caught
+    assert {"permute-and-flip, draws", "report-noisy-max, draws"} <= {noise for noise, _ in caught}

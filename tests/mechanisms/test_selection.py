@@ -67,6 +67,18 @@ def test_the_closed_form_is_the_definition(seed: int) -> None:
     assert np.allclose(np.exp(selector.log_law()), enumerated(coins), atol=1e-13)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_law_of_report_noisy_max_is_its_sum(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-20, 20, size=int(rng.integers(2, 7))).tolist()
+    selector = ps.Selector(scores, 1, float(rng.uniform(0.1, 4)), method="report-noisy-max", step=1)
+    law = np.exp(selector.log_law())
+    assert np.allclose(law, law_of(selector), rtol=1e-9, atol=1e-15)
+    assert abs(law.sum() - 1) < 1e-12
+    with pytest.raises(ValueError, match="audit the draws"):
+        ps.Selector([0, 10**9], 1, 1.0, method="report-noisy-max").log_law()
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_draws_have_the_exact_law_and_another_temperature_is_caught(method: ps.Selection) -> None:
     runs, level = 20_000, 1e-4

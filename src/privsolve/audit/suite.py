@@ -19,6 +19,7 @@ from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
 from privsolve.audit.draws import parity_draws
 from privsolve.audit.exact import ExactFinding, exact_epsilon
+from privsolve.audit.selection_cases import SELECTION_CASES, SelectionCase
 from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
 from privsolve.audit.tree_laws import exact_tree, exact_union
 from privsolve.continuous.objectives import PiecewiseLinear
@@ -33,6 +34,7 @@ from privsolve.mechanisms.opdisc import OPDisc, sphere_noise
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.mechanisms.registry import all_mechanisms
 from privsolve.mechanisms.rspm import RSPM, separator_noise
+from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
 from privsolve.mechanisms.unions import UnionSampler
 from privsolve.models.point import BoxPoint
@@ -59,6 +61,9 @@ BITS_DELTA = 1e-9
 """Of DP-SGD under attack by its last bits: an output that is impossible on a neighbour breaks it however small delta is."""
 
 SAMPLERS = 5
+
+AnyCase = Case | TreeCase | UnionCase | SelectionCase
+"""Two data sets that are neighbours."""
 
 REFUTED = "refuted"
 VERDICT_WORDS = {
@@ -145,6 +150,8 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *(_exact_tree(case) for case in TREE_CASES),
         *(_exact_union(case) for case in UNION_CASES),
+        *(_exact_choice(case, method) for case in SELECTION_CASES for method in Selection),
+        *(_sampled_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
         _sampled_tree(TREE_CASES[1], 20 * few, rng),
         _sampled_union(UNION_CASES[1], 20 * few, rng),
         *_parity_checks("gaussian", many // 10, rng),
@@ -270,12 +277,16 @@ def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: i
     def draw(problem: BaseProblem, n: int) -> Int64Array:
         return _fresh_samplers(problem, n, method, case.adjacency, prior, rng)
 
+    return _by_draws("exponential", f"{_prior_name(prior)}, {method} sampler", case, draw, runs)
+
+
+def _by_draws(mechanism: str, words: str, case: AnyCase, draw: Callable[[Any, int], Any], runs: int) -> Check:
+    """Many draws on either data set, of a mechanism without δ that is proved."""
+
     def measure(confidence: float) -> Finding:
         return lower_bound(draw, case.data, case.neighbour, runs, 0.0, confidence)
 
-    return Check(
-        "exponential", f"{_prior_name(prior)}, {method} sampler", case.name, EPSILON, 0.0, Proof.COMPLETE, measure
-    )
+    return Check(mechanism, words, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
 
 
 def _fresh_samplers(
@@ -314,18 +325,7 @@ def _exact_union(case: UnionCase) -> Check:
 
 def _sampled_tree(case: TreeCase, runs: int, rng: Randomness) -> Check:
     """The sums and the draws of the engine, after simplification: what is published."""
-
-    def measure(confidence: float) -> Finding:
-        return lower_bound(
-            lambda problem, n: _tree_draws(problem, n, case.adjacency, rng),
-            case.data,
-            case.neighbour,
-            runs,
-            0.0,
-            confidence,
-        )
-
-    return Check(TREE, "sums and draws", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+    return _by_draws(TREE, "sums and draws", case, lambda data, n: _tree_draws(data, n, case.adjacency, rng), runs)
 
 
 def _tree_draws(problem: TreeProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
@@ -334,23 +334,37 @@ def _tree_draws(problem: TreeProblem, runs: int, adjacency: str, rng: Randomness
 
 
 def _sampled_union(case: UnionCase, runs: int, rng: Randomness) -> Check:
-    def measure(confidence: float) -> Finding:
-        return lower_bound(
-            lambda problem, n: _union_draws(problem, n, case.adjacency, rng),
-            case.data,
-            case.neighbour,
-            runs,
-            0.0,
-            confidence,
-        )
-
-    return Check(UNION, "frontier and sums", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+    return _by_draws(UNION, "frontier and sums", case, lambda data, n: _union_draws(data, n, case.adjacency, rng), runs)
 
 
 def _union_draws(problem: UnionProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
     """Of several samplers by turns: young ones have other frontiers than old ones."""
     samplers = [UnionSampler(problem, EPSILON, adjacency=adjacency, random_state=rng) for _ in range(SAMPLERS)]
     return [str(samplers[k % SAMPLERS].draw()) for k in range(runs)]
+
+
+# --- one of several candidates --------------------------------------------------------------------
+
+CHOICE = "choose"
+
+
+def _selector(case: SelectionCase, scores: Sequence[int], method: Selection, rng: Randomness | None = None) -> Selector:
+    return Selector(
+        scores, 1, EPSILON, monotone=case.monotone, method=method, adjacency=case.adjacency, random_state=rng
+    )
+
+
+def _exact_choice(case: SelectionCase, method: Selection) -> Check:
+    def measure(confidence: float) -> ExactFinding:
+        laws = [_selector(case, scores, method).log_law() for scores in (case.data, case.neighbour)]
+        return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+    return Check(CHOICE, method, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+
+
+def _sampled_choice(case: SelectionCase, method: Selection, runs: int, rng: Randomness) -> Check:
+    draw = lambda scores, n: _selector(case, scores, method, rng).draw(n)  # noqa: E731
+    return _by_draws(CHOICE, f"{method}, draws", case, draw, runs)
 
 
 # --- OPSamp ---------------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ Number = int | float | Fraction | Decimal
 Scores = Mapping[str, Number] | Sequence[Number] | NDArray[Any]
 
 
+TAIL, MOST_IN_LAW = 50, 50_000_000
+"""For the law of report-noisy-max: scales beyond the scores that are summed, and numbers in memory."""
+
+
 class Selection(StrEnum):
     """How one of the candidates is chosen (theory, section 14)."""
 
@@ -160,7 +164,7 @@ class Selector:
     def log_law(self) -> Floats:
         """The log probability of every candidate, in floating point: for audits of a few hundred. Not private."""
         if self.method is Selection.REPORT_NOISY_MAX:
-            raise ValueError("the law of report-noisy-max has no closed form: audit its draws")
+            return noisy_max_law([int(score / self._grid) for score in self.scores], float(self._scale))
         exponents = np.array([float(exponent) for exponent in self.exponents])
         if self.method is Selection.EXPONENTIAL:
             return np.asarray(-exponents - np.logaddexp.reduce(-exponents))
@@ -176,12 +180,16 @@ class Selector:
             raise ValueError(
                 "report-noisy-max adds noise on a public grid: pass step=, or scores that are whole numbers"
             )
-        if self.sensitivity.range / self._grid / self.epsilon > LARGEST_STEPS:
+        if self._scale > LARGEST_STEPS:
             raise ValueError("epsilon is too small for noise on this grid: use a larger one, or a coarser step")
 
+    @property
+    def _scale(self) -> Fraction:
+        """Of the noise, in steps of the grid."""
+        return self.sensitivity.range / self._grid / self.epsilon
+
     def _noisiest(self) -> int:
-        scale = self.sensitivity.range / self._grid / self.epsilon
-        noise = discrete_laplace(self._rng, scale, len(self.scores)).tolist()
+        noise = discrete_laplace(self._rng, self._scale, len(self.scores)).tolist()
         noisy = [int(score / self._grid) + z for score, z in zip(self.scores, noise, strict=True)]
         return noisy.index(max(noisy))
 
@@ -265,6 +273,36 @@ def permute_and_flip_law(exponents: Floats) -> Floats:
     factors = np.log1p(-0.5 * (nodes[:, None] + 1.0) * coins[None, :])
     others = np.exp(factors.sum(axis=1, keepdims=True) - factors)
     return np.asarray(-exponents + np.log(0.5 * weights @ others))
+
+
+def noisy_max_law(scores: Sequence[int], scale: float) -> Floats:
+    """Log probabilities of report-noisy-max, `Σ_m P(s_r + Z_r = m)·Π_{s<r} P(s_s + Z_s < m)·Π_{s>r} P(s_s + Z_s <= m)`.
+
+    The noise is discrete Laplace, the first of equals is chosen. What lies more than 50 scales beyond all scores adds less to
+    any of them than floats hold (theory, section 14).
+    """
+    places = np.asarray(scores, dtype=np.int64)
+    reach = math.ceil(TAIL * scale) + 1
+    first, last = min(scores) - reach, max(scores) + reach
+    if (last - first + 1) * len(scores) > MOST_IN_LAW:
+        raise ValueError("scores and noise spread over too many steps to sum up the law: audit the draws instead")
+    values = np.arange(first, last + 1)
+    away = values[None, :] - places[:, None]
+    log_at = math.log(math.tanh(0.5 / scale)) - np.abs(away) / scale
+    at_most = _log_laplace_cdf(away, scale)
+    below = _log_laplace_cdf(away - 1, scale)
+    nothing = np.zeros((1, len(values)))
+    earlier = np.cumsum(np.concatenate([nothing, below[:-1]]), axis=0)
+    later = np.cumsum(np.concatenate([nothing, at_most[:0:-1]]), axis=0)[::-1]
+    return np.asarray(np.logaddexp.reduce(log_at + earlier + later, axis=1))
+
+
+def _log_laplace_cdf(z: Int64Array, scale: float) -> Floats:
+    """`log P(Z <= z)` of discrete Laplace noise: `q^-z/(1+q)` below 0, otherwise `1 - q^(z+1)/(1+q)`, `q = exp(-1/scale)`."""
+    log_half = math.log1p(math.exp(-1.0 / scale))
+    return np.where(
+        z < 0, np.minimum(z, 0) / scale - log_half, np.log1p(-np.exp(-(np.maximum(z, 0) + 1) / scale - log_half))
+    )
 
 
 def _permute_and_flip(rng: Randomness, exponents: Sequence[Fraction]) -> int:
