@@ -1,17 +1,30 @@
-"""Numbers that users pass, checked in one place: what comes back is a plain float or int that arithmetic can be done with."""
+"""Numbers and words that users pass, checked in one place: what comes back is a plain number or a member of an enumeration."""
 
 from __future__ import annotations
 
 import inspect
 import reprlib
+from enum import StrEnum
 from math import isfinite
 from numbers import Integral, Real
+from typing import TypeVar
 
 SMALLEST, LARGEST = 1e-50, 1e50
 """Sizes, rates and budgets lie between these: their products and squares then stay within float64."""
 
+Choice = TypeVar("Choice", bound=StrEnum)
+
 LARGEST_COUNT = 2**53
 """Counts up to this are exact in float64."""
+
+
+def check_choice(name: str, value: object, choices: type[Choice]) -> Choice:
+    """The member that is meant; raise, and list them, if it is none."""
+    try:
+        return choices(value)  # type: ignore[arg-type]
+    except ValueError:
+        listed = ", ".join(repr(str(member)) for member in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {reprlib.repr(value)}") from None
 
 
 def check_finite(name: str, value: object, wanted: str = "be a finite number", advice: str = "") -> float:

@@ -9,6 +9,7 @@ multiplier. One record then decides between two mixtures on a line, in units of 
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cache
 from math import expm1, log, log1p, sqrt
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
-from privsolve.checks import check_count, check_positive
+from privsolve.checks import check_choice, check_count, check_positive
 from privsolve.extras import from_extra
 from privsolve.privacy.calibration import check_delta, check_epsilon, range_sensitivity
 
@@ -25,7 +26,13 @@ with from_extra("experiments"):
     from dp_accounting.pld import PLDAccountant
     from dp_accounting.rdp.rdp_privacy_accountant import compute_delta, compute_epsilon
 
-ACCOUNTANTS = ("pld", "rdp")
+
+class AccountantKind(StrEnum):
+    """How the steps of DP-SGD are added up."""
+
+    PLD = "pld"
+    RDP = "rdp"
+
 
 SMALLEST_DELTA = 1e-11
 """Below this the rounding errors of the Fourier transforms in the PLD accountant could matter."""
@@ -100,9 +107,7 @@ def _check(rate: float, steps: int, delta: float, adjacency: str, accountant: st
     check_count("steps", steps)
     check_delta(delta)
     range_sensitivity(adjacency)
-    if accountant not in ACCOUNTANTS:
-        raise ValueError(f"accountant must be one of {', '.join(map(repr, ACCOUNTANTS))}, got {accountant!r}")
-    if accountant == "pld" and delta < SMALLEST_DELTA:
+    if check_choice("accountant", accountant, AccountantKind) is AccountantKind.PLD and delta < SMALLEST_DELTA:
         raise ValueError(f"delta must be at least {SMALLEST_DELTA:g} for accountant='pld', got {delta:g}: use 'rdp'")
 
 

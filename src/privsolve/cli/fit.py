@@ -27,7 +27,6 @@ from privsolve.cli.options import (
     FalsePositive,
     Intercept,
     Json,
-    LeavesName,
     LogOdds,
     MaxCuts,
     MaxFeatures,
@@ -61,6 +60,7 @@ from privsolve.learn.base import check_paid
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
 from privsolve.learn.risks import Objective
+from privsolve.models.leaves import LeafKind
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -115,7 +115,7 @@ def fit(
     ] = False,
     model: Model = ModelName.card,
     depth: Depth = DEPTH,
-    leaves: TreeLeaves = LeavesName.labels,
+    leaves: TreeLeaves = LeafKind.LABELS,
     card_weight: CardWeight = 0.5,
     holdout: Annotated[
         float | None,

@@ -12,6 +12,7 @@ from privsolve.data.constraints import Constraints
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
+from privsolve.models.leaves import LeafKind
 
 MECHANISMS = mechanism_names()
 NOISES = tuple(dict.fromkeys(law for mechanism in all_mechanisms() for law in mechanism.noises()))
@@ -101,16 +102,9 @@ class ModelName(StrEnum):
         return {"card": "scorecard", "tree": "tree", "auto": "model"}[self]
 
 
-class LeavesName(StrEnum):
-    """What the leaves of a tree say."""
-
-    labels = "labels"
-    probabilities = "probabilities"
-
-
 Model = Annotated[ModelName, typer.Option(help="A card with points, a decision tree, or whichever fits better.")]
 Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
-TreeLeaves = Annotated[LeavesName, typer.Option(help="What the leaves of a tree say.")]
+TreeLeaves = Annotated[LeafKind, typer.Option(help="What the leaves of a tree say.")]
 CardWeight = Annotated[
     float,
     typer.Option(

@@ -21,7 +21,6 @@ from privsolve.cli.options import (
     FalsePositive,
     Intercept,
     Json,
-    LeavesName,
     LogOdds,
     MaxCuts,
     MaxFeatures,
@@ -51,7 +50,7 @@ from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
 from privsolve.learn.risks import Objective
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.stages import Stages, number_of_stages
-from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves
 from privsolve.problems.unions import label_costs
 from privsolve.releases import Run
 
@@ -85,7 +84,7 @@ def plan(
     adjacency: Adjacency = "replace",
     model: Model = ModelName.card,
     depth: Depth = DEPTH,
-    leaves: TreeLeaves = LeavesName.labels,
+    leaves: TreeLeaves = LeafKind.LABELS,
     card_weight: CardWeight = 0.5,
     rehearsal: Annotated[
         bool,
@@ -168,7 +167,7 @@ def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int,
         return CardPlan(records, wanted.adjacency, domain, loss, expert)
     questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree_schema(schema))
     trees = DecisionTrees(questions, wanted.depth, _leaves(wanted.leaves, loss))
-    probabilities = wanted.leaves is LeavesName.probabilities
+    probabilities = wanted.leaves is LeafKind.PROBABILITIES
     if model is ModelName.tree:
         return TreePlan(records, wanted.adjacency, trees, probabilities)
     weight = class_weights(wanted.card_weight)["card"]
@@ -193,8 +192,8 @@ def _show_rehearsal(found: Rehearsal, records: int) -> None:
     )
 
 
-def _leaves(leaves: LeavesName, loss: ZeroOneLoss) -> LabelLeaves | ProbabilityLeaves:
-    if leaves is LeavesName.labels:
+def _leaves(leaves: LeafKind, loss: ZeroOneLoss) -> LabelLeaves | ProbabilityLeaves:
+    if leaves is LeafKind.LABELS:
         return LabelLeaves(["no", "yes"], label_costs(loss))
     if loss != ZeroOneLoss():
         raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")

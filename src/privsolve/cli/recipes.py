@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from privsolve.cli.options import LeavesName, ModelName, class_weights
+from privsolve.cli.options import ModelName, class_weights
 from privsolve.data import Schema
 from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import Recipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.models.leaves import LeafKind
 from privsolve.releases import Run
 
 
@@ -39,7 +40,7 @@ class Wanted:
     max_points: int
     intercept: int
     depth: int
-    leaves: LeavesName
+    leaves: LeafKind
     card_weight: float
     mechanism: str = "exponential"
     oracle: str = "tree"
@@ -66,7 +67,7 @@ class Wanted:
         paid: dict[str, Any] = {"adjacency": self.adjacency, **dict(zip(_COSTS, self.costs, strict=True))}
         found: TreeRecipe | UnionRecipe | StagedRecipe
         if self.model is ModelName.tree:
-            found = TreeRecipe(epsilon, schema, self.depth, self.leaves.value, **paid)
+            found = TreeRecipe(epsilon, schema, self.depth, self.leaves, **paid)
         elif self.model is ModelName.auto:
             found = UnionRecipe(epsilon, schema, self.depth, **cards, **paid, weights=class_weights(self.card_weight))
         elif self.in_stages:

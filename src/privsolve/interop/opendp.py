@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Any
 
+from privsolve.checks import check_choice
 from privsolve.data.patterns import PatternTable
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, exact
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import group_privacy
 
-MEASURES = ("dp", "zcdp")
+
+class Measure(StrEnum):
+    """How OpenDP counts what is lost."""
+
+    DP = "dp"
+    ZCDP = "zcdp"
 
 
 def as_measurement(
@@ -43,9 +50,7 @@ def as_measurement(
         raise ImportError("OpenDP is not installed: pip install 'privsolve[opendp]'") from None
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"guarantee must be a Guarantee, got {type(guarantee).__name__}")
-    if measure not in MEASURES:
-        raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {measure!r}")
-    if measure == "zcdp" and guarantee.zcdp is None:
+    if check_choice("measure", measure, Measure) is Measure.ZCDP and guarantee.zcdp is None:
         raise ValueError("guarantee has no zcdp bound: use measure='dp', or the exponential mechanism")
     output, privacy_map = _privacy_map(dp, guarantee, measure)
     metric = dp.change_one_distance() if guarantee.adjacency is Adjacency.REPLACE else dp.symmetric_distance()

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
+from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
@@ -292,15 +293,17 @@ class PrivateScorecard(_PrivateClassifier):
     @property
     def _in_stages(self) -> bool:
         """Whether the card is drawn in stages; what cannot go together is refused."""
-        in_stages = Objective.of(self.objective) is Objective.RISK or self.stages not in (None, 1)
+        risk = check_choice("objective", self.objective, Objective) is Objective.RISK
+        in_stages = risk or self.stages not in (None, 1)
         if in_stages and self.prior is not None:
             raise ValueError("prior is for cards chosen by mistakes in one stage: leave it out")
         return in_stages
 
     def _staged(self, schema: Schema) -> StagedRecipe:
         return StagedRecipe(
-            self.epsilon, schema, Objective.of(self.objective), self.stages, self.max_features, self.max_points,
-            self.intercept, self.log_odds, self.adjacency, self.false_positive, self.false_negative, self._limits,
+            self.epsilon, schema, check_choice("objective", self.objective, Objective), self.stages,
+            self.max_features, self.max_points, self.intercept, self.log_odds, self.adjacency, self.false_positive,
+            self.false_negative, self._limits,
         )  # fmt: skip
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
@@ -56,9 +57,7 @@ def evaluate_frame(
     Guarantee:
         `epsilon`-DP for the records of the frame under the release's adjacency (theory, section 11).
     """
-    if tested not in tuple(MeasuredOn):
-        raise ValueError(f"tested must be one of {', '.join(map(repr, map(str, MeasuredOn)))}, got {tested!r}")
-    where = MeasuredOn(tested)
+    where = check_choice("tested", tested, MeasuredOn)
     tables, column = counted(release.model, frame, by, positive)
     account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
     return evaluate_tables(

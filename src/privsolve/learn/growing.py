@@ -7,21 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.learn.fitting import with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
-from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
 from privsolve.models.linear import answers
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.problems.trees import TreeProblem
 from privsolve.problems.unions import label_costs
 from privsolve.releases import Run
-
-LEAVES = ("labels", "probabilities")
-"""What leaves may say, by name."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class TreeRecipe:
     epsilon: float
     schema: Schema
     depth: int
-    leaves: str = "labels"
+    leaves: LeafKind | str = LeafKind.LABELS
     adjacency: str = "replace"
     false_positive: int = 1
     false_negative: int = 1
@@ -54,11 +52,9 @@ class TreeRecipe:
     def _leaves(self) -> Leaves:
         yes, no = answers(self.schema.label)
         loss = ZeroOneLoss(self.false_positive, self.false_negative)
-        if self.leaves == "labels":
+        if check_choice("leaves", self.leaves, LeafKind) is LeafKind.LABELS:
             costs = None if loss == ZeroOneLoss() else label_costs(loss)
             return LabelLeaves([no, yes], costs)
-        if self.leaves != "probabilities":
-            raise ValueError(f"leaves must be one of {', '.join(LEAVES)}, got {self.leaves!r}")
         if loss != ZeroOneLoss():
             raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")
         return ProbabilityLeaves([no, yes])

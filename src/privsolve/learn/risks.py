@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains.trees import tree_schema
 from privsolve.engines.rejection import SamplingCallback
@@ -36,13 +37,6 @@ class Objective(StrEnum):
     RISK = "risk"
     """The squared error of a probability: the card says how likely it is."""
 
-    @classmethod
-    def of(cls, value: object) -> Objective:
-        """The objective of that name."""
-        if value not in tuple(cls):
-            raise ValueError(f"objective must be one of {', '.join(map(repr, map(str, cls)))}, got {value!r}")
-        return cls(str(value))
-
 
 @dataclass(frozen=True)
 class StagedRecipe:
@@ -67,7 +61,7 @@ class StagedRecipe:
     limits: CardLimits = NO_LIMITS
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "objective", Objective.of(self.objective))
+        object.__setattr__(self, "objective", check_choice("objective", self.objective, Objective))
         Adjacency.of(self.adjacency)
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
         inverse_temperature(self.epsilon, self.adjacency, self.loss)

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import assert_all_finite
 
-from privsolve.checks import check_finite
+from privsolve.checks import check_choice, check_finite
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.data.frames import check_order
@@ -31,15 +31,13 @@ from privsolve.learn.evaluating import evaluate_frame
 from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.base import Model
-from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves, label_array
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
 from privsolve.problems.trees import TreeProblem
 
 DEPTH = 3
 """Of a tree, unless said otherwise: seven questions at most."""
-
-LEAVES = ("labels", "probabilities")
 
 
 class _PrivateTree(PrivateEstimator):
@@ -132,7 +130,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         epsilon: float = 1.0,
         *,
         depth: int = DEPTH,
-        leaves: str = "labels",
+        leaves: LeafKind | str = "labels",
         classes: Sequence[Value] | None = None,
         costs: Sequence[Sequence[int]] | None = None,
         prior: TreePrior | None = None,
@@ -162,7 +160,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
     def _of_model(cls, model: Model) -> Mapping[str, Any]:
         if not isinstance(model, DecisionTree) or isinstance(model.leaves, NumberLeaves):
             raise ValueError("release: it does not hold a decision tree for classes: use the estimator of its kind")
-        leaves = "probabilities" if isinstance(model.leaves, ProbabilityLeaves) else "labels"
+        leaves = LeafKind.PROBABILITIES if isinstance(model.leaves, ProbabilityLeaves) else LeafKind.LABELS
         return {"depth": max(1, model.depth), "leaves": leaves}
 
     def _set_classes(self) -> None:
@@ -195,9 +193,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         return fitted
 
     def _leaves(self, classes: NDArray[Any]) -> Leaves:
-        if self.leaves not in LEAVES:
-            raise ValueError(f"leaves must be one of {', '.join(LEAVES)}, got {self.leaves!r}")
-        if self.leaves == "labels":
+        if check_choice("leaves", self.leaves, LeafKind) is LeafKind.LABELS:
             return LabelLeaves(classes.tolist(), self.costs)
         if self.costs is not None:
             raise ValueError("costs are for leaves='labels': with probabilities the threshold is yours to choose")
@@ -229,7 +225,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         numbers = class_numbers(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
         return float(super().score(X, self.classes_[numbers], sample_weight))
 
-    @available_if(lambda self: self.leaves == "probabilities")
+    @available_if(lambda self: self.leaves == LeafKind.PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each class, in the order of `classes_`."""
         return self.tree_.predict_proba(self._checked(X))

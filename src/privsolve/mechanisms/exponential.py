@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_callback, check_count
+from privsolve.checks import check_callback, check_choice, check_count
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
 from privsolve.engines.boxes import BoxSampler
 from privsolve.engines.compiling import compile_for
@@ -60,7 +61,18 @@ SMALLEST_EPSILON = 1e-5
 MAX_NODES = 1 << 24
 MAX_ATTEMPTS = 100_000_000
 SPARE_UNIFORMS = 16
-METHODS = ("auto", "tree", "supports", "boxes", "enumeration")
+
+
+class Method(StrEnum):
+    """How the exponential mechanism is sampled; the law is the same."""
+
+    AUTO = "auto"
+    """By what is public: the domain and the declared ranges of the table."""
+
+    TREE = "tree"
+    SUPPORTS = "supports"
+    BOXES = "boxes"
+    ENUMERATION = "enumeration"
 
 
 class _Draws(Protocol):
@@ -217,15 +229,14 @@ class ExponentialSampler:
         adjacency: str = "replace",
         prior: Prior | None = None,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
-        method: str = "auto",
+        method: Method | str = Method.AUTO,
         max_nodes: int = MAX_NODES,
         max_attempts: int = MAX_ATTEMPTS,
         progress: SamplingCallback | None = None,
     ) -> None:
         if not isinstance(problem, BaseProblem):
             raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
-        if method not in METHODS:
-            raise ValueError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+        method = check_choice("method", method, Method)
         max_nodes, max_attempts = check_count("max_nodes", max_nodes), check_count("max_attempts", max_attempts)
         check_callback("progress", progress)
         epsilon = calibration.check_epsilon(epsilon)
@@ -235,23 +246,23 @@ class ExponentialSampler:
         self.prior = prior_or_uniform(prior)
         check_prior(self.prior, problem.domain)
         self.draws_made = 0
-        chosen = method if method != "auto" else _best_method(problem)
-        columns = columns_of(problem) if isinstance(problem, Problem) and chosen == "supports" else None
+        chosen = _best_method(problem) if method is Method.AUTO else method
+        columns = columns_of(problem) if isinstance(problem, Problem) and chosen is Method.SUPPORTS else None
         self.guarantee = Guarantee(
             BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
             theory="4", oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
         )  # fmt: skip
         self._method = chosen
         self._draws: _Draws
-        if chosen == "enumeration":
+        if chosen is Method.ENUMERATION:
             self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
-        elif chosen == "boxes":
+        elif chosen is Method.BOXES:
             if not isinstance(problem, GridProblem) or not isinstance(self.prior, UniformPrior):
                 raise ValueError("method='boxes' needs a GridProblem and the uniform prior: use method='enumeration'")
             self._draws = _Boxes(problem, kappa, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress)
         elif not isinstance(problem, Problem):
-            raise ValueError(f"method={chosen!r} needs a classification Problem: use method='enumeration'")
-        elif columns is not None and chosen == "supports":
+            raise ValueError(f"method={str(chosen)!r} needs a classification Problem: use method='enumeration'")
+        elif columns is not None and chosen is Method.SUPPORTS:
             self._draws = _Supports(
                 problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts,
                 progress=progress,
@@ -285,16 +296,16 @@ class ExponentialSampler:
     @property
     def statistics(self) -> dict[str, Any]:
         """Method, frontier size, attempts and the like: the curator's, not private."""
-        return {"method": self._method, **self._draws.statistics}
+        return {"method": str(self._method), **self._draws.statistics}
 
 
-def _best_method(problem: BaseProblem) -> str:
+def _best_method(problem: BaseProblem) -> Method:
     """By what is public alone: the problem, the domain, the scales and the declared ranges of the features."""
     if isinstance(problem, GridProblem):
-        return "boxes"
+        return Method.BOXES
     if isinstance(problem.domain, FiniteSet) or not isinstance(problem, Problem):
-        return "enumeration"
-    return "supports" if declares_columns(problem) else "tree"
+        return Method.ENUMERATION
+    return Method.SUPPORTS if declares_columns(problem) else Method.TREE
 
 
 def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
@@ -338,7 +349,7 @@ def exponential(
     adjacency: str = "replace",
     prior: Prior | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
-    method: str = "auto",
+    method: Method | str = Method.AUTO,
     max_nodes: int = MAX_NODES,
     max_attempts: int = MAX_ATTEMPTS,
     progress: SamplingCallback | None = None,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import LARGEST, SMALLEST, check_count
+from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count
 from privsolve.data.patterns import checked_names
 from privsolve.models.candidate import Candidate
 from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace, exp_coin
@@ -48,14 +48,6 @@ class Selection(StrEnum):
 
     REPORT_NOISY_MAX = "report-noisy-max"
     """The largest score after discrete Laplace noise, the first of equals."""
-
-    @classmethod
-    def of(cls, value: object) -> Selection:
-        """The method of this name, or an error that names the choices."""
-        try:
-            return cls(value)  # type: ignore[arg-type]
-        except ValueError:
-            raise ValueError(f"method must be one of {', '.join(map(repr, map(str, cls)))}, got {value!r}") from None
 
     @property
     def called(self) -> str:
@@ -112,7 +104,7 @@ class Selector:
         adjacency: Adjacency | str = Adjacency.REPLACE,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
     ) -> None:
-        self.method, the_adjacency = Selection.of(method), Adjacency.of(adjacency)
+        self.method, the_adjacency = check_choice("method", method, Selection), Adjacency.of(adjacency)
         _check_monotone(monotone, the_adjacency)
         self.sensitivity = Sensitivity(
             _positive("sensitivity", sensitivity), monotone, None if step is None else _positive("step", step)

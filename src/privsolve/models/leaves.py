@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -31,6 +32,16 @@ SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
 
 CONFIDENCES = (0.4, 0.6, 0.8, 0.9, 0.97)
 """Probabilities of the likeliest of three or more labels."""
+
+
+class LeafKind(StrEnum):
+    """What the leaves of a tree of classes say."""
+
+    LABELS = "labels"
+    """A class, chosen by mistakes and their costs."""
+
+    PROBABILITIES = "probabilities"
+    """Probabilities of the classes, chosen by Brier's loss."""
 
 
 class Leaves(ABC):

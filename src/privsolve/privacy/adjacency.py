@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import reprlib
 from enum import StrEnum
+
+from privsolve.checks import check_choice
 
 
 class Adjacency(StrEnum):
@@ -18,11 +19,7 @@ class Adjacency(StrEnum):
     @classmethod
     def of(cls, value: object) -> Adjacency:
         """The adjacency of this name, or an error that names the choices."""
-        try:
-            return cls(value)  # type: ignore[arg-type]
-        except ValueError:
-            choices = ", ".join(repr(str(member)) for member in cls)
-            raise ValueError(f"adjacency must be one of {choices}, got {reprlib.repr(value)}") from None
+        return check_choice("adjacency", value, cls)
 
     @property
     def words(self) -> str:

@@ -6,7 +6,7 @@ To add a kind, write a subclass of `Column` in a file of its own and import it h
 """
 
 from privsolve.data.columns.base import ABOVE, BELOW, KINDS, MISSING, OTHER, Column
-from privsolve.data.columns.bins import ENCODINGS, Bins
+from privsolve.data.columns.bins import Bins, Encoding
 from privsolve.data.columns.categories import Categories, Category
 from privsolve.data.columns.dates import Dates
 from privsolve.data.columns.label import Label
@@ -26,7 +26,6 @@ from privsolve.data.columns.values import (
 __all__ = [
     "ABOVE",
     "BELOW",
-    "ENCODINGS",
     "KINDS",
     "LARGEST_INTEGER",
     "MISSING",
@@ -36,6 +35,7 @@ __all__ = [
     "Category",
     "Column",
     "Dates",
+    "Encoding",
     "Label",
     "Number",
     "Real",

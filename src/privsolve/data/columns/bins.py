@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.checks import check_choice
 from privsolve.data.columns.base import MISSING, Column
 from privsolve.data.columns.categories import indicators
 from privsolve.data.columns.values import (
@@ -29,7 +31,16 @@ from privsolve.data.expressions import number_of
 from privsolve.data.questions import Choice, Option, Question, Span
 from privsolve.data.series import numbers_of
 
-ENCODINGS = ("intervals", "thresholds")
+
+class Encoding(StrEnum):
+    """How bins become features."""
+
+    INTERVALS = "intervals"
+    """One feature for each bin."""
+
+    THRESHOLDS = "thresholds"
+    """One feature for each cut: at least so much."""
+
 
 MOST_CUTS = 2000
 """An answer of thresholds has as many features as cuts lie below it, so that their number grows with the square."""
@@ -59,7 +70,7 @@ class Bins(Column):
         self,
         column: str,
         cuts: Sequence[Real],
-        encoding: str = "thresholds",
+        encoding: Encoding | str = Encoding.THRESHOLDS,
         whole: bool = False,
         missing: str | None = None,
         missing_values: Sequence[Value] = (),
@@ -73,8 +84,7 @@ class Bins(Column):
         points = tuple(tidy(check_real(cut, f"{where}: bins")) for cut in cuts)
         if any(b <= a for a, b in pairwise(points)):
             raise ValueError(f"{where}: bins must be in ascending order without repeats, got {list(cuts)}")
-        if encoding not in ENCODINGS:
-            raise ValueError(f"{where}: encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
+        encoding = check_choice(f"{where}: encoding", encoding, Encoding)
         if not isinstance(whole, bool):
             raise ValueError(f"{where}: whole must be true or false, got {whole!r}")
         if whole and any(isinstance(cut, float) for cut in points):
@@ -101,7 +111,7 @@ class Bins(Column):
     @property
     def names(self) -> tuple[str, ...]:
         """The features, all 0/1."""
-        if self.encoding == "intervals":
+        if self.encoding is Encoding.INTERVALS:
             names = [self._bin_name(i) for i in range(len(self.cuts) + 1)]
         else:
             names = [f"{self.column}>={self._cut_text(cut)}" for cut in self.cuts]
@@ -159,7 +169,7 @@ class Bins(Column):
         """The indicators of every code."""
         m, missing = len(self.cuts), codes == self.outside[MISSING]
         last = len(self.names) - 1 if self.missing is not None else -1
-        if self.encoding == "intervals":
+        if self.encoding is Encoding.INTERVALS:
             return indicators(np.where(missing, last, codes), len(self.names))
         rows = indicators(np.where(missing, last, -1), len(self.names))
         rows[:, :m] |= (codes[:, None] > np.arange(m)) & ~missing[:, None]
@@ -168,7 +178,9 @@ class Bins(Column):
     def question(self) -> Question:
         """What a scorecard asks about this column."""
         spans = [self._span(low, high) for low, high in pairwise((None, *self.cuts, None))]
-        ones = [self.names[i : i + 1] if self.encoding == "intervals" else self.names[:i] for i in range(len(spans))]
+        ones = [
+            self.names[i : i + 1] if self.encoding is Encoding.INTERVALS else self.names[:i] for i in range(len(spans))
+        ]
         options = [Option(span.text, features, span) for span, features in zip(spans, ones, strict=True)]
         if self.missing is not None:
             options.append(Option(self.missing, self.names[-1:]))
