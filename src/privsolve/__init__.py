@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from privsolve.evaluation import Evaluation, MeasuredOn
     from privsolve.learn.choosing import PrivateClassifier
     from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
+    from privsolve.learn.showing import ShowProgress
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
     from privsolve.mechanisms.counted import CountedStages, staged_by_count
@@ -153,6 +154,7 @@ __all__ = [
     "SealedRunError",
     "Selection",
     "Selector",
+    "ShowProgress",
     "SignCube",
     "Solution",
     "SolveInterrupted",
@@ -239,6 +241,7 @@ _HOMES = {
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",
     "learn.choosing": "PrivateClassifier",
+    "learn.showing": "ShowProgress",
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
     "mechanisms.selection": "Selection Selector choice_utility_bound choose",
     "models.candidate": "Candidate",

@@ -177,7 +177,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"columns": {"a": {"bins": []}}}, r"^columns\.a: bins must be a non-empty list"),
     ({"columns": {"a": {"bins": ["x"]}}}, r"^columns\.a: bins must hold numbers, got 'x'"),
     ({"columns": {"a": {"bins": [math.inf]}}}, r"^columns\.a: bins must hold finite numbers"),
-    ({"columns": {"a": {"bins": [1], "encoding": "x"}}}, r"^columns\.a: encoding must be one of 'intervals', 'thresholds'"),
+    (
+        {"columns": {"a": {"bins": [1], "encoding": "x"}}},
+        r"^columns\.a: encoding must be one of 'intervals', 'thresholds'",
+    ),
     ({"columns": {"a": {"bins": [1.5], "whole": True}}}, r"^columns\.a: bins must be whole numbers"),
     ({"columns": {"a": {"bins": [1], "whole": 1}}}, r"^columns\.a: whole must be true or false"),
     ({"columns": {"a": {"bins": [1], "missing": 5}}}, r"^columns\.a: missing must be the name of an option"),

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 import privsolve as ps
 from privsolve.cli.common import console, one_line_errors
-from privsolve.cli.display import sampling_progress
+from privsolve.cli.display import work_progress
 from privsolve.cli.paying import Payment
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
 from privsolve.cli.signals import Stop, stoppable
@@ -47,7 +47,7 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> 
     )
 
     def draw(account: Payment) -> Run:
-        with sampling_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
+        with work_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
             options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
             return Recipe(epsilon).run(encoded, domain, **options)
 

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from privsolve.cli.common import console, errors, one_line_errors, warn
-from privsolve.cli.display import sampling_progress, search_progress, tree_progress, union_progress
+from privsolve.cli.display import share_progress, work_progress
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
@@ -211,13 +211,9 @@ def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTabl
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
-    if model is ModelName.tree:
-        return tree_progress(errors)
-    if model is ModelName.auto:
-        return union_progress(errors, FASTER)
-    if mechanism == "exponential":
-        return sampling_progress(errors, "sampling", FASTER)
-    return search_progress(errors, mechanism)
+    if model is ModelName.card:
+        return work_progress(errors, mechanism, FASTER if mechanism == "exponential" else "")
+    return share_progress(errors, FASTER)
 
 
 def _load_schema(path: Path, publish_guessed: bool) -> Schema:

@@ -78,7 +78,11 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
     def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
         encoded = schema.table(frame, positive)
-        return recipe.run(encoded, self._domain(schema), random_state=self.random_state, budget=self.budget)
+        return recipe.run(encoded, self._domain(schema), **self._options)
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
@@ -230,6 +234,7 @@ class PrivateScorecard(_PrivateClassifier):
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
+        progress: called now and then while a fit is at work, such as `ShowProgress()`; not private.
 
     Attributes:
         release_: weights, guarantee and schema, to publish. `scorecard_`, `privacy_` and `coef_` are read off it.
@@ -262,6 +267,7 @@ class PrivateScorecard(_PrivateClassifier):
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
+        progress: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.objective = objective
@@ -280,6 +286,7 @@ class PrivateScorecard(_PrivateClassifier):
         self.adjacency = adjacency
         self.budget = budget
         self.random_state = random_state
+        self.progress = progress
 
     def _recipe(self) -> Recipe:
         return Recipe(
@@ -315,7 +322,7 @@ class PrivateScorecard(_PrivateClassifier):
         if not self._in_stages:
             return super()._run(recipe, schema, frame, positive)
         staged = self._staged(schema)
-        return staged.run(staged.asked.table(frame, positive), random_state=self.random_state, budget=self.budget)
+        return staged.run(staged.asked.table(frame, positive), **self._options)
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None
@@ -347,7 +354,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
             weights over more than some 50 features can take very long, and says so before it pays.
         prior: for the exponential mechanism; by default short cards are likely, and other domains have a uniform one.
         oracle, noise, delta: for OPDisc and RSPM, as in `opdisc` and `rspm`.
-        false_positive, false_negative, schema, adjacency, budget, random_state: as in `PrivateScorecard`.
+        false_positive, false_negative, schema, adjacency, budget, random_state, progress: as in `PrivateScorecard`.
 
     Guarantee:
         Each fit has the guarantee of its mechanism, `privacy_`, for what `release_` holds, provided that schema, costs and
@@ -370,6 +377,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         adjacency: str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
+        progress: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.mechanism = mechanism
@@ -384,6 +392,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         self.adjacency = adjacency
         self.budget = budget
         self.random_state = random_state
+        self.progress = progress
 
     def _recipe(self) -> Recipe:
         return Recipe(

@@ -1,0 +1,94 @@
+"""How far a run is, where it runs: in a log file, on a terminal, in a notebook's kernel."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import nbclient
+import nbformat
+import pytest
+
+import privsolve as ps
+from privsolve.engines.coordinates.minimise import Progress
+from privsolve.engines.rejection import SamplingProgress
+from privsolve.learn.showing import progress_words
+from privsolve.mechanisms.unions import UnionProgress
+from small_tables import INDICATORS, patients
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (SamplingProgress(0, 1200, 1.0), "listing: 1,200 nodes"),
+        (SamplingProgress(3, 1200, 1.0), "sampling: 3 attempts, 1,200 nodes"),
+        (UnionProgress(0.5), "summing over trees: 50%"),
+        (UnionProgress(1.0, 7, 9), "choosing: 7 attempts, 9 nodes"),
+        (Progress(10.0, 4.0, 8, 1.0), "best 10.0, bound 4.0, gap 6.0, 8 nodes"),
+        (0.25, "summing over trees: 25%"),
+    ],
+)
+def test_every_kind_of_progress_has_words(state: object, words: str) -> None:
+    assert progress_words(state) == words
+
+
+def test_a_log_file_has_lines_and_a_terminal_one_line() -> None:
+    log, terminal = io.StringIO(), Terminal()
+    for file in (log, terminal):
+        show = ps.ShowProgress(file, seconds=0)
+        for attempts in (1, 2):
+            show(SamplingProgress(attempts, 5, 0.0))
+    assert (
+        log.getvalue()
+        == "privsolve: sampling: 1 attempts, 5 nodes, 0 s\nprivsolve: sampling: 2 attempts, 5 nodes, 0 s\n"
+    )
+    assert terminal.getvalue().count("\n") == 0
+    assert terminal.getvalue().endswith("sampling: 2 attempts, 5 nodes, 0 s\r")
+
+
+def test_little_is_said_in_a_log_file_unless_asked() -> None:
+    log = io.StringIO()
+    show = ps.ShowProgress(log)
+    for attempts in range(1000):
+        show(SamplingProgress(attempts, 5, 0.0))
+    assert log.getvalue() == ""
+
+
+def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
+    """In a real kernel: one output, which is what was shown last."""
+    code = "import privsolve as ps\nshow = ps.ShowProgress(seconds=0)\nshow(0.5)\nshow(1.0)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the machinery of notebooks
+        nbclient.NotebookClient(
+            notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
+        ).execute()
+    (output,) = notebook.cells[0].outputs
+    assert output["data"]["text/plain"] == "privsolve: summing over trees: 100%, 0 s"
+
+
+@pytest.mark.parametrize(
+    ("estimator", "word"),
+    [
+        (ps.PrivateScorecard(1.0, max_features=2), "sampling"),
+        (ps.PrivateScorecard(1.0, objective="risk", max_features=1), ""),
+        (ps.PrivateTreeClassifier(1.0, depth=2), "summing over trees: 100%"),
+        (ps.PrivateClassifier(1.0, depth=2, max_features=2), "trees"),
+    ],
+    ids=["card", "stages", "tree", "union"],
+)
+def test_estimators_show_it(estimator: Any, word: str) -> None:
+    log = io.StringIO()
+    estimator.set_params(schema=INDICATORS, random_state=1, progress=ps.ShowProgress(log, seconds=0))
+    estimator.fit(patients())
+    assert word in log.getvalue()
+    assert log.getvalue().startswith("privsolve: ")
+    assert pickle.loads(pickle.dumps(estimator)).progress is not None
