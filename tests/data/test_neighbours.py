@@ -45,11 +45,10 @@ def test_nan_is_read_alike_whatever_the_other_records_are(reader: str, tmp_path:
     assert one.features.tolist() == [[0, 1]]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("reader", READERS)
-def test_neighbouring_files_give_neighbouring_tables(reader: str, seed: int, tmp_path: Path) -> None:
+def test_neighbouring_files_give_neighbouring_tables(reader: str, tmp_path: Path) -> None:
     """Every kind of column on every type, side by side: if one of them moves another record, the whole row moves."""
-    drawing = sum(map(ord, reader)) + seed
+    drawing = sum(map(ord, reader))
     schema, one, other = drawn(drawing, columns_of(("",), 1))
     assert distance(*tables(READERS[reader], schema, one, other, tmp_path)) <= 2
 

@@ -51,6 +51,9 @@ def test_the_line_is_named_and_compressed_files_are_read(tmp_path: Path) -> None
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ValueError, match="line 5 has a quote inside a value"):
             check_quotes(str(tmp_path / name), ",", skipped=1)
+    (tmp_path / "open.csv").write_text('x,y\n"a",1\n"\n",2\ne,"3\n4\n')
+    with pytest.raises(ValueError, match="line 5 begins a value with a quote that is never closed"):
+        check_quotes(str(tmp_path / "open.csv"), ",", skipped=1)
     (tmp_path / "bom.csv").write_bytes(b'\xef\xbb\xbf"a",1\n')
     check_quotes(str(tmp_path / "bom.csv"), ",", skipped=0)
 

@@ -13,7 +13,7 @@ from privsolve.mechanisms.exponential import ExponentialSampler, inverse_tempera
 from privsolve.problems.priors import Prior, log_weights
 from random_problems import random_problem
 
-DRAWS = 50_000
+DRAWS, MANY = 30_000, 50_000
 PROBLEMS = 40
 FAMILYWISE = 1e-4  # chance that any of the laws below is rejected although all are right
 
@@ -70,7 +70,7 @@ def test_a_wrong_temperature_is_noticed() -> None:
         problem, _, adjacency, prior = case(seed)
         kappa = 1.0 / problem.loss.largest
         epsilon = kappa * problem.loss.largest * (2 if adjacency == "replace" else 1)
-        draws = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=seed).draw(DRAWS)
+        draws = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=seed).draw(MANY)
         assert p_value(draws, *exact_law(problem, kappa, prior)) > FAMILYWISE / PROBLEMS
         caught += p_value(draws, *exact_law(problem, 1.1 * kappa, prior)) < FAMILYWISE / PROBLEMS
     assert caught >= 4  # the others have nearly one likely member

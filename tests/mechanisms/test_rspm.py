@@ -100,7 +100,7 @@ def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list
         scaled = dataclasses.replace(noise, scale=noise.scale * scale)
         rng = Randomness.seeded(4)
         return audit.lower_bound(
-            lambda t, runs: rspm_draws(ps.Problem(t, domain), scaled, runs, rng), *tables, 40_000, delta=delta or 0.0
+            lambda t, runs: rspm_draws(ps.Problem(t, domain), scaled, runs, rng), *tables, 20_000, delta=delta or 0.0
         )
 
     assert not bound(1.0).refutes(1.0)
@@ -112,7 +112,7 @@ def test_laplace_uses_its_whole_budget_on_the_worst_pair() -> None:
     rng = Randomness.seeded(1)
     noise = ps.separator_noise(domain, 1.0, law="laplace")
     tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
-    finding = audit.lower_bound(lambda t, runs: rspm_draws(ps.Problem(t, domain), noise, runs, rng), *tables, 200_000)
+    finding = audit.lower_bound(lambda t, runs: rspm_draws(ps.Problem(t, domain), noise, runs, rng), *tables, 120_000)
     assert 0.9 < finding.epsilon <= 1.0
 
 

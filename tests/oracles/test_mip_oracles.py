@@ -50,7 +50,7 @@ def available(name: str) -> pytest.MarkDecorator:
 
 
 class MipConformance(OracleConformance):
-    problems_per_domain = 100
+    problems_per_domain = 60
     oracle_class: type[MipOracle]
 
     def oracle(self) -> Oracle:

@@ -26,7 +26,7 @@ def check_quotes(path: str, separator: str, skipped: int) -> None:
     opener: Any = gzip.open if path.lower().endswith(".gz") else open
     ends = np.zeros(256, dtype=bool)
     ends[[ord(separator), ord("\n"), ord("\r")]] = True
-    inside, lines = False, 1 + skipped
+    opened, lines = 0, 1 + skipped  # the line of the value that is open, 0 for none
     with opener(path, "rb") as file:
         try:
             for _ in range(skipped):
@@ -34,21 +34,17 @@ def check_quotes(path: str, separator: str, skipped: int) -> None:
             rest = b"\n"  # what stands before the first value
             if not skipped and (begin := file.read(len(BOM_UTF8))) != BOM_UTF8:
                 rest += begin
-            while chunk := file.read(CHUNK):
-                whole = rest + chunk
+            while rest:
+                chunk = file.read(CHUNK)
+                whole = rest + (chunk or b"\n")
                 cut = _last_sure(whole)
-                inside, wrong = _follow(np.frombuffer(whole, dtype=np.uint8), cut, ends, inside)
-                if wrong is not None:
-                    raise _stray(path, lines + whole[1:wrong].count(b"\n"))
+                opened = _follow(whole, cut, ends, opened, lines)
                 lines += whole[1:cut].count(b"\n")
-                rest = whole[cut - 1 :]
-            inside, wrong = _follow(np.frombuffer(rest + b"\n", dtype=np.uint8), len(rest), ends, inside)
+                rest = whole[cut - 1 :] if chunk else b""
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise ValueError(f"{path}: is damaged: {error}") from None
-    if wrong is not None:
-        raise _stray(path, lines + rest[1:wrong].count(b"\n"))
-    if inside:
-        raise ValueError(f"{path}: a value that begins with a quote has no end: close it, or write its quotes twice")
+    if opened:
+        raise _unreadable(opened, "begins a value with a quote that is never closed")
 
 
 def _last_sure(text: bytes) -> int:
@@ -59,23 +55,28 @@ def _last_sure(text: bytes) -> int:
     return cut
 
 
-def _follow(text: NDArray[np.uint8], cut: int, ends: NDArray[np.bool_], inside: bool) -> tuple[bool, int | None]:
-    """Whether position `cut` is inside a quoted value, and where the first stray quote is. The first byte is context only."""
-    at = np.flatnonzero(text[1:cut] == QUOTE) + 1
+def _follow(text: bytes, cut: int, ends: NDArray[np.bool_], opened: int, lines: int) -> int:
+    """The line of the value that is open at `cut`, or 0; raise at a stray quote. The first byte is context only."""
+    signs = np.frombuffer(text, dtype=np.uint8)
+    at = np.flatnonzero(signs[1:cut] == QUOTE) + 1
     if not at.size:
-        return inside, None
+        return opened
     starts = at[np.concatenate([[True], np.diff(at) > 1])]
     stops = at[np.concatenate([np.diff(at) > 1, [True]])] + 1
     odd = (stops - starts) % 2 == 1
-    before = (np.cumsum(odd) - odd + inside) % 2 == 1
-    opens_wrongly = ~before & ~ends[text[starts - 1]]
-    closes_wrongly = (before == odd) & ~ends[text[stops]]
-    wrong = np.flatnonzero(opens_wrongly | closes_wrongly)
-    return bool((odd.sum() + inside) % 2), int(starts[wrong[0]]) if wrong.size else None
+    inside = (np.cumsum(odd) - odd + (opened > 0)) % 2 == 1  # before each run of quotes
+    opens_wrongly = ~inside & ~ends[signs[starts - 1]]
+    closes_wrongly = (inside == odd) & ~ends[signs[stops]]
+    for run in np.flatnonzero(opens_wrongly | closes_wrongly)[:1]:
+        raise _unreadable(lines + text[1 : starts[run]].count(b"\n"), "has a quote inside a value")
+    if inside[-1] == odd[-1]:
+        return 0
+    last = np.flatnonzero(~inside & odd)
+    return lines + text[1 : starts[last[-1]]].count(b"\n") if last.size else opened
 
 
-def _stray(path: str, line: int) -> ValueError:
+def _unreadable(line: int, what: str) -> ValueError:
     return ValueError(
-        f"{path}: line {line:,} has a quote inside a value: write the value in quotes and its own quotes twice, as in "
-        '"12"" pipe"'
+        f"the data cannot be read: line {line:,} {what}: write values with quotes in quotes, and their own quotes twice, as "
+        'in "12"" pipe"'
     )
