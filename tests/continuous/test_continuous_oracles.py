@@ -19,7 +19,7 @@ from privsolve.continuous.objectives import (
     threshold_cost,
     truncated_deviation,
 )
-from privsolve.continuous.oracles import BoxOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.oracles import ContinuousOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 
 
@@ -299,4 +299,4 @@ def test_tolerances_must_be_positive(oracle: type[ConvexOracle], tolerance: floa
 
 def test_all_are_oracles() -> None:
     for oracle in (PiecewiseLinearOracle(), ConvexOracle(1.0), LipschitzOracle(1.0)):
-        assert isinstance(oracle, BoxOracle)
+        assert isinstance(oracle, ContinuousOracle)

@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_error
 from privsolve.continuous.objectives import PiecewiseLinear
-from privsolve.continuous.oracles import BoxOracle, PiecewiseLinearOracle
+from privsolve.continuous.oracles import ContinuousOracle, PiecewiseLinearOracle, as_oracle
 from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
@@ -48,7 +48,7 @@ def opsamp(
     delta: float,
     draws: int | None,
     *,
-    oracle: BoxOracle | None = None,
+    oracle: ContinuousOracle | None = None,
     noise: SamplingNoise | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
@@ -92,7 +92,7 @@ def opsamp(
     if not plan.proved:
         message = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
         warnings.warn(message, PrivacyWarning, stacklevel=2)
-    prepared = _prepared(solver, problem)  # what the oracle cannot take is refused before it costs anything
+    prepared = solver.prepare(problem.objective, box)  # what the oracle cannot take is refused before it costs anything
     guarantee = Guarantee(
         profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
         "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(solver),
@@ -102,8 +102,8 @@ def opsamp(
         # all objective noise is drawn here, so that the result does not depend on who solves what
         etas = exponential_noise(rng, plan.sigma, (plan.draws, box.dim), centred=plan.centred)
 
-        def run(with_oracle: BoxOracle) -> Run:
-            objective = prepared if with_oracle is solver else _prepared(with_oracle, problem)
+        def run(with_oracle: ContinuousOracle) -> Run:
+            objective = prepared if with_oracle is solver else with_oracle.prepare(problem.objective, box)
             points, gap = _solved(with_oracle, objective, box, etas, n_jobs)
             _check_answers(points, gap, box, plan.draws, plan.error)
             model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
@@ -114,10 +114,11 @@ def opsamp(
         return PaidNoise(_exact_enough(problem, plan), run).solve_with(solver)
 
 
-def _exact_enough(problem: BoxProblem, plan: SamplingPlan) -> Callable[[BoxOracle], BoxOracle]:
+def _exact_enough(problem: BoxProblem, plan: SamplingPlan) -> Callable[[ContinuousOracle], ContinuousOracle]:
     """Admits oracles whose stated error is at most what the noise was calibrated for."""
 
-    def admit(oracle: BoxOracle) -> BoxOracle:
+    def admit(given: object) -> ContinuousOracle:
+        oracle = as_oracle(given)
         if _stated_error(oracle, problem.box, problem.lipschitz, plan.n) > plan.error:
             raise ValueError(
                 f"the noise was calibrated for an error of {plan.error:g}: retry with an oracle at least as exact"
@@ -127,19 +128,13 @@ def _exact_enough(problem: BoxProblem, plan: SamplingPlan) -> Callable[[BoxOracl
     return admit
 
 
-def _prepared(oracle: BoxOracle, problem: BoxProblem) -> Any:
-    """What the oracle wants in place of the objective."""
-    prepare: Callable[[Any, Box], Any] | None = getattr(oracle, "prepare", None)
-    return problem.objective if prepare is None else prepare(problem.objective, problem.box)
-
-
-def _oracle_for(problem: BoxProblem, oracle: BoxOracle | None) -> BoxOracle:
+def _oracle_for(problem: BoxProblem, oracle: object) -> ContinuousOracle:
     """The given oracle, or the exact one where the form of the objective has one."""
     if oracle is None and isinstance(problem.objective, PiecewiseLinear):
         return PiecewiseLinearOracle()
     if oracle is None:
         raise ValueError("oracle must be given for this objective: ConvexOracle, LipschitzOracle or one of your own")
-    return oracle
+    return as_oracle(oracle)
 
 
 def _plan(
@@ -147,7 +142,7 @@ def _plan(
     epsilon: float,
     delta: float,
     draws: int | None,
-    oracle: BoxOracle,
+    oracle: ContinuousOracle,
     noise: SamplingNoise | None,
     adjacency: Adjacency,
 ) -> SamplingPlan:
@@ -163,7 +158,9 @@ def _plan(
     return plan
 
 
-def _solved(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats, n_jobs: int | None) -> tuple[Floats, float]:
+def _solved(
+    oracle: ContinuousOracle, prepared: Any, box: Box, etas: Floats, n_jobs: int | None
+) -> tuple[Floats, float]:
     """The oracle's points (rows) for all noise vectors, and the largest gap."""
     batches = np.array_split(etas, min(len(etas), BATCHES))
     answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, box, part) for part in batches)
@@ -206,24 +203,14 @@ def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -
     return np.asarray(np.clip(rounded + noise, 0, top_steps(box, plan.grid)), dtype=np.int64)
 
 
-def _answers(oracle: BoxOracle, prepared: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
+def _answers(oracle: ContinuousOracle, prepared: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
     """Points (rows) for a batch of noise vectors, and the largest gap; runs on a worker."""
-    many: Callable[[Any, Box, Floats], tuple[Floats, float]] | None = getattr(oracle, "minimise_many", None)
-    if many is not None:
-        points, gap = many(prepared, box, etas)
-        return np.asarray(points, dtype=np.float64), float(gap)
-    solutions = [oracle.minimise(prepared, box, eta) for eta in etas]
-    points = np.array([np.asarray(s.point, dtype=np.float64) for s in solutions])
-    return points, float(np.max([s.gap for s in solutions]))  # of all, so that a nan is seen
+    points, gap = oracle.minimise_many(prepared, box, etas)
+    return np.asarray(points, dtype=np.float64), float(gap)
 
 
-def _stated_error(oracle: Any, box: Box, lipschitz: float, n: int) -> float:
-    if not callable(getattr(oracle, "minimise", None)):
-        raise ValueError(f"oracle must have a method minimise(objective, box, eta), got {oracle!r}")
-    state: Callable[[Box, float, int], float] | None = getattr(oracle, "stated_error", None)
-    if state is None and not hasattr(oracle, "tolerance"):
-        raise ValueError(f"oracle {_oracle_name(oracle)!r} must state its additive error as `tolerance`")
-    return check_error("oracle's tolerance", oracle.tolerance if state is None else state(box, lipschitz, n))
+def _stated_error(oracle: ContinuousOracle, box: Box, lipschitz: float, n: int) -> float:
+    return check_error("oracle's tolerance", oracle.stated_error(box, lipschitz, n))
 
 
 def _check_jobs(n_jobs: int | None) -> None:
@@ -233,8 +220,8 @@ def _check_jobs(n_jobs: int | None) -> None:
         raise ValueError(f"n_jobs must be None or a whole number up to {MOST_JOBS} (-1: all cores), got {n_jobs!r}")
 
 
-def _oracle_name(oracle: Any) -> str:
-    return str(getattr(oracle, "name", type(oracle).__name__))
+def _oracle_name(oracle: ContinuousOracle) -> str:
+    return oracle.name or type(oracle).__name__
 
 
 def _check_answers(points: Floats, gap: float, box: Box, draws: int, error: float) -> None:

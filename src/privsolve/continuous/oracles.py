@@ -6,9 +6,10 @@ from one noise vector to the next (theory, section 5). An answer that cannot be 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +22,12 @@ from privsolve.continuous.objectives import Box, Objective, PiecewiseLinear
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 
 __all__ = [
-    "BoxOracle",
     "BoxSolution",
+    "ContinuousOracle",
     "ConvexOracle",
     "LipschitzOracle",
     "PiecewiseLinearOracle",
+    "as_oracle",
 ]
 
 
@@ -42,19 +44,67 @@ class BoxSolution:
     work: dict[str, Any] = field(default_factory=dict)
 
 
-@runtime_checkable
-class BoxOracle(Protocol):
-    """Anything with `minimise(objective, box, eta)` that returns an object with `point` and `gap`.
+class ContinuousOracle(ABC):
+    """Minimises `L(x) - <eta, x - low>` over a box, up to an additive error that it states.
 
-    It states its additive error, in the units of the total loss, as `tolerance` or as
-    `stated_error(box, lipschitz, n)`; the mechanism pays for it in noise. Optional: `name`; `prepare(objective, box)`,
-    which returns what `minimise` gets in place of the objective; `minimise_many(objective, box, etas)`, which returns
-    points (rows) and the largest gap.
+    Objects of another class will do if they have `minimise`, and `tolerance` or `stated_error` (`as_oracle`).
     """
 
+    name: str = ""
+    """What it is called in a guarantee; the name of its class if empty."""
+
+    tolerance: float
+    """The additive error of every answer, in the units of the total loss; the mechanism pays for it in noise."""
+
+    def stated_error(self, box: Box, lipschitz: float, n: int) -> float:
+        """The additive error for such problems, from what is public about them."""
+        return self.tolerance
+
+    def prepare(self, objective: Any, box: Box) -> Any:
+        """What `minimise` gets in place of the objective: work on the data that all noise vectors share."""
+        return objective
+
+    @abstractmethod
     def minimise(self, objective: Any, box: Box, eta: Floats) -> Any:
-        """A point of the box at which `L(x) - <eta, x - low>` is within the stated error of its minimum."""
-        ...
+        """An object with a `point` of the box and a `gap`: a bound on how far it is from the minimum."""
+
+    def minimise_many(self, objective: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
+        """Points (rows) for noise vectors (rows), and the largest gap."""
+        solutions = [self.minimise(objective, box, eta) for eta in etas]
+        points = np.array([np.asarray(s.point, dtype=np.float64) for s in solutions])
+        return points, float(np.max([s.gap for s in solutions]))  # of all, so that a nan is seen
+
+
+class _Given(ContinuousOracle):
+    """A user's object as an oracle: what it does not offer is done in the usual way."""
+
+    def __init__(self, oracle: Any) -> None:
+        self.given = oracle
+        self.name = str(getattr(oracle, "name", type(oracle).__name__))
+        if not callable(getattr(oracle, "minimise", None)):
+            raise ValueError(f"oracle must have a method minimise(objective, box, eta), got {oracle!r}")
+        if not hasattr(oracle, "stated_error") and not hasattr(oracle, "tolerance"):
+            raise ValueError(f"oracle {self.name!r} must state its additive error as `tolerance`")
+
+    def stated_error(self, box: Box, lipschitz: float, n: int) -> float:
+        own = getattr(self.given, "stated_error", None)
+        return self.given.tolerance if own is None else own(box, lipschitz, n)  # type: ignore[no-any-return]
+
+    def prepare(self, objective: Any, box: Box) -> Any:
+        own = getattr(self.given, "prepare", None)
+        return objective if own is None else own(objective, box)
+
+    def minimise(self, objective: Any, box: Box, eta: Floats) -> Any:
+        return self.given.minimise(objective, box, eta)
+
+    def minimise_many(self, objective: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
+        own = getattr(self.given, "minimise_many", None)
+        return super().minimise_many(objective, box, etas) if own is None else own(objective, box, etas)
+
+
+def as_oracle(oracle: Any) -> ContinuousOracle:
+    """An oracle, or an object with its methods as one; raise if it lacks what every oracle must have."""
+    return oracle if isinstance(oracle, ContinuousOracle) else _Given(oracle)
 
 
 # --- piecewise-linear in each coordinate ----------------------------------------------------------
@@ -69,7 +119,7 @@ class _Envelope:
     gap: float
 
 
-class PiecewiseLinearOracle:
+class PiecewiseLinearOracle(ContinuousOracle):
     """Exact minimiser of a `PiecewiseLinear` objective, convex or not.
 
     A minimiser of `f(x) - ηx` is a vertex of the lower convex envelope of f: the one where the slope passes η. The
@@ -162,7 +212,7 @@ class _Cuts:
         )
 
 
-class ConvexOracle:
+class ConvexOracle(ContinuousOracle):
     """Minimiser of a convex objective with values and subgradients, certified by cutting planes.
 
     A quasi-Newton run (SciPy's L-BFGS-B) finishes smooth problems; then the lower model made of all tangents is
@@ -274,7 +324,7 @@ class _Cells:
         return _Cells(self.objective, self.centres[index], self.halves[index], self.values[index], self.bounds[index])
 
 
-class LipschitzOracle:
+class LipschitzOracle(ContinuousOracle):
     """Certified branch-and-bound for Lipschitz functions, convex or not, of up to about four variables.
 
     A box with centre c and half sides r holds no value below `L(c) - <η, c> - Σ_i (nG + |η_i|)·r_i`, nor below what
