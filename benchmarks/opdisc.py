@@ -40,9 +40,8 @@ def run(problem: ps.Problem, epsilon: float, seed: int) -> tuple[float, int, boo
 def stretch(seconds: float, radius_sq: int) -> None:
     table = ps.datasets.adult_categorical(seed=0)
     problem = ps.Problem(table, ps.IntegerBall(59, radius_sq))
-    print(
-        f"\n59 columns, squared radius {radius_sq}, {len(table.features):,} distinct rows, {problem.domain.size:.3g} members, epsilon 1, seed 0"
-    )
+    size = f"{len(table.features):,} distinct rows, {problem.domain.size:.3g} members"
+    print(f"\n59 columns, squared radius {radius_sq}, {size}, epsilon 1, seed 0", flush=True)
     last: list[Progress] = []
     start = time.process_time()
     try:
