@@ -26,10 +26,12 @@ class PartLibrary(JITCodeLibrary):
     """The code of a part with all that it calls, to be linked into others."""
 
     def finalize(self) -> None:
-        """Link what it calls; neither optimise it nor make machine code of it."""
+        """Link what it calls; neither optimise it nor make machine code of it.
+
+        Nothing has to be run when it is loaded again (numba's `reload_init`): that is for parallel loops, and there are none.
+        """
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
-            self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
         self._finalize_dynamic_globals()
         self._finalized = True
@@ -55,7 +57,6 @@ class SavedPart(NamedTuple):
     description: Any
     environment: Environment
     signature: Any
-    reload_init: Any
     environments: tuple[Environment, ...]
 
 
@@ -65,23 +66,20 @@ def save_part(part: Any) -> SavedPart:
     part.fndesc.typemap = part.fndesc.calltypes = None  # as numba does: they are not needed, and may not be picklable
     return SavedPart(
         part.library.name, module.as_bitcode(), part.fndesc, part.environment, part.signature,
-        tuple(part.library._reload_init), tuple(env for env in environments_in(module) if env.can_cache()),
+        tuple(env for env in environments_in(module) if env.can_cache()),
     )  # fmt: skip
 
 
 def load_part(saved: SavedPart, context: Any) -> Any:
     """The part that was saved."""
-    for run in saved.reload_init:
-        run()
     library = PartLibrary(context.codegen(), saved.name)
     library._final_module = llvm.parse_bitcode(saved.bitcode)
-    library._reload_init.update(saved.reload_init)
     library._finalized = True
     empty: dict[str, Any] = dict.fromkeys(CompileResult._fields)
     known = {
         "target_context": context, "typing_context": context.typing_context, "library": library,
         "environment": saved.environment, "entry_point": object(), "fndesc": saved.description,
-        "signature": saved.signature, "objectmode": False, "lifted": (), "reload_init": saved.reload_init,
+        "signature": saved.signature, "objectmode": False, "lifted": (), "reload_init": (),
         "referenced_envs": saved.environments,
     }  # fmt: skip
     return CompileResult(**{**empty, **known})
@@ -116,8 +114,9 @@ class Entry(CPUDispatcher):
     _cache: Any
 
     def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None, **options: Any) -> None:
-        super().__init__(py_func, locals, targetoptions, **options)
-        self.part = Part(py_func, locals, targetoptions, pipeline_class=PartCompiler)
+        given = py_func, locals or {}, targetoptions or {}
+        super().__init__(*given, **options)
+        self.part = Part(*given, pipeline_class=PartCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """What type inference of a caller asks for."""
