@@ -163,7 +163,7 @@ def test_wrong_sources_are_refused(tmp_path: Path) -> None:
 
 
 def test_wrong_data_is_refused_with_the_name_of_the_column() -> None:
-    with pytest.raises(ValueError, match=r"^the data has no column 'sex' as the schema says: its columns are age$"):
+    with pytest.raises(ValueError, match=r"^the data has no column 'sex': its columns are age$"):
         PEOPLE.encode(pd.DataFrame({"age": [1]}))
     with pytest.raises(TypeError, match="got list"):
         PEOPLE.encode([[1, 2]])

@@ -40,3 +40,27 @@ def test_without_a_label_no_record_chooses_the_names_of_the_classes(last: object
         assert (label.positive, label.negative) == ((1,), (0,))
     with pytest.raises(ValueError, match="name other values by a label"):
         ps.PrivateScorecard(1.0, schema=without).fit(table, [1] * 19 + [-1])
+
+
+@pytest.mark.parametrize(
+    "label",
+    [ps.Label("ill", "YES"), ps.Label("ill", 1, 0, missing="negative"), ps.Label("ill", "YES", missing="negative")],
+)
+def test_a_label_that_no_record_has_spends_nothing(label: ps.Label) -> None:
+    """Every card would be right about such records, and say nothing."""
+    schema, account = ps.Schema(INDICATORS.columns, label), ps.Accountant(1.0)
+    for estimator in (ps.PrivateScorecard, ps.PrivateTreeClassifier, ps.PrivateClassifier):
+        with pytest.raises(ValueError, match="no record has a value that the schema lists"):
+            estimator(0.5, schema=schema, budget=account).fit(patients())
+    assert account.history == ()
+
+
+def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
+    """Such as the labels, in the table that the card was fitted on."""
+    fitted = ps.PrivateScorecard(1.0, schema=INDICATORS, max_features=1, random_state=1).fit(patients())
+    said = fitted.predict(patients())
+    assert (said == fitted.predict(patients().drop(columns="ill"))).all()
+    assert (said == fitted.predict(patients().assign(more=1))).all()
+    assert 0 <= fitted.score(patients(), patients()["ill"]) <= 1
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(patients().drop(columns=["ill", "age"]))

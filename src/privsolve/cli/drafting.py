@@ -75,8 +75,16 @@ class PrivateOptions:
     ) -> PrivateOptions | None:
         """None if the draft is to leak, for which the other options are not."""
         if epsilon is None and total is None:
-            if delta or stated or bounds or ledger or negative or seed is not None:
-                raise ValueError("these options are for a private draft: add --epsilon or --total-epsilon")
+            given = {
+                "--delta": delta,
+                "--stated": stated,
+                "--bounds": bounds,
+                "--ledger": ledger,
+                "--negative": negative,
+            }
+            strange = [name for name, value in given.items() if value] + ["--seed"] * (seed is not None)
+            if strange:
+                raise ValueError(f"{', '.join(strange)}: for a private draft: add --epsilon or --total-epsilon")
             return None
         if epsilon is not None and total is not None:
             raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")

@@ -63,7 +63,7 @@ def check_columns(wanted: Iterable[str], found: Sequence[str]) -> None:
         if places := [str(other) for other in found if alike.fullmatch(str(other))]:
             raise twice(name, places)
         some = ", ".join(map(str, found[:20])) + (", ..." if len(found) > 20 else "")
-        raise ValueError(f"the data has no column {name!r} as the schema says: its columns are {some}")
+        raise ValueError(f"the data has no column {name!r}: its columns are {some}")
 
 
 def twice(name: str, places: Sequence[str]) -> ValueError:

@@ -73,6 +73,8 @@ class EncodedTable:
         """
         if asked is not None and self.schema != asked:
             raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
+        if self.schema.label is not None and self.schema.label.column in self.unreadable:
+            raise no_label(self.schema.label)
         if self.unreadable:
             raise no_value(self.unreadable)
 
@@ -200,6 +202,11 @@ class Schema:
                 return column
         raise ValueError(f"the schema has no column {name!r}: it has {', '.join(c.column for c in self.columns)}")
 
+    def requiring(self, columns: Sequence[str]) -> Schema:
+        """The schema, with these columns required of every card as well."""
+        more = Constraints(required=[name for name in columns if name not in self.constraints.required])
+        return replace(self, constraints=self.constraints.joined(more)) if more.required else self
+
     def questions(self) -> tuple[Question, ...]:
         """What a scorecard asks: one question per column, in order."""
         return tuple(replace(column.question(), text=self.about.asking(column.column)) for column in self.columns)
@@ -258,11 +265,19 @@ class Schema:
 
     def positive(self, labels: ArrayLike) -> NDArray[np.bool_]:
         """Which labels are positive; raises if one is missing or in no list."""
+        codes = self._label_codes(labels)
+        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
+
+    def listed(self, labels: ArrayLike) -> NDArray[np.bool_]:
+        """Which labels are values that the schema lists."""
+        return ~np.isin(self._label_codes(labels), list(self._stated_label.coded.outside.values()))
+
+    def _label_codes(self, labels: ArrayLike) -> Int64Array:
         import pandas as pd
 
         label = self._stated_label
         (codes,) = codes_of_frame(pd.DataFrame({label.column: np.asarray(labels)}), [label.coded])
-        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
+        return codes
 
     @property
     def _stated_label(self) -> Label:
@@ -284,7 +299,10 @@ class Schema:
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
             ranges=self.ranges, guessed=bool(self.guessed),
         )  # fmt: skip
-        return EncodedTable(table, self, _outside(coded, codes, counts), _unreadable(coded[:-1], codes[:-1]))
+        unreadable = _unreadable(coded[:-1], codes[:-1])
+        if coded[-1] is not DECIDED and np.isin(codes[-1], list(coded[-1].outside.values())).all():
+            unreadable = (*unreadable, coded[-1].column)
+        return EncodedTable(table, self, _outside(coded, codes, counts), unreadable)
 
     def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
         """Which codes of the label are positive; `counts` are how many records have each."""
@@ -293,6 +311,8 @@ class Schema:
         missing = int(counts[codes == outside[MISSING]].sum())
         other = int(counts[codes == outside[OTHER]].sum())
         if missing and label.missing is None:
+            if missing == counts.sum():
+                raise no_label(label)
             raise ValueError(
                 f"label {label.column!r}: {_records(missing)} none: correct the data, or add "
                 'missing = "negative" to [label] in the schema'
@@ -403,6 +423,14 @@ class Schema:
 
 def _records(count: int) -> str:
     return f"{count:,} record{'s have' if count != 1 else ' has'}"
+
+
+def no_label(label: Label) -> ValueError:
+    """The error where no record has a value of the label that the schema lists; it shows no value."""
+    return ValueError(
+        f"label {label.column!r}: no record has a value that the schema lists: write positive and negative as the data has "
+        "them, numbers as numbers and texts in quotes (nothing was spent)"
+    )
 
 
 def no_value(columns: Sequence[str]) -> ValueError:

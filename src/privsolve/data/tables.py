@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import warnings
 import zlib
 from collections import Counter
@@ -117,8 +118,22 @@ def _header(path: str) -> tuple[str, tuple[str, ...]]:
             raise ValueError(f"{path}: is damaged: {error}") from None
     if len(line) >= LONGEST_HEADER // 4:
         raise ValueError(f"{path}: the first line must be a header with the names of the columns, it is too long")
-    separator = max(SEPARATORS, key=line.count)
+    if "\r" in line.rstrip("\r\n"):
+        raise ValueError(
+            f"{path}: its lines end with a carriage return alone: convert them to ordinary line ends first"
+        )
+    if line.count('"') % 2:
+        raise ValueError(f"{path}: a name in the header has a line break in it: write the header in one line")
+    if re.fullmatch(r"sep=.\s*", line):
+        raise ValueError(f"{path}: the first line only says which sign separates values: delete it, a header is enough")
+    separator = _separator(line)
     return separator, _names_in_line(line, separator, f"{path}: the first line")
+
+
+def _separator(header: str) -> str:
+    """The sign that is most frequent outside of quotes; one with a space behind it belongs to a name, unless all have one."""
+    plain = re.sub(r'"[^"]*"', "", header)
+    return max(SEPARATORS, key=lambda sign: (len(re.findall(f"{re.escape(sign)}(?! )", plain)), plain.count(sign)))
 
 
 def _stated_header(line: str) -> tuple[str, tuple[str, ...]]:

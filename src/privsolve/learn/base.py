@@ -140,7 +140,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _frame(self, X: Any, *, reset: bool, label: str | None = None) -> Any:
         """A table with named columns; arrays, and frames whose columns have no names, get x0, x1, ...
 
-        Names are compared with those of the fit, without the `label`; an estimator made of a release has none to compare.
+        Names are compared with those of the fit, without the `label`; columns that the fit did not have are not looked at. An
+        estimator made of a release has none to compare.
         """
         if not reset:
             check_order(X)
@@ -148,7 +149,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if names is not None and all(isinstance(name, str) for name in names):
             if reset or hasattr(self, "n_features_in_"):
                 # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
-                features = pd.DataFrame(columns=[name for name in names if name != label])
+                known = getattr(self, "feature_names_in_", None) if not reset else None
+                more = () if known is None or not set(known) <= set(names) else set(names) - set(known)
+                features = pd.DataFrame(columns=[name for name in names if name != label and name not in more])
                 validate_data(self, features, skip_check_array=True, reset=reset)
             if is_ibis_table(X):
                 return X

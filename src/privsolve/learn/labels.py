@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite
 
 from privsolve.data import Schema
+from privsolve.data.schema import no_label
 from privsolve.learn.base import one_per_record
 from privsolve.models.linear import answers
 
@@ -19,7 +20,10 @@ def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tupl
     labels = one_per_record(y, rows)
     if schema is not None:
         classes = public_classes(labels, schema)
-        return classes, labels == classes[1] if schema.label is None else schema.positive(labels)
+        if schema.label is None:
+            return classes, labels == classes[1]
+        check_listed(labels, schema)
+        return classes, schema.positive(labels)
     found = occurring_classes(labels)
     if len(found) != 2:
         raise ValueError(
@@ -53,6 +57,15 @@ def classes_of(schema: Schema | None) -> NDArray[Any]:
     """The two classes by the label of a schema: its values where there are two, otherwise words; the positive one last."""
     yes, no = answers(None if schema is None else schema.label)
     return np.array([no, yes])
+
+
+def check_listed(labels: NDArray[Any], schema: Schema | None, names: NDArray[Any] | None = None) -> None:
+    """Raise, before anything is paid for, if no label is a value that the schema lists, nor one of the `names`."""
+    if schema is None or schema.label is None or not len(labels):
+        return
+    named = names is not None and any(np.asarray(labels == name, dtype=np.bool_).any() for name in names)
+    if not named and not schema.listed(labels).any():
+        raise no_label(schema.label)
 
 
 def class_numbers(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.int64]:

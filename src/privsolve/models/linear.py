@@ -19,7 +19,7 @@ from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.data.questions import Quantity
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 from privsolve.models.outcomes import Outcomes, total_outcomes
-from privsolve.models.points import Levels, Part, Points, Slope, smallest
+from privsolve.models.points import Levels, Part, Points, Slope, from_zero, smallest
 from privsolve.models.score_range import check_scores
 from privsolve.models.tally import Entry, Tally
 
@@ -39,7 +39,6 @@ class LinearRule(Model):
     schema: Schema | None = None
     cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
-    keeps_totals: ClassVar[bool] = False
     """Whether a total means more than its decision, so that nothing but its zero may be moved."""
 
     def __post_init__(self) -> None:
@@ -106,9 +105,14 @@ class LinearRule(Model):
         some = [entry.column for entry in asked or entries[:1]]  # a schema has at least one column
         return Tally(tuple(asked), printed.threshold, unit, schema.of_columns(some, intercept=False))
 
+    @property
+    def keeps_totals(self) -> bool:
+        """Whether the card prints the points as they were chosen: so that a question that is required stays on it."""
+        return self.schema is not None and bool(self.schema.constraints.required)
+
     def as_printed(self, points: Points) -> Points:
-        """The points of a card: whatever decides the same may be printed."""
-        return smallest(points)
+        """The points of a card: whatever decides the same may be printed, unless a question is required."""
+        return from_zero(points) if self.keeps_totals else smallest(points)
 
     @property
     def stated_schema(self) -> Schema:

@@ -27,7 +27,6 @@ class RiskScore(LinearRule):
     log_odds: float = 0.5
     cut: int = 0  # type: ignore[misc]
     kind: ClassVar[str] = "risk-score"
-    keeps_totals: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -54,6 +53,11 @@ class RiskScore(LinearRule):
     def outcomes(self) -> Outcomes:
         """The totals of the card, with their risks."""
         return total_outcomes(self.tally, self.risk_of_total)
+
+    @property
+    def keeps_totals(self) -> bool:
+        """Always: each total has a risk."""
+        return True
 
     def as_printed(self, points: Points) -> Points:
         """The points of a card: totals keep their distances, because each has a risk."""
