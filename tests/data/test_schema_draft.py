@@ -166,3 +166,11 @@ def test_names_of_columns_that_are_no_texts_are_refused() -> None:
     for frame in (pd.DataFrame({0: [1, 2], "y": [0, 1]}), pd.DataFrame([[1, 2], [3, 4]])):
         with pytest.raises(ValueError, match=r"^the names of columns must be texts, got 0: rename them"):
             draft(frame, "y")
+
+
+def test_commas_that_may_separate_thousands_are_not_guessed_to_be_decimal() -> None:
+    salaries = [f"{n},{n % 900 + 100}" for n in range(1, 80)] + ["500"]
+    frame = pd.DataFrame({"salary": salaries, "weight": [f"{n},5" for n in range(80)], "y": ["a", "b"] * 40})
+    with pytest.warns(ps.PrivacyLeakWarning):
+        drafted = draft(frame, label="y").schema
+    assert [column.column for column in drafted.columns] == ["weight"]

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import privsolve as ps
+from privsolve.cards.rows import rows_and_threshold
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.data.constraints import Constraints, Direction
@@ -317,3 +318,20 @@ def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
     assert json.loads(staged.stdout)["excess"] < json.loads(run(*common, "--stages", 2, "--json").stdout)["excess"]
     refused = run("plan", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
     assert "give --schema" in refused.output
+
+
+def test_a_required_question_stays_on_the_printed_card() -> None:
+    """Points that cannot change a decision would be left out, but somebody has to see them there."""
+    weights = np.array([1, 1, 1, 4, -3])  # the last question decides alone
+    columns = [Categories(f"c{i}", [ps.Category("yes", ["y"])], no="no") for i in range(4)]
+    for required, asked in (((), {"c3"}), (("c0",), {"c0", "c1", "c2", "c3"})):
+        schema = Schema(columns, LABEL, constraints=Constraints(required=required))
+        rule = LinearRule(weights, schema.features, (1,) * 5, True, schema)
+        assert {entry.column.column for entry in rule.tally.entries} == asked
+        assert {row.column for row in rows_and_threshold(rule, None)[0]} == asked
+    fitted = ps.PrivateScorecard(
+        0.1, max_questions=2, constraints=Constraints(required=["sex"]), schema=Schema(COLUMNS, LABEL)
+    )
+    for _ in range(5):
+        fitted.fit(people(), people()["ill"])
+        assert "sex" in {row.column for row in fitted.scorecard_.rows}

@@ -150,7 +150,10 @@ def _column(name: str, profile: Profile, codes: Sequence[Value]) -> tuple[Column
             return Categories(name, [yes], no=no, **stated), f"the two values{also}."  # type: ignore[arg-type]
         return Categories(name, profile.values, **stated), f"the list of values{also}."  # type: ignore[arg-type]
     if profile.kind is Kind.TEXT:
-        return f"more than {MOST_VALUES} different texts, so an identifier or free text; group them by hand to use it"
+        return (
+            f"more than {MOST_VALUES} different texts, so an identifier or free text, or numbers with signs in them (separators "
+            "of thousands, units); correct or group them to use it"
+        )
     if profile.whole and profile.distinct >= 0.95 * (profile.records - profile.missing):
         return "almost every record has its own whole number, so an identifier"
     cuts = _nice_cuts(profile.cuts, profile) or _nice_cuts(profile.upper_cuts, profile)

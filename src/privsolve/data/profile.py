@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -34,6 +35,9 @@ MOST_CELLS = 10_000_000
 
 DATE_FORMATS = (ISO, "DD.MM.YYYY")
 """In which dates are found; others could be read in more than one way."""
+
+
+THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+")
 
 
 class Kind(StrEnum):
@@ -135,13 +139,18 @@ def _of_texts(texts: Mapping[str, int], records: int, marks: Marks) -> Profile:
     ways = [(Kind.NUMBER, parse, ISO), (Kind.COMMA, comma, ISO), *((Kind.DATE, day_parser(f), f) for f in DATE_FORMATS)]
     for kind, read, form in ways:
         numbers = np.array([read(text) for text in known])
-        if not len(known) or np.isnan(numbers).any():
+        if not len(known) or np.isnan(numbers).any() or (kind is Kind.COMMA and _may_be_thousands(known)):
             continue
         words = kind is Kind.NUMBER and all(text.lower() in ("true", "false") for text in known)
         of_codes = np.isin(numbers, marks.numbers)
         read_ones = (numbers[~of_codes], counts[~of_codes])
         return _of_numbers(read_ones, Kind.BOOLEAN if words else kind, records, codes, form)
     return _listed(Kind.TEXT, records, records - int(counts.sum()), sorted(known), codes)
+
+
+def _may_be_thousands(texts: Iterable[str]) -> bool:
+    """Whether every comma has three digits behind it: then it may separate thousands, and nothing is guessed."""
+    return all(THOUSANDS.fullmatch(text.strip()) for text in texts if "," in text)
 
 
 def _counted(numbers: Floats) -> tuple[Floats, Int64Array]:

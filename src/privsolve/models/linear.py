@@ -39,7 +39,6 @@ class LinearRule(Model):
     schema: Schema | None = None
     cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
-    """Whether a total means more than its decision, so that nothing but its zero may be moved."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))

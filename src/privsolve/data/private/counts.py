@@ -41,6 +41,11 @@ class Kinds:
     fractions: Int64Array
     """Numbers by cell of the grid: all of them, and those that are not whole."""
 
+    @property
+    def records(self) -> int:
+        """How many there are."""
+        return self.missing + self.texts + int(self.cells.sum())
+
 
 def readable(data: Any) -> dict[str, bool]:
     """The columns that can be drafted, and whether each may hold texts: a fact of the format, which is public."""

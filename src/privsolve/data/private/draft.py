@@ -127,6 +127,8 @@ def private_draft(
     guarantee = draft_promise(epsilon, delta, len(plan.grids), adjacency, seeded=rng.is_seeded)
     plan.check(guarantee)
     counts = count_kinds(data, plan.grids, plan.marks)
+    if guarantee.adjacency is Adjacency.REPLACE and counts and not any(kinds.records for kinds in counts.values()):
+        raise ValueError("the data has no records: give at least one")  # how many there are is public
     paid = Paid(guarantee, rng.words(1).tobytes().hex())
     with charged(budget, guarantee, paid.note):
         return _Drafting(data, plan, counts, paid, rng).draft()
