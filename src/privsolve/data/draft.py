@@ -151,7 +151,7 @@ def _column(name: str, profile: Profile, codes: Sequence[Value]) -> tuple[Column
         return Categories(name, profile.values, **stated), f"the list of values{also}."  # type: ignore[arg-type]
     if profile.kind is Kind.TEXT:
         return (
-            f"more than {MOST_VALUES} different texts, so an identifier or free text, or numbers with signs in them (separators "
+            f"more than {MOST_VALUES} different texts, so an identifier or free text, or numbers with signs (separators "
             "of thousands, units); correct or group them to use it"
         )
     if profile.whole and profile.distinct >= 0.95 * (profile.records - profile.missing):
