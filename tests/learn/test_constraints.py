@@ -332,6 +332,6 @@ def test_a_required_question_stays_on_the_printed_card() -> None:
     fitted = ps.PrivateScorecard(
         0.1, max_questions=2, constraints=Constraints(required=["sex"]), schema=Schema(COLUMNS, LABEL)
     )
-    for _ in range(5):
-        fitted.fit(people(), people()["ill"])
+    for stages in (None, None, None, 2, 2):
+        fitted.set_params(stages=stages).fit(people(), people()["ill"])
         assert "sex" in {row.column for row in fitted.scorecard_.rows}

@@ -65,6 +65,7 @@ def test_little_is_said_in_a_log_file_unless_asked() -> None:
 def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
     """In a real kernel: one output, which is what was shown last."""
     code = "import privsolve as ps\nshow = ps.ShowProgress(seconds=0)\nshow(0.5)\nshow(1.0)"
+    code += "\nimport io\nlog = io.StringIO()\nps.ShowProgress(log, seconds=0)(0.5)\nassert log.getvalue().endswith('0 s\\n')"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the machinery of notebooks

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
@@ -235,11 +235,19 @@ def _exact(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float) -
     def law(problem: BaseProblem) -> Any:
         return mechanism.log_law(problem, epsilon, adjacency=Adjacency.of(case.adjacency), **variant.options)
 
+    return _by_laws(mechanism.name, variant.words, case, law, epsilon)
+
+
+def _by_laws(
+    mechanism: str, words: str, case: AnyCase, law: Callable[[Any], Floats], epsilon: float = EPSILON
+) -> Check:
+    """The laws on either data set, of a mechanism without δ that is proved."""
+
     def measure(confidence: float) -> ExactFinding:
-        laws = [law(problem) for problem in (case.data, case.neighbour)]
+        laws = [law(data) for data in (case.data, case.neighbour)]
         return ExactFinding(exact_epsilon(*laws), len(laws[0]))
 
-    return Check(mechanism.name, variant.words, case.name, epsilon, 0.0, Proof.COMPLETE, measure)
+    return Check(mechanism, words, case.name, epsilon, 0.0, Proof.COMPLETE, measure)
 
 
 # --- OPDisc and RSPM in many dimensions -----------------------------------------------------------
@@ -355,11 +363,7 @@ def _selector(case: SelectionCase, scores: Sequence[int], method: Selection, rng
 
 
 def _exact_choice(case: SelectionCase, method: Selection) -> Check:
-    def measure(confidence: float) -> ExactFinding:
-        laws = [_selector(case, scores, method).log_law() for scores in (case.data, case.neighbour)]
-        return ExactFinding(exact_epsilon(*laws), len(laws[0]))
-
-    return Check(CHOICE, method, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+    return _by_laws(CHOICE, method, case, lambda scores: _selector(case, scores, method).log_law())
 
 
 def _sampled_choice(case: SelectionCase, method: Selection, runs: int, rng: Randomness) -> Check:

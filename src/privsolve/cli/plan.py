@@ -132,9 +132,8 @@ def plan(
             )
         planned.show(epsilon)
         console.print(PROVED)
-        if adjacency == "replace" and not isinstance(
-            planned, StagePlan
-        ):  # one draw of bounded range (theory, section 17.5)
+        one_draw = not isinstance(planned, StagePlan)  # of bounded range (theory, section 17.5)
+        if adjacency == "replace" and one_draw:
             console.print(
                 f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
                 f"libraries, the same draw has {epsilon / 2:g}."

@@ -17,12 +17,10 @@ def sealed_run(path: Path, resume: bool, ledger: Ledger | None, seed: int | None
         raise ValueError(
             f"--resume: there is no {path}, so nothing was interrupted after it was paid for: leave it out"
         )
-    if not resume and path.exists():
-        if was_committed(path):
-            raise ValueError(
-                f"{path} holds a run that was paid for and then interrupted: pass --resume, with the same command, to finish "
-                "it; or delete the file to give it up (what it has paid stays paid)"
-            )
-        path.unlink()  # it was killed before it came to pay, and nobody has seen its noise
+    if not resume and path.exists() and was_committed(path):
+        raise ValueError(
+            f"{path} holds a run that was paid for and then interrupted: pass --resume, with the same command, to finish it; "
+            "or delete the file to give it up (what it has paid stays paid)"
+        )
     with SealedRun(path, budget=ledger, random_state=seed) as run:
         yield run

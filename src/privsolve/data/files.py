@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import glob
+import gzip
 import os
 import stat
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 LARGEST_TEXT = 64 * 2**20
 """Schemas and releases are smaller than this by far."""
@@ -37,6 +41,17 @@ def _check_different(paths: Sequence[str]) -> None:
 def literal(path: str) -> str:
     """The path as a pattern of DuckDB that stands for itself, whatever characters it has."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+@contextmanager
+def bytes_of(path: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, also of a compressed one; a damaged one is refused."""
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opener(path, "rb") as file:
+        try:
+            yield file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: is damaged: {error}") from None
 
 
 def read_text(path: str | os.PathLike[str], largest: int = LARGEST_TEXT) -> str:

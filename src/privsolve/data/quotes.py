@@ -7,13 +7,12 @@ between. So whoever changed one record could change how many there are.
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from codecs import BOM_UTF8
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privsolve.data.files import bytes_of
 
 CHUNK = 1 << 24
 """Bytes looked at at a time."""
@@ -23,26 +22,22 @@ QUOTE = ord('"')
 
 def check_quotes(path: str, separator: str, skipped: int) -> None:
     """Raise if a quote of the file, after `skipped` lines, neither opens a value, nor closes it, nor is doubled in one."""
-    opener: Any = gzip.open if path.lower().endswith(".gz") else open
     ends = np.zeros(256, dtype=bool)
     ends[[ord(separator), ord("\n"), ord("\r")]] = True
     opened, lines = 0, 1 + skipped  # the line of the value that is open, 0 for none
-    with opener(path, "rb") as file:
-        try:
-            for _ in range(skipped):
-                file.readline()
-            rest = b"\n"  # what stands before the first value
-            if not skipped and (begin := file.read(len(BOM_UTF8))) != BOM_UTF8:
-                rest += begin
-            while rest:
-                chunk = file.read(CHUNK)
-                whole = rest + (chunk or b"\n")
-                cut = _last_sure(whole)
-                opened = _follow(whole, cut, ends, opened, lines)
-                lines += whole[1:cut].count(b"\n")
-                rest = whole[cut - 1 :] if chunk else b""
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path}: is damaged: {error}") from None
+    with bytes_of(path) as file:
+        for _ in range(skipped):
+            file.readline()
+        rest = b"\n"  # what stands before the first value
+        if not skipped and (begin := file.read(len(BOM_UTF8))) != BOM_UTF8:
+            rest += begin
+        while rest:
+            chunk = file.read(CHUNK)
+            whole = rest + (chunk or b"\n")
+            cut = _last_sure(whole)
+            opened = _follow(whole, cut, ends, opened, lines)
+            lines += whole[1:cut].count(b"\n")
+            rest = whole[cut - 1 :] if chunk else b""
     if opened:
         raise _unreadable(opened, "begins a value with a quote that is never closed")
 

@@ -263,21 +263,18 @@ class Schema:
             return coded, *count_codes(data, coded)
         return coded, *distinct_codes(codes_of_frame(data, coded), coded)
 
-    def positive(self, labels: ArrayLike) -> NDArray[np.bool_]:
-        """Which labels are positive; raises if one is missing or in no list."""
-        codes = self._label_codes(labels)
-        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
+    def positive(self, labels: ArrayLike, *, readable: bool = False) -> NDArray[np.bool_]:
+        """Which labels are positive; raises if one is missing or in no list.
 
-    def listed(self, labels: ArrayLike) -> NDArray[np.bool_]:
-        """Which labels are values that the schema lists."""
-        return ~np.isin(self._label_codes(labels), list(self._stated_label.coded.outside.values()))
-
-    def _label_codes(self, labels: ArrayLike) -> Int64Array:
+        With `readable` labels none of which the schema lists are an error, as in `EncodedTable.check`.
+        """
         import pandas as pd
 
         label = self._stated_label
         (codes,) = codes_of_frame(pd.DataFrame({label.column: np.asarray(labels)}), [label.coded])
-        return codes
+        if readable and _none_listed(label.coded, codes):
+            raise no_label(label)
+        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
 
     @property
     def _stated_label(self) -> Label:
@@ -300,7 +297,7 @@ class Schema:
             ranges=self.ranges, guessed=bool(self.guessed),
         )  # fmt: skip
         unreadable = _unreadable(coded[:-1], codes[:-1])
-        if coded[-1] is not DECIDED and np.isin(codes[-1], list(coded[-1].outside.values())).all():
+        if _none_listed(coded[-1], codes[-1]):
             unreadable = (*unreadable, coded[-1].column)
         return EncodedTable(table, self, _outside(coded, codes, counts), unreadable)
 
@@ -441,6 +438,11 @@ def no_value(columns: Sequence[str]) -> ValueError:
         f"column{'' if one else 's'} {names}: no value can be read as the schema says, all are missing or in no list; correct "
         f"{'it' if one else 'them'} in the schema or leave {'it' if one else 'them'} out (nothing was spent)"
     )
+
+
+def _none_listed(column: Column, codes: Int64Array) -> bool:
+    """Whether no record of a label has a listed value, also where the list has one value only."""
+    return bool(np.isin(codes, list(column.outside.values())).all())
 
 
 def _unreadable(columns: Sequence[Column], codes: Sequence[Int64Array]) -> tuple[str, ...]:

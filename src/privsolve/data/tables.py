@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import os
 import re
 import warnings
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from privsolve.data.complaints import in_our_words
 from privsolve.data.connection import connect, quoted, read_each_value
-from privsolve.data.files import files_of, literal
+from privsolve.data.files import bytes_of, files_of, literal
 from privsolve.data.quotes import check_quotes
 from privsolve.data.reading import of_place
 
@@ -108,14 +106,11 @@ def _read_csv(engine: Any, files: list[str], stated: str | None) -> Any:
 
 def _header(path: str) -> tuple[str, tuple[str, ...]]:
     """Separator and column names: the first line, which is public."""
-    opener: Any = gzip.open if path.lower().endswith(".gz") else open
-    with opener(path, "rb") as file:
+    with bytes_of(path) as file:
         try:
             line = file.readline(LONGEST_HEADER).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise ValueError(f"{path}: must be text in UTF-8: convert it first") from None
-        except (EOFError, zlib.error) as error:
-            raise ValueError(f"{path}: is damaged: {error}") from None
     if len(line) >= LONGEST_HEADER // 4:
         raise ValueError(f"{path}: the first line must be a header with the names of the columns, it is too long")
     if "\r" in line.rstrip("\r\n"):

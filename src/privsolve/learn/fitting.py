@@ -95,8 +95,6 @@ class Recipe:
                 f"{mechanism.called} does not keep constraints on cards (questions, cuts, directions): use the exponential "
                 "mechanism, or leave them out"
             )
-        if isinstance(domain, ConstrainedPoints):
-            schema = schema.requiring(domain.required)  # the card that is printed keeps these questions
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         if isinstance(domain, SparsePoints) and declares_columns(problem):

@@ -10,7 +10,6 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import assert_all_finite
 
 from privsolve.data import Schema
-from privsolve.data.schema import no_label
 from privsolve.learn.base import one_per_record
 from privsolve.models.linear import answers
 
@@ -22,8 +21,7 @@ def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tupl
         classes = public_classes(labels, schema)
         if schema.label is None:
             return classes, labels == classes[1]
-        check_listed(labels, schema)
-        return classes, schema.positive(labels)
+        return classes, schema.positive(labels, readable=True)
     found = occurring_classes(labels)
     if len(found) != 2:
         raise ValueError(
@@ -59,19 +57,13 @@ def classes_of(schema: Schema | None) -> NDArray[Any]:
     return np.array([no, yes])
 
 
-def check_listed(labels: NDArray[Any], schema: Schema | None, names: NDArray[Any] | None = None) -> None:
-    """Raise, before anything is paid for, if no label is a value that the schema lists, nor one of the `names`."""
-    if schema is None or schema.label is None or not len(labels):
-        return
-    named = names is not None and any(np.asarray(labels == name, dtype=np.bool_).any() for name in names)
-    if not named and not schema.listed(labels).any():
-        raise no_label(schema.label)
-
-
-def class_numbers(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None) -> NDArray[np.int64]:
+def class_numbers(
+    labels: NDArray[Any], classes: NDArray[Any], schema: Schema | None, *, readable: bool = False
+) -> NDArray[np.int64]:
     """The number of every record's class: by the names of the classes, or else by the values of the schema's label.
 
-    A label that is neither is refused. The text "1" is not the number 1.
+    A label that is neither is refused; with `readable` so are labels none of which is named or listed. The text "1" is not the
+    number 1.
     """
     numbers = np.full(len(labels), -1, dtype=np.int64)
     for k, one in enumerate(classes):
@@ -81,5 +73,5 @@ def class_numbers(labels: NDArray[Any], classes: NDArray[Any], schema: Schema | 
         return numbers
     if schema is None or schema.label is None:
         raise ValueError(f"y has labels that are none of the classes: they are {', '.join(map(str, classes))}")
-    numbers[others] = schema.positive(labels[others])
+    numbers[others] = schema.positive(labels[others], readable=readable and bool(others.all()))
     return numbers

@@ -53,14 +53,14 @@ class ShowProgress:
         now = time.monotonic()
         if self._start is None:
             self._start = now
-        file = self.file or sys.stderr
-        in_place = _in_a_notebook() or file.isatty()
+        in_a_cell, file = self.file is None and _in_a_notebook(), self.file or sys.stderr
+        in_place = in_a_cell or file.isatty()
         pause = self.seconds if self.seconds is not None else OFTEN if in_place else SELDOM
         if now - max(self._start, self._shown) < pause:
             return
         self._shown = now
         line = f"privsolve: {progress_words(state)}, {now - self._start:.0f} s"
-        if _in_a_notebook() and self.file is None:
+        if in_a_cell:
             self._in_the_cell(line)
         else:
             file.write(f"\r\x1b[K{line}\r" if in_place else f"{line}\n")

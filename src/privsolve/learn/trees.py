@@ -28,7 +28,7 @@ from privsolve.learn.base import (
     with_label,
 )
 from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.labels import check_listed, class_numbers, occurring_classes, public_classes
+from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
@@ -186,9 +186,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         labels = one_per_record(y, len(frame))
         classes = self._public_classes(labels, stated)
         leaves = self._leaves(classes)
-        by_label = stated if self.classes is None else None
-        check_listed(labels, by_label, classes)
-        targets = class_numbers(labels, classes, by_label)
+        targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
         schema = with_label(stated if stated is not None else guessed_schema(frame), y, classes)
         fitted = self._fit(frame, targets, leaves, schema)
         self.classes_ = classes

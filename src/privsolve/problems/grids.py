@@ -98,7 +98,7 @@ class GridProblem(MemberProblem):
         set_field(self, "_least", least)
         set_field(self, "_rule", Rounding(stated, None if bound is None else public_number("bound", bound)))
         self.least_of(corners[:1], corners[1:])  # a wrong shape or type shows before anything is paid
-        if (abs(int(self.losses_of(corners)[0])) + 2 * count * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
+        if (abs(int(self.losses_of(corners[:1])[0])) + 2 * count * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
 
     def losses_of(self, members: Int64Array) -> Int64Array:

@@ -143,8 +143,11 @@ class Problem(BaseProblem):
 
         Without a schema a last feature called "intercept" is the constant 1.
         """
-        constant = self.names[-1] == INTERCEPT if self.schema is None else self.schema.intercept
-        rule = np.asarray(weights), self.names, self.scales, constant, self.schema
+        schema = self.schema
+        if schema is not None and isinstance(self.domain, ConstrainedPoints):
+            schema = schema.requiring(self.domain.required)  # the card that is printed keeps these questions
+        constant = self.names[-1] == INTERCEPT if schema is None else schema.intercept
+        rule = np.asarray(weights), self.names, self.scales, constant, schema
         return RiskScore(*rule, log_odds=self.loss.log_odds) if isinstance(self.loss, RiskLoss) else LinearRule(*rule)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
