@@ -1,6 +1,6 @@
 """Cards over many dense columns: time, memory and attempts to an exact private draw, on a grid of tables.
 
-    python benchmarks/wide.py [--full] [--fasterrisk-python PATH] [--only COLUMNS RECORDS FEATURES]
+    python benchmarks/wide.py [--full] [--most SUPPORTS] [--fasterrisk-python PATH] [--only COLUMNS RECORDS FEATURES]
 
 The recipe is fixed and public: correlated normals, five thresholds of each as columns, and labels from a noisy rule over six
 of them. So no column is strong, every row has many ones, and nearly all rows differ. Every cell of the grid (columns × records
@@ -133,6 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="the whole grid")
     parser.add_argument("--only", nargs=3, type=int, metavar=("COLUMNS", "RECORDS", "FEATURES"))
+    parser.add_argument("--most", type=float, default=MOST_SUPPORTS, help="leave out tables with more supports")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds for each table")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--fasterrisk-python", help="Python of an environment with FasterRisk")
@@ -149,7 +150,7 @@ def main() -> None:
     print("| " + " | ".join(titles) + " | FasterRisk s |\n" + "|---" * (len(titles) + 1) + "|")
     for columns, records, features in cells:
         n = supports(columns, features)
-        if n > MOST_SUPPORTS:
+        if n > options.most:
             continue
         peer = None
         if options.fasterrisk_python:

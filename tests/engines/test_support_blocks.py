@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 import privsolve as ps
 from privsolve.arrays import Int64Array
 from privsolve.engines.supports import cells
-from privsolve.engines.supports.bits import pack, turned
+from privsolve.engines.supports.bits import MANY_LATER, advance, begin, new_walk, pack, turned
 from privsolve.engines.supports.blocks import FINE, ROUGH, BlockFrontier, rough_exp
 from privsolve.engines.supports.costs import CHORDS, Table, _least_of_table, cell_costs, sum_of_least
 from privsolve.engines.supports.instance import CardInstance
@@ -110,6 +110,23 @@ def test_listing_counts_the_same_moments_by_bits_as_by_scattering(
         monkeypatch.undo()
         assert (counted.moment == scattered.moment).all()
         assert (counted.bayes == scattered.bayes).all()
+
+
+@pytest.mark.parametrize("loss", [ps.ZeroOneLoss(3, 7), TABLES["Brier"]])
+def test_moments_are_the_same_where_rows_are_copied_for_the_last_column(loss: ScoreLoss) -> None:
+    case = Case.of(3, MANY_LATER + 8, 3000, 5, loss, 3)
+    inst = case.inst
+    bits = pack(inst, np.zeros(inst.n_columns, dtype=np.bool_))
+    walk, copied = new_walk(bits, inst.n_columns, 2), set()
+    more = begin(walk, 0)
+    while more:
+        copied.add(int(walk.level[0]) == 2)
+        more = advance(walk)
+    assert copied == {True, False}
+    moment, sets = count_moments(inst, bits).moment, case.sets(4)
+    for number in np.random.default_rng(0).integers(len(sets), size=2000):
+        has = inst.rows[:, list(sets[number])].all(axis=1)
+        assert moment[number] == inst.row_cell[has].sum(), sets[number]
 
 
 def test_single_precision_is_as_good_as_the_sums_assume() -> None:

@@ -6,7 +6,8 @@ at a word of its own. A column that most rows have is turned round: it splits ce
 exchanged, and what its sets of columns have in common is then less.
 
 A *walk* goes through the sets of a given size in lexicographic order. The rows that have all but the last column of the
-set are copied together, so that the words to be counted are few.
+set are copied together, so that the words to be counted are few; those that have the last one too where that saves more
+than it costs.
 """
 
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
@@ -27,6 +28,9 @@ from privsolve.engines.supports.instance import CardInstance
 
 WORD = 64
 FEW = 12
+MANY_LATER, MANY_WORDS = 30, 8
+"""Columns after a set, and words of rows before its last column, from which on copying the rows of the set pays."""
+
 Words = NDArray[np.uint64]
 
 
@@ -45,13 +49,15 @@ class Bits(NamedTuple):
 class Walk(NamedTuple):
     """Where a walk stands: its set (`path`), and the rows that have the first one, two, ... columns of it.
 
-    Level 0 of `rows`, `columns`, `start` are all rows. At the last column the rows are not copied; `mask` marks them.
+    Level 0 of `rows`, `columns`, `start` are all rows. Those of the whole set are at `level[0]`, marked by `mask` where they
+    are not copied for the last column.
     """
 
     path: Int64Array
     rows: Words
     columns: Words
     start: Int64Array
+    level: Int64Array
     mask: Words
     pair: Words
     marked: Words
@@ -102,15 +108,16 @@ def _classes(inst: CardInstance) -> list[tuple[int, Int64Array]]:
 
 def new_walk(bits: Bits, n_columns: int, size: int) -> Walk:
     """A walk through sets of `size` columns, before its first."""
-    levels = max(size, 1)  # all rows, and a copy for every column but the last
+    levels = size + 1  # all rows, and a copy for every column
     words = len(bits.columns)
     rows = np.zeros((levels, *bits.rows.shape), dtype=np.uint64)
     columns = np.zeros((levels, *bits.columns.shape), dtype=np.uint64)
     start = np.zeros((levels, len(bits.start)), dtype=np.int64)
     rows[0], columns[0], start[0] = bits.rows, bits.columns, bits.start
     return Walk(
-        np.full(size, -1), rows, columns, start, np.zeros(words, dtype=np.uint64), np.zeros(words, dtype=np.uint64),
-        np.zeros(bits.columns.shape[1], dtype=np.uint64), np.zeros(bits.columns.shape[1], dtype=np.int64), n_columns,
+        np.full(size, -1), rows, columns, start, np.zeros(1, dtype=np.int64), np.zeros(words, dtype=np.uint64),
+        np.zeros(words, dtype=np.uint64), np.zeros(bits.columns.shape[1], dtype=np.uint64),
+        np.zeros(bits.columns.shape[1], dtype=np.int64), n_columns,
     )  # fmt: skip
 
 
@@ -152,15 +159,23 @@ def advance_at(walk, place):
 def _copy_from(walk, changed):
     """Renew the copies after the column at position `changed`, and the mask."""
     size = len(walk.path)
-    for i in range(changed, size - 1):
+    whole = size == 0 or _pays_to_copy(walk)
+    walk.level[0] = size if whole else size - 1
+    for i in range(changed, walk.level[0]):
         _keep(
             walk.rows[i], walk.columns[i], walk.start[i], walk.path[i],
             walk.rows[i + 1], walk.columns[i + 1], walk.start[i + 1],
         )  # fmt: skip
-    last = max(size - 1, 0)
-    columns, n = walk.columns[last], walk.start[last, -1]
+    columns, n = walk.columns[walk.level[0]], walk.start[walk.level[0], -1]
     for w in range(n):
-        walk.mask[w] = columns[w, walk.path[size - 1]] if size > 0 else ~np.uint64(0)
+        walk.mask[w] = ~np.uint64(0) if whole else columns[w, walk.path[size - 1]]
+
+
+@compiled
+def _pays_to_copy(walk):
+    """Whether the rows that have the last column of the set, too, are copied: by its place and the number of all rows."""
+    size = len(walk.path)
+    return walk.n_columns - walk.path[size - 1] > MANY_LATER and walk.start[0, -1] > MANY_WORDS << size
 
 
 @compiled
@@ -246,15 +261,14 @@ def count_bits(columns, start, weight, mask, first, count):
 def count_later(walk, weight):
     """`walk.counted[j]` for every column j after the walk's set T: the moment of `T ∪ {j}`."""
     size = len(walk.path)
-    last, after = max(size - 1, 0), (walk.path[size - 1] if size > 0 else -1) + 1
-    count_bits(walk.columns[last], walk.start[last], weight, walk.mask, after, walk.counted[: walk.n_columns])
+    level, after = walk.level[0], (walk.path[size - 1] if size > 0 else -1) + 1
+    count_bits(walk.columns[level], walk.start[level], weight, walk.mask, after, walk.counted[: walk.n_columns])
 
 
 @compiled
 def count_pairs(walk, weight, j):
     """`walk.counted[k]` for every column k after j: the moment of `T ∪ {j, k}`."""
-    last = max(len(walk.path) - 1, 0)
-    columns, start = walk.columns[last], walk.start[last]
+    columns, start = walk.columns[walk.level[0]], walk.start[walk.level[0]]
     for w in range(start[-1]):
         walk.pair[w] = walk.mask[w] & columns[w, j]
     count_bits(columns, start, weight, walk.pair, j + 1, walk.counted[: walk.n_columns])
@@ -263,20 +277,20 @@ def count_pairs(walk, weight, j):
 @compiled
 def few_words(walk):
     """Whether so few rows are left that going through pairs word by word is faster than row by row."""
-    return walk.start[max(len(walk.path) - 1, 0), -1] <= FEW
+    return walk.start[walk.level[0], -1] <= FEW
 
 
 @compiled
 def count_side_by_side(walk, weight, first, second, total):
     """`total[x]`: the moment of `T ∪ {first[x], second[x]}`."""
-    last = max(len(walk.path) - 1, 0)
-    start, marked = walk.start[last], walk.marked
+    level, marked = walk.level[0], walk.marked
+    start = walk.start[level]
     for x in range(len(total)):
         total[x] = 0
     for g in range(len(weight)):
         unit = weight[g]
         for w in range(start[g], start[g + 1]):
-            columns, mask = walk.columns[last, w], walk.mask[w]
+            columns, mask = walk.columns[level, w], walk.mask[w]
             for j in range(len(marked)):
                 marked[j] = columns[j] & mask
             for x in range(len(total)):

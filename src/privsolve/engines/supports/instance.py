@@ -54,7 +54,7 @@ class CardInstance:
     ) -> CardInstance:
         """Check the arrays and bring them into the form the compiled code reads."""
         table = np.array(rows, dtype=np.int64, order="C")  # writable, so that one compiled version serves all
-        if table.ndim != 2 or not np.isin(table, (0, 1)).all():
+        if table.ndim != 2 or not ((table == 0) | (table == 1)).all():
             raise ValueError("rows must be a two-dimensional array of zeros and ones: encode columns as indicators")
         positive, negative = (
             _counts(c, name, len(table), loss.highest)

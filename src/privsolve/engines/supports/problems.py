@@ -52,7 +52,7 @@ def columns_of(problem: Problem) -> Columns:
         )
     assert isinstance(domain, SparsePoints)
     columns, constant = features[:, : domain.columns], features[:, domain.columns :]
-    if not np.isin(columns, (0, 1)).all() or not (constant == 1).all():
+    if not ((columns == 0) | (columns == 1)).all() or not (constant == 1).all():
         raise ValueError(
             "a scorecard needs a table of 0/1 features, and ones in the column of the intercept: encode the other columns as "
             "indicators, or say what they are by `ranges` of the PatternTable"
