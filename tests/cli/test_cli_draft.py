@@ -81,10 +81,23 @@ def test_public_knowledge_is_used(here: Path) -> None:
     assert all(cut % 10 == 0 for cut in columns["age"]["bins"])
 
 
+@pytest.mark.parametrize("private", [True, False])
+def test_names_may_have_commas(here: Path, private: bool) -> None:
+    patients(300).rename(columns={"dose": "dose, mg"}).to_csv("data.csv", index=False)
+    options = ("--epsilon", 2) if private else ("--json",)
+    for number, columns in enumerate((("--columns", "dose, mg", "--columns", "age"), ("--drop", "colour,age"))):
+        draft = [*(DRAFT[:-1] if private else (*DRAFT[:7], "--out")), f"{number}.toml"]
+        assert run(*draft, *columns, *options).exit_code == 0
+    assert {column.column for column in Schema.load("0.toml").columns} == {"dose, mg", "age"}
+    assert {column.column for column in Schema.load("1.toml").columns} == {"dose, mg"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("--epsilon", 0), "epsilon must be"),
+        (("--epsilon", 1, "--decimal", ";"), "decimal must be"),
+        (("--decimal", ","), "add --epsilon"),
         (("--epsilon", 1, "--total-epsilon", 1), "give either --epsilon"),
         (("--epsilon", 1, "--delta", 2), "delta must lie"),
         (("--epsilon", 1, "--bounds", "age"), "must be COLUMN=LOW:HIGH"),

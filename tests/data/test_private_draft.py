@@ -333,6 +333,45 @@ def test_without_a_delta_texts_are_left_out_and_the_draft_is_pure() -> None:
     assert found.guarantee.rho == Fraction(1, 25) / (2 * 5) + Fraction(16, 25) / 8
 
 
+def test_empty_columns_are_left_out_and_decimal_commas_are_read_where_they_are_said() -> None:
+    frame = people()
+    texts = pd.DataFrame({"empty": "", "height": frame["height"].map(lambda x: f"{x:.2f}".replace(".", ","))})
+    texts["half"] = np.where(np.arange(len(frame)) % 2 == 0, "", frame["age"].astype(str))
+    texts["ill"] = frame["ill"]
+    for seed in range(20):
+        plain = private_draft(texts, ILL, 4.0, random_state=seed)
+        assert [column.column for column in plain.schema.columns] == ["half"]
+        assert plain.left_out["empty"] == "hardly any values"
+        assert 'decimal=","' in plain.left_out["height"]
+    found = private_draft(texts, ILL, 4.0, decimal=",", random_state=1)
+    height, half = found.schema.columns
+    assert isinstance(height, Bins)
+    assert height.decimal == ","
+    assert not height.whole
+    assert all(1.5 < cut < 1.9 for cut in height.cuts)
+    assert half.missing == "missing"
+    assert found.schema == Schema.from_toml(found.to_toml())
+
+
+def test_many_columns_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    data = ibis.memtable(pa.table({f"c{j}": rng.choice(["x", "y", "1", "2.5", ""], 60) for j in range(70)}))
+    grids = {name: DecimalGrid() for name in data.columns}
+    asked = []
+    real = counts.run
+    monkeypatch.setattr(counts, "run", lambda query: asked.append(query) or real(query))
+    kinds, texts = count_kinds(data, grids), count_texts(data, list(grids), 1)
+    assert len(asked) == 6
+    monkeypatch.setattr(counts, "TOGETHER", 1000)
+    whole = count_kinds(data, grids)
+    assert list(kinds) == list(whole) == list(grids)
+    for name, found in kinds.items():
+        assert (found.missing, found.texts) == (whole[name].missing, whole[name].texts)
+        assert (found.cells == whole[name].cells).all()
+        assert (found.fractions == whole[name].fractions).all()
+    assert texts == count_texts(data, list(grids), 1)
+
+
 def test_what_is_stated_costs_nothing_and_bounds_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
     stated = Categories("city", ["Rome", "Oslo"])
     asked = []
@@ -420,6 +459,7 @@ def test_a_budget_refuses_before_noise(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"bounds": {"age": (0,)}}, "must be low and high"),
         ({"leave_out": ["size"]}, "no column 'size'"),
         ({"intervals": 1}, "intervals must be"),
+        ({"decimal": "'"}, "decimal must be"),
         ({"leave_out": ["age", "income", "height", "city", "name"]}, "no column is left"),
         ({"adjacency": "both"}, "adjacency must be"),
     ],

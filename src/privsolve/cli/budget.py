@@ -64,16 +64,16 @@ def history(file: File, as_json: AsJson = False) -> None:
         typer.echo(json.dumps([_entry_values(entry) for entry in entries], indent=2))
         return
     table = Table(title="Payments", caption=OUTCOME_NOTE if entries else "Nothing has been spent.")
-    for name in ("number", "spent at", "epsilon", "delta", "mechanism", "note", "outcome"):
-        table.add_column(name, justify="right" if name in ("number", "epsilon", "delta") else "left")
+    for name in ("", "spent at", "epsilon", "delta", "what for", "outcome"):
+        table.add_column(name, justify="right" if name in ("", "epsilon", "delta") else "left")
     for entry in entries:
         g = entry.guarantee
         facts = (("not proved", not g.proved), ("seeded", g.seeded), ("schema guessed", g.schema_guessed))
         marks = [word for word, holds in facts if holds]
         mechanism = f"{g.mechanism}, {g.noise}" + (f" ({', '.join(marks)})" if marks else "")
         table.add_row(
-            str(entry.number), entry.spent_at[:16].replace("T", " "), f"{g.epsilon:.12g}", f"{g.delta:.6g}", escape(mechanism),
-            escape(entry.note), entry.outcome,
+            str(entry.number), entry.spent_at[:16].replace("T", " "), f"{g.epsilon:.12g}", f"{g.delta:.6g}",
+            escape("\n".join(filter(None, (entry.note, mechanism)))), entry.outcome,
         )  # fmt: skip
     console.print(table)
 

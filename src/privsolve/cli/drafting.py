@@ -23,7 +23,7 @@ DRAFT_SHARE = 0.25
 
 @dataclass(frozen=True)
 class Use:
-    """Which columns are drafted, and what stands for no value in them."""
+    """Which columns are drafted, each option a name or several with commas, and what stands for no value in them."""
 
     columns: tuple[str, ...]
     drop: tuple[str, ...]
@@ -31,16 +31,21 @@ class Use:
 
     @classmethod
     def of(cls, columns: Sequence[str], drop: Sequence[str], missing: Sequence[str]) -> Use:
-        """Names with commas between them; values are numbers where they read as such."""
-        return cls(_names(columns), _names(drop), tuple(map(_number_or_text, missing)))
+        """Values are numbers where they read as such."""
+        return cls(tuple(columns), tuple(drop), tuple(map(_number_or_text, missing)))
+
+    def named(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """The columns of a table to use, all if none is named, and those to drop."""
+        return _names(self.columns, names), _names(self.drop, names)
 
     def dropped(self, names: Sequence[str], label: str) -> tuple[str, ...]:
         """The columns of a table that are not used; raises for a name that it does not have."""
-        for name in (*self.columns, *self.drop):
+        used, dropped = self.named(names)
+        for name in (*used, *dropped):
             if name not in names:
                 raise ValueError(f"the data has no column {name!r} to use or to drop: see its first line")
-        others = [name for name in names if name not in self.columns and name != label] if self.columns else []
-        return tuple(dict.fromkeys([*others, *self.drop]))
+        others = [name for name in names if name not in used and name != label] if used else []
+        return tuple(dict.fromkeys([*others, *dropped]))
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,7 @@ class PrivateOptions:
     stated: tuple[Column, ...]
     bounds: dict[str, tuple[float, ...]]
     use: Use
+    decimal: str
     adjacency: str
     ledger: Ledger | None
     seed: int | None
@@ -69,6 +75,7 @@ class PrivateOptions:
         stated: Path | None,
         bounds: Sequence[str],
         use: Use,
+        decimal: str | None,
         adjacency: str,
         ledger: Path | None,
         seed: int | None,
@@ -81,6 +88,7 @@ class PrivateOptions:
                 "--bounds": bounds,
                 "--ledger": ledger,
                 "--negative": negative,
+                "--decimal": decimal,
             }
             strange = [name for name, value in given.items() if value] + ["--seed"] * (seed is not None)
             if strange:
@@ -93,7 +101,7 @@ class PrivateOptions:
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
         return cls(
             spent, delta, positive, negative, Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)), use, adjacency, Ledger.open(ledger) if ledger else None, seed,
+            dict(map(_bounds, bounds)), use, decimal or ".", adjacency, Ledger.open(ledger) if ledger else None, seed,
         )  # fmt: skip
 
     def label(self, table: Any, name: str) -> Label:
@@ -106,13 +114,17 @@ class PrivateOptions:
         """Draft, paid for by the budget."""
         return private_draft(
             table, label, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds,
-            leave_out=self.use.dropped(table.columns, label.column), missing=self.use.missing,
+            leave_out=self.use.dropped(table.columns, label.column), missing=self.use.missing, decimal=self.decimal,
             adjacency=self.adjacency, random_state=self.seed, budget=budget,
         )  # fmt: skip
 
 
-def _names(options: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name.strip() for option in options for name in option.split(",") if name.strip())
+def _names(options: Sequence[str], known: Sequence[str]) -> list[str]:
+    """An option is the name of a column, which may have commas, or several names with commas between them."""
+    found = []
+    for option in options:
+        found += [option] if option in known else [name.strip() for name in option.split(",") if name.strip()]
+    return found
 
 
 def _number_or_text(text: str) -> Value:

@@ -62,6 +62,10 @@ def draft_command(
         list[str] | None,
         typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
     ] = None,
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="Of a private draft: ',' if numbers are written 1,65; a draft that leaks sees it."),
+    ] = None,
     header: Header = None,
     about: Annotated[
         list[str] | None,
@@ -81,7 +85,18 @@ def draft_command(
             raise ValueError(f"{out} exists: choose another name or delete it")
         use, words = Use.of(columns or [], drop or [], missing or []), _about(about or [])
         private = PrivateOptions.of(
-            epsilon, total_epsilon, delta, positive, negative, stated, bounds or [], use, adjacency, ledger, seed
+            epsilon,
+            total_epsilon,
+            delta,
+            positive,
+            negative,
+            stated,
+            bounds or [],
+            use,
+            decimal,
+            adjacency,
+            ledger,
+            seed,
         )
         if private is None:
             _leaking(data, header, label, positive, use, words, out, as_json)
@@ -150,9 +165,8 @@ def _leaking(
         warnings.simplefilter("always")
         with engine_at_work("reading", data):
             table = open_table(data, header=header)
-            found = draft(
-                table, label, positive, columns=use.columns or None, drop=use.drop, missing=use.missing
-            )  # fmt: skip
+            used, dropped = use.named(table.columns)
+            found = draft(table, label, positive, columns=used or None, drop=dropped, missing=use.missing)
             found = _saying(found, about)
     with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(found.to_toml())  # it holds values of private records

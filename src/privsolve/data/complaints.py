@@ -19,7 +19,7 @@ _KINDS: tuple[tuple[str, str, str], ...] = (
     (
         "OutOfMemoryException",
         "",
-        "the engine needs more memory or disk space than it has: use fewer or coarser columns",
+        "the engine needs more memory or disk space than it has: use fewer or coarser columns, or Parquet instead of text",
     ),
     ("PermissionException", "", "it reads other files, or writes some, which an opened table must not: copy the rows"),
     ("Error", "No magic bytes", "it is not a Parquet file"),

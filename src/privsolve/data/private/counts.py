@@ -1,15 +1,16 @@
 """What a private draft counts: for every column how many values are missing, texts, or numbers in which cell of its grid.
 
-One query for all columns in an engine, whatever the size of the table; texts are counted in a second one, for columns of texts.
-An engine that stores columns apart reads each once per query; a CSV file, which does not, is read once per column.
+One query for some dozens of columns in an engine, whatever the size of the table; texts are counted in other ones, for columns
+of texts. An engine that stores columns apart reads each once per query; a CSV file, which does not, is read once per column.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import narwhals as nw
@@ -29,6 +30,9 @@ from privsolve.data.series import number_parser, numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
 """Codes: missing, text, and from 2 on twice the cell of a number, one more if it is not whole."""
+
+TOGETHER = 32
+"""Columns that one query counts: of several hundred an engine would need more memory than it is given."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,9 @@ def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> d
     """The counts of these columns, in which `marks` stand for no value."""
     sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
     if is_ibis_table(data):
-        histograms = _in_engine(data, grids, sizes, marks)
+        table, histograms = read_each_value(data), {}
+        for names in batched(grids):
+            histograms |= _in_engine(table, {name: grids[name] for name in names}, sizes, marks)
     else:
         frame = as_frame(data)
         histograms = {
@@ -117,14 +123,20 @@ def _are_texts(series: Any, marks: Marks) -> NDArray[np.bool_]:
     return np.array([is_text(value) for value in series.to_list()], dtype=np.bool_) & ~nulls
 
 
-def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int], marks: Marks) -> dict[str, Int64Array]:
+def batched(names: Iterable[str]) -> Iterator[list[str]]:
+    """The names of one query after the other."""
+    left = iter(names)
+    while some := list(islice(left, TOGETHER)):
+        yield some
+
+
+def _in_engine(table: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int], marks: Marks) -> dict[str, Int64Array]:
     """One query: the different values of every column are counted first, so that reading them costs little.
 
     The columns are laid below each other before codes are made, so that the query says once what a grid is.
     """
     import ibis
 
-    table = read_each_value(data)
     places = {name: i for i, name in enumerate(grids)}
     rows = ibis.union(*(_read(table, name, place, marks) for name, place in places.items()))
     by_grid: dict[Grid, list[int]] = {}
@@ -139,7 +151,7 @@ def _in_engine(data: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int], m
     code = ibis.cases((rows.number.notnull(), number), (rows.text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
     coded = rows.select(place=rows.place, code=code, records=rows.records)
     found = run(coded.group_by(["place", "code"]).aggregate(records=coded.records.sum()))
-    histograms = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+    histograms = {name: np.zeros(sizes[name], dtype=np.int64) for name in grids}
     columns = (found[name].to_numpy().astype(np.int64) for name in ("place", "code", "records"))
     names = list(grids)
     for place, which, records in zip(*columns, strict=True):
@@ -176,9 +188,16 @@ def count_texts(data: Any, names: Sequence[str], least: int, marks: Marks = PLAI
             n: {text: c for text, c in found.items() if text not in empty and c >= least}
             for n, found in counted.items()
         }
+    table = read_each_value(data)
+    result: dict[str, dict[str, int]] = {}
+    for some in batched(names):
+        result |= _texts_in_engine(table, some, least, marks)
+    return result
+
+
+def _texts_in_engine(table: Any, names: Sequence[str], least: int, marks: Marks) -> dict[str, dict[str, int]]:
     import ibis
 
-    table = read_each_value(data)
     parts = []
     for place, name in enumerate(names):
         texts = table.select(text=text_of(table[name], name, marks)).filter(lambda t: t["text"].notnull())

@@ -12,7 +12,7 @@ import numpy as np
 
 from privsolve.data import toml
 from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value
-from privsolve.data.columns.values import check_missing_values, marks_of
+from privsolve.data.columns.values import check_decimal, check_missing_values, marks_of
 from privsolve.data.paid import Paid
 from privsolve.data.private.counts import Kinds, are_truths, count_kinds, count_texts, readable
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
@@ -97,6 +97,7 @@ def private_draft(
     bounds: Mapping[str, tuple[float, ...]] | None = None,
     leave_out: Sequence[str] = (),
     missing: Sequence[Value] = (),
+    decimal: str = ".",
     intervals: int = INTERVALS,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
@@ -113,6 +114,7 @@ def private_draft(
         bounds: `(low, high)` or `(low, high, step)` of numbers, for finer cut points than those of the public grid.
         leave_out: columns not to use.
         missing: values that stand for no value, such as -999, beside `NA`, `NULL`, `?` and the like.
+        decimal: the sign between whole numbers and decimals, where numbers are read from texts: `"."` or `","`.
         intervals: cut points divide the records of a column into so many parts.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for releases; a seed makes the draft repeatable, for testing only.
@@ -122,7 +124,7 @@ def private_draft(
         `(epsilon, delta)`-DP for the whole schema under the adjacency (theory, section 12), provided that all arguments
         were chosen without looking at the data.
     """
-    plan = _Plan.of(data, label, stated, bounds or {}, leave_out, missing, intervals)
+    plan = _Plan.of(data, label, stated, bounds or {}, leave_out, missing, decimal, intervals)
     rng = as_randomness(random_state)
     guarantee = draft_promise(epsilon, delta, len(plan.grids), adjacency, seeded=rng.is_seeded)
     plan.check(guarantee)
@@ -163,13 +165,14 @@ class _Plan:
     order: tuple[str, ...]
     left_out: Mapping[str, str]
     missing: tuple[Value, ...]
+    decimal: str
     truths: Mapping[str, bool]
     intervals: int
 
     @property
     def marks(self) -> Marks:
-        """What stands for no value."""
-        return marks_of((*NA_CODES, *self.missing))
+        """What stands for no value, and how numbers are written."""
+        return marks_of((*NA_CODES, *self.missing), self.decimal)
 
     @classmethod
     def of(
@@ -180,6 +183,7 @@ class _Plan:
         bounds: Mapping[str, tuple[float, ...]],
         leave_out: Sequence[str],
         missing: Sequence[Value],
+        decimal: str,
         intervals: int,
     ) -> _Plan:
         found = readable(data)
@@ -202,8 +206,9 @@ class _Plan:
         order = tuple(name for name in names if name != label.column and name not in leave_out)
         codes = check_missing_values(list(missing), "missing")
         return cls(
-            label, known, grids, found, frozenset(bounds), order, reasons, codes, are_truths(data, grids), intervals
-        )
+            label, known, grids, found, frozenset(bounds), order, reasons, codes, check_decimal(decimal, "the draft"),
+            are_truths(data, grids), intervals,
+        )  # fmt: skip
 
     def check(self, guarantee: Guarantee) -> None:
         """Raise if the epsilon of a column would be too small for exact draws."""
@@ -230,6 +235,7 @@ class _Reading:
     is_text: bool
     whole: bool
     missing: bool
+    hardly_any: bool
     many_zeros: bool
     negative: bool
     two_valued: bool
@@ -259,11 +265,13 @@ class _Drafting:
         return (1 - KINDS_SHARE) * exact(self.paid.guarantee.epsilon)
 
     def draft(self) -> PrivateDraft:
-        readings = {name: self._reading(name) for name in self.plan.grids}
+        every = {name: self._reading(name) for name in self.plan.grids}
+        readings = {name: reading for name, reading in every.items() if not reading.hardly_any}
         texts = [name for name, reading in readings.items() if reading.is_text]
         left_out = dict(self.plan.left_out)
+        left_out |= {name: "hardly any values" for name in every if name not in readings}
         if not self.paid.guarantee.delta:
-            left_out |= dict.fromkeys(texts, "texts, whose list needs a delta: give one, or state the column")
+            left_out |= dict.fromkeys(texts, self._why_no_texts())
             texts = []
         numbers = {
             name: reading for name, reading in readings.items() if not reading.is_text and not reading.two_valued
@@ -299,6 +307,12 @@ class _Drafting:
             )
         return PrivateDraft(Schema(columns, self.plan.label, paid=self.paid), notes, left_out)
 
+    def _why_no_texts(self) -> str:
+        """What to do about a column of texts in a draft without a delta."""
+        reason = "texts, whose list needs a delta: give one, or state the column"
+        comma = self.plan.decimal == ","
+        return reason if comma else f'{reason}; numbers such as 1,65 are read if you say decimal=","'
+
     def _worth_dividing(self, readings: Mapping[str, _Reading], others: int) -> set[str]:
         """As many columns, those with most numbers first, as have records enough for their part of epsilon."""
         order = sorted(readings, key=lambda name: -readings[name].divided)
@@ -329,6 +343,7 @@ class _Drafting:
         return _Reading(
             is_text=is_text,
             whole=whole + zeros + ones > fractions,
+            hardly_any=missing > clear and texts + numbers <= math.sqrt(6) * clear,  # six noisy counts
             missing=absent > max(clear, SOME_MISSING * (missing + texts + numbers)),
             many_zeros=many_zeros,
             negative=negative > max(clear, SOME_NEGATIVE * numbers),
@@ -346,8 +361,12 @@ class _Drafting:
             return Categories(name, [True], None, missing, no=False), "Drafted: true or false."
         codes = [code for code in self.plan.missing if code not in (0, 1)]
         if reading.others:  # what is neither may be more than one
-            return Bins(name, [1], "thresholds", True, missing, codes), "Drafted: zero or not."
+            return Bins(name, [1], "thresholds", True, missing, codes, self._decimal(name)), "Drafted: zero or not."
         return Categories(name, [1], None, missing, no=0, missing_values=codes), "Drafted: one or zero."
+
+    def _decimal(self, name: str) -> str:
+        """How the numbers of a column are written; numbers that are no texts are not written."""
+        return self.plan.decimal if self.plan.may_be_texts[name] else "."
 
     def _bins(self, name: str, reading: _Reading, share: Fraction | None) -> tuple[Column, str] | str:
         """Cut points at quantiles; without a share of epsilon only what the counts say: whether zeros stand apart."""
@@ -360,7 +379,7 @@ class _Drafting:
         words = "cut points that divide the records evenly" if share is not None else "zero or not"
         words += ", zeros apart" if reading.many_zeros and share is not None else ""
         missing = "missing" if reading.missing else None
-        column = Bins(name, points, "thresholds", reading.whole, missing, self.plan.missing)
+        column = Bins(name, points, "thresholds", reading.whole, missing, self.plan.missing, self._decimal(name))
         return column, f"Drafted: {words}."
 
     def _quantiles(self, name: str, reading: _Reading, share: Fraction) -> list[Real]:
