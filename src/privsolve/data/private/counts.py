@@ -81,7 +81,8 @@ def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> d
     """The counts of these columns, in which `marks` stand for no value."""
     sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
     if is_ibis_table(data):
-        table, histograms = read_each_value(data), {}
+        table = read_each_value(data)
+        histograms: dict[str, Int64Array] = {}
         for names in batched(grids):
             histograms |= _in_engine(table, {name: grids[name] for name in names}, sizes, marks)
     else:
