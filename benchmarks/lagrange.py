@@ -1,6 +1,6 @@
 """A stronger bound for OPDisc's problem over 59 one-hot columns: every row gets a share of every column's cost.
 
-    python benchmarks/lagrange.py [--radius 59] [--iterations 6000]
+    python benchmarks/lagrange.py [--radius 59] [--iterations 9000]
 
 The objective is `Σ_r cost_r(Σ_{j in r} w_j) + Σ_j h_j(w_j) + ψ(‖w‖²)` over a ball of integers, with one row per distinct
 record and h, ψ the noise. For any numbers `λ_{r,j}(v)` it is at least
@@ -28,7 +28,7 @@ import privsolve as ps
 from opdisc import published_noise
 from privsolve.problems.perturbation import UNIT
 
-PATIENCE, SHRINK, FIRST_STEP = 40, 0.8, 0.5
+PATIENCE, SHRINK, FIRST_STEP = 100, 0.85, 0.7
 """After so many iterations without a better bound the step shrinks by a factor, and the best λ are taken up again."""
 
 FAR = np.iinfo(np.int64).max // 4
@@ -188,7 +188,7 @@ def improve(rows, noise, w, having):
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--radius", type=int, default=59, help="squared radius of the ball")
-    parser.add_argument("--iterations", type=int, default=6000)
+    parser.add_argument("--iterations", type=int, default=9000)
     arguments = parser.parse_args()
     table = ps.datasets.adult_categorical(seed=0)
     problem = ps.Problem(table, ps.IntegerBall(table.dim, arguments.radius))

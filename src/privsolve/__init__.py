@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
+    from privsolve.mechanisms.units import Units
     from privsolve.models.candidate import Candidate
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.risk import RiskScore
@@ -172,6 +173,7 @@ __all__ = [
     "UniformPrior",
     "UnionProblem",
     "UnionSampler",
+    "Units",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
@@ -247,6 +249,7 @@ _HOMES = {
     "models.candidate": "Candidate",
     "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
+    "mechanisms.units": "Units",
     "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",

@@ -83,7 +83,7 @@ def fit(
     mechanism: Mechanism = "exponential",
     objective: ObjectiveOption = Objective.MISTAKES,
     stages: StagesOption = None,
-    log_odds: LogOdds = 0.5,
+    log_odds: LogOdds = None,
     max_features: MaxFeatures = None,
     max_questions: MaxQuestions = None,
     max_cuts: MaxCuts = None,
@@ -143,7 +143,7 @@ def fit(
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
         wanted = Wanted(
-            model, adjacency, (false_positive, false_negative), objective, stages, log_odds,
+            model, adjacency, (false_positive, false_negative), objective, stages, tuple(log_odds or (0.5,)),
             card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
             depth, leaves, card_weight, mechanism, oracle, noise, delta,
         )  # fmt: skip

@@ -69,7 +69,7 @@ def plan(
     features: Annotated[int | None, typer.Option(min=1, help="Number of 0/1 features, instead of a schema.")] = None,
     objective: ObjectiveOption = Objective.MISTAKES,
     stages: StagesOption = None,
-    log_odds: LogOdds = 0.5,
+    log_odds: LogOdds = None,
     max_features: MaxFeatures = None,
     max_questions: MaxQuestions = None,
     max_cuts: MaxCuts = None,
@@ -107,8 +107,8 @@ def plan(
         found = None if schema is None else Schema.load(schema)
         stated = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
         wanted = Wanted(
-            model, adjacency, (false_positive, false_negative), objective, stages, log_odds, stated, max_features,
-            max_points, intercept, depth, leaves, card_weight,
+            model, adjacency, (false_positive, false_negative), objective, stages, tuple(log_odds or (0.5,)), stated,
+            max_features, max_points, intercept, depth, leaves, card_weight,
         )  # fmt: skip
         if found is None and stated != CardLimits(constraints=Constraints()):
             raise ValueError("constraints on a card are about the columns of a schema: give --schema")
@@ -156,9 +156,9 @@ def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int,
 
         def shape(epsilon: float) -> Stages:
             count = number_of_stages(epsilon, records, wanted.adjacency) if wanted.stages is None else wanted.stages
-            return Stages.of(dim, count, **most, restrict=restrict)
+            return Stages.of(dim, count, **most, restrict=restrict, units=wanted.units)
 
-        by = BrierLoss(wanted.log_odds) if wanted.objective is Objective.RISK else loss
+        by = BrierLoss(wanted.log_odds[0]) if wanted.objective is Objective.RISK else loss
         counted = wanted.stages is None and wanted.adjacency == "add-remove"
         return StagePlan(records, wanted.adjacency, shape, by, counted)
     domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)

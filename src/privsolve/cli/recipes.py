@@ -14,6 +14,7 @@ from privsolve.learn.fitting import Recipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
+from privsolve.mechanisms.units import Units
 from privsolve.models.leaves import LeafKind
 from privsolve.releases import Run
 
@@ -34,7 +35,7 @@ class Wanted:
     costs: tuple[int, int]
     objective: Objective
     stages: int | None
-    log_odds: float
+    log_odds: tuple[float, ...]
     limits: CardLimits
     max_features: int | None
     max_points: int
@@ -46,6 +47,11 @@ class Wanted:
     oracle: str = "tree"
     noise: str | None = None
     delta: float | None = None
+
+    @property
+    def units(self) -> Units | None:
+        """The units of a risk score, if several are offered."""
+        return Units(self.log_odds) if len(self.log_odds) > 1 and self.objective is Objective.RISK else None
 
     @property
     def in_stages(self) -> bool:

@@ -224,7 +224,8 @@ class PrivateScorecard(_PrivateClassifier):
         max_points: points lie in `-max_points..max_points`, in each stage.
         stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
             sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
-        log_odds: of a risk score, what one point adds to the log-odds.
+        log_odds: of a risk score, what one point adds to the log-odds; several, such as `(0.25, 0.5, 1)`, are offered with
+            equal weights, and the first stage chooses one with its card.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
@@ -259,7 +260,7 @@ class PrivateScorecard(_PrivateClassifier):
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
         stages: int | None = None,
-        log_odds: float = 0.5,
+        log_odds: float | tuple[float, ...] = 0.5,
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,

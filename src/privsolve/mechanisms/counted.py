@@ -24,7 +24,7 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
 from privsolve.problems.problem import Problem
 from privsolve.problems.questions import question_of
-from privsolve.releases import STAGES, Diagnostics, Release, Run
+from privsolve.releases import Run
 
 SHARE = Fraction(1, 100)
 """Of epsilon, for the count: its deviation is about 140 records over epsilon, where the first step of the rule is 2,000."""
@@ -100,14 +100,10 @@ def staged_by_count(
         chosen = draws[plan.chosen(epsilon, count).count - 1]
         shares = chosen.plan.epsilons(left)
         try:
-            weights, statistics = chosen.all_drawn(shares, [])
+            found = chosen.all_drawn(shares, [])
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
-    narrow = chosen.problem
-    values = {"method": "stages", "stages": statistics}
-    stages = chosen.plan.setting(shares) | {"count": {"records": count, "epsilon": own}}
-    release = Release(narrow.model(weights), guarantee, narrow.setting | {STAGES: stages})
-    return Run(release, Diagnostics(time.perf_counter() - start, narrow.quality(weights), values))
+    return found.run(start, guarantee, chosen.plan.setting(shares) | {"count": {"records": count, "epsilon": own}})
 
 
 def _guarantee(problem: Problem, epsilon: float, plan: CountedStages, rng: Randomness) -> Guarantee:

@@ -310,10 +310,15 @@ def _best_method(problem: BaseProblem) -> Method:
 
 def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
+    return temperature_of_range(epsilon, adjacency, loss.largest)
+
+
+def temperature_of_range(epsilon: float, adjacency: str, largest: int) -> float:
+    """The same for a loss that one record changes by at most `largest`, relative to any other member's."""
     epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
         raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for the exact sampler, got {epsilon:g}")
-    return (epsilon - 4 * RELATIVE_ERROR) / (calibration.range_sensitivity(adjacency) * loss.largest)
+    return (epsilon - 4 * RELATIVE_ERROR) / (calibration.range_sensitivity(adjacency) * largest)
 
 
 def exponential_utility_bound(

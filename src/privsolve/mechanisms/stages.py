@@ -17,12 +17,14 @@ from privsolve.checks import check_callback, check_integer
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.card_priors import CardPrior, CardShape
 from privsolve.engines.card_rules import rule_of
+from privsolve.engines.choosing import choosing_error
 from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
-from privsolve.engines.stages.sampler import StageInstance, StageSampler, relative_error
+from privsolve.engines.stages.sampler import StageInstance, StageSampler, public_logs, relative_error
 from privsolve.engines.supports.problems import Columns, columns_of
-from privsolve.losses import Loss
-from privsolve.mechanisms.exponential import RELATIVE_ERROR, TOO_LARGE, inverse_temperature
+from privsolve.losses import ScoreLoss
+from privsolve.mechanisms.exponential import RELATIVE_ERROR, TOO_LARGE, temperature_of_range
+from privsolve.mechanisms.units import Units, UnitSampler, joint_range
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -55,10 +57,14 @@ ENOUGH_RECORDS = (2_000.0, 20_000.0)
 
 @dataclass(frozen=True)
 class Stages:
-    """A public plan: the domain of each stage in turn, with equal shares of epsilon, and a prior for all."""
+    """A public plan: the domain of each stage in turn, with equal shares of epsilon, and a prior for all.
+
+    Where `units` are offered the first stage chooses one of them, and later ones keep it.
+    """
 
     domains: tuple[SparsePoints, ...]
     prior: Prior
+    units: Units | None = None
 
     def __post_init__(self) -> None:
         check_integer("stages", len(self.domains), 1, MOST_STAGES)
@@ -94,6 +100,7 @@ class Stages:
         max_points: int,
         intercept: tuple[int, int] | None,
         restrict: Callable[[SparsePoints], SparsePoints] | None = None,
+        units: Units | None = None,
     ) -> Stages:
         """`count` stages of at most `max_features` columns each; as many as can be listed, if that is left out.
 
@@ -111,7 +118,7 @@ class Stages:
         if restrict is not None:
             first, later = restrict(first), restrict(later)
         usable = len(first.usable) if isinstance(first, ConstrainedPoints) else columns
-        return cls((first, *[later] * (count - 1)), stage_prior(usable))
+        return cls((first, *[later] * (count - 1)), stage_prior(usable), units)
 
     @property
     def count(self) -> int:
@@ -136,7 +143,12 @@ class Stages:
     def setting(self, shares: Sequence[float]) -> dict[str, Any]:
         """The public description of the stages, for the release."""
         domains = [domain.to_dict() for domain in self.domains]
-        return {"domains": domains, "epsilons": list(shares), "prior": self.prior.to_dict()}
+        found = {"domains": domains, "epsilons": list(shares), "prior": self.prior.to_dict()}
+        return found | ({"units": self.units.to_dict()} if self.units else {})
+
+    def losses(self, loss: ScoreLoss) -> tuple[ScoreLoss, ...]:
+        """What a record may lose: with each of the units, if some are offered."""
+        return self.units.losses(loss) if self.units else (loss,)
 
 
 def choices_of(domain: SparsePoints) -> int:
@@ -202,14 +214,25 @@ def staged(
     rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, plan=plan))
     with charged(budget, guarantee):
         try:
-            weights, statistics = draws.all_drawn(shares, ready)
+            found = draws.all_drawn(shares, ready)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
-    diagnostics = Diagnostics(
-        time.perf_counter() - start, problem.quality(weights), {"method": "stages", "stages": statistics}
-    )
-    setting = problem.setting | {STAGES: plan.setting(shares)}
-    return Run(Release(problem.model(weights), guarantee, setting), diagnostics)
+    return found.run(start, guarantee, plan.setting(shares))
+
+
+@dataclass(frozen=True)
+class DrawnStages:
+    """The sum of all stages, the problem with the unit that was chosen, and what each stage has cost."""
+
+    problem: Problem
+    weights: Int64Array
+    statistics: list[dict[str, Any]]
+
+    def run(self, start: float, guarantee: Guarantee, setting: dict[str, Any]) -> Run:
+        """What is released, and the curator's diagnostics."""
+        problem, values = self.problem, {"method": "stages", "stages": self.statistics}
+        release = Release(problem.model(self.weights), guarantee, problem.setting | {STAGES: setting})
+        return Run(release, Diagnostics(time.perf_counter() - start, problem.quality(self.weights), values))
 
 
 @dataclass(frozen=True)
@@ -223,17 +246,16 @@ class StageDraws:
     rng: Randomness
     progress: SamplingCallback | None
 
-    def sampler(self, k: int, epsilon: float, earlier: Int64Array) -> StageSampler:
+    def sampler(self, k: int, kappa: float, earlier: Int64Array, loss: ScoreLoss) -> StageSampler:
         """The sampler of stage k on top of the weights of those before it."""
         problem, domain = self.problem, self.plan.domains[k]
         has_intercept = domain.intercept is not None
         usable = self.usable
         instance = StageInstance(
             np.ascontiguousarray(self.columns.rows[:, usable]), problem.table.positives, problem.table.negatives,
-            problem.table.features @ earlier, problem.loss, min(domain.max_features, len(usable)), domain.points,
+            problem.table.features @ earlier, loss, min(domain.max_features, len(usable)), domain.points,
             domain.values(domain.dim - 1) if has_intercept else np.zeros(1, dtype=np.int64),
         )  # fmt: skip
-        kappa = inverse_temperature(epsilon, self.adjacency, problem.loss)
         weights, intercepts = relative_log_weights(self.plan.prior, domain)
         rule = None
         if isinstance(domain, ConstrainedPoints):
@@ -241,9 +263,13 @@ class StageDraws:
             weights = _without_cancelling(weights, domain, earlier)
         return StageSampler(instance, weights[usable], intercepts, kappa, self.rng, progress=self.progress, rule=rule)
 
-    def draw(self, sampler: StageSampler) -> Int64Array:
-        """The weights of the card that a sampler draws."""
-        found, drawn = np.zeros(self.problem.domain.dim, dtype=np.int64), sampler.draw()
+    def temperature(self, epsilon: float, losses: Sequence[ScoreLoss]) -> float:
+        """`κ` of a stage that chooses among cards and these losses (theory, 13.4)."""
+        return temperature_of_range(epsilon, self.adjacency, joint_range(losses))
+
+    def weights_of(self, drawn: Int64Array) -> Int64Array:
+        """The weights of the card that a sampler has drawn."""
+        found = np.zeros(self.problem.domain.dim, dtype=np.int64)
         found[self.usable] = drawn[:-1]
         if self.plan.domains[0].intercept is not None:
             found[-1] = drawn[-1]
@@ -257,24 +283,41 @@ class StageDraws:
             domain.usable if isinstance(domain, ConstrainedPoints) else range(domain.columns), dtype=np.int64
         )
 
-    def first(self, shares: Sequence[float]) -> StageSampler:
+    def first(self, shares: Sequence[float]) -> StageSampler | UnitSampler:
         """The sampler of the first stage."""
-        return self.sampler(0, shares[0], np.zeros(self.problem.domain.dim, dtype=np.int64))
+        losses, nothing = self.plan.losses(self.problem.loss), np.zeros(self.problem.domain.dim, dtype=np.int64)
+        kappa = self.temperature(shares[0], losses)
+        samplers = [self.sampler(0, kappa, nothing, loss) for loss in losses]
+        return UnitSampler(samplers, self.plan.units, kappa, self.rng) if self.plan.units else samplers[0]
 
-    def all_drawn(self, shares: Sequence[float], ready: list[StageSampler]) -> tuple[Int64Array, list[dict[str, Any]]]:
-        """The sum of all stages, and what each has cost; `ready` is emptied, and holds the first sampler or none."""
-        weights, statistics = np.zeros(self.problem.domain.dim, dtype=np.int64), []
-        for k, share in enumerate(shares):
-            make = partial(self.drawn, k, share, weights, ready.pop() if ready else None)
+    def all_drawn(self, shares: Sequence[float], ready: list[StageSampler | UnitSampler]) -> DrawnStages:
+        """All stages; `ready` is emptied, and holds the first sampler or none."""
+        weights, statistics, loss = np.zeros(self.problem.domain.dim, dtype=np.int64), [], self.problem.loss
+        for k in range(len(shares)):
+            make = partial(self.drawn, k, shares, weights, loss, ready.pop() if ready else None)
             drawn = self.rng.remembered(f"stage {k + 1}", make)
             weights = weights + np.array(drawn["weights"], dtype=np.int64)
+            if "unit" in drawn:
+                loss = self.plan.losses(loss)[drawn["unit"]]
             statistics.append(drawn["statistics"])
-        return weights, statistics
+        return DrawnStages(replace(self.problem, loss=loss), weights, statistics)
 
-    def drawn(self, k: int, epsilon: float, earlier: Int64Array, ready: StageSampler | None) -> dict[str, Any]:
+    def drawn(
+        self,
+        k: int,
+        shares: Sequence[float],
+        earlier: Int64Array,
+        loss: ScoreLoss,
+        ready: StageSampler | UnitSampler | None,
+    ) -> dict[str, Any]:
         """What stage k adds to the weights of those before it, and what it has cost, as plain values."""
-        sampler = ready or self.sampler(k, epsilon, earlier)
-        return {"weights": self.draw(sampler).tolist(), "statistics": asdict(sampler.statistics)}
+        sampler = ready or (
+            self.first(shares) if k == 0 else self.sampler(k, self.temperature(shares[k], [loss]), earlier, loss)
+        )
+        if isinstance(sampler, UnitSampler):
+            unit, card = sampler.draw()
+            return {"weights": self.weights_of(card).tolist(), "unit": unit, "statistics": sampler.statistics}
+        return {"weights": self.weights_of(sampler.draw()).tolist(), "statistics": asdict(sampler.statistics)}
 
     def check(self, shares: Sequence[float]) -> None:
         """Raise for whatever a stage would refuse; it depends on public numbers only."""
@@ -282,18 +325,21 @@ class StageDraws:
             self._check_one(k, share)
 
     def _check_one(self, k: int, epsilon: float) -> None:
-        domain, loss = self.plan.domains[k], self.problem.loss
+        domain, losses = self.plan.domains[k], self.plan.losses(self.problem.loss)
         points, intercepts = relative_log_weights(self.plan.prior, domain)
         points = points[self.usable]
         prior = CardPrior.of(
             points, intercepts, CardShape(len(points), points.shape[1], len(intercepts), domain.max_features)
         )
-        kappa = inverse_temperature(epsilon, self.adjacency, loss)
         # a point that would cancel those of a required column may be missing in a later stage: what that adds to logarithms
         missing = float(np.abs(points[np.isfinite(points)]).sum()) if isinstance(domain, ConstrainedPoints) else 0.0
-        largest = kappa * self.problem.n * loss.largest + missing
-        if not relative_error(prior, largest, choices_of(domain)) <= RELATIVE_ERROR:
-            raise ValueError(TOO_LARGE)
+        for offered in [losses] if k == 0 else [[loss] for loss in losses]:
+            largest = self.temperature(epsilon, offered) * self.problem.n * joint_range(offered) + missing
+            error = relative_error(prior, largest, choices_of(domain))
+            if len(offered) > 1 and self.plan.units:
+                error += choosing_error(largest + public_logs(prior) - sum(self.plan.units.log_weights))
+            if not error <= RELATIVE_ERROR:
+                raise ValueError(TOO_LARGE)
 
 
 def _without_cancelling(log_weight: Floats, domain: ConstrainedPoints, earlier: Int64Array) -> Floats:
@@ -316,16 +362,21 @@ def _words(plan: Stages) -> str:
 
 
 def stages_utility_bound(
-    plan: Stages, epsilon: float, *, loss: Loss, adjacency: str = "replace", beta: float = 0.05
+    plan: Stages, epsilon: float, *, loss: ScoreLoss, adjacency: str = "replace", beta: float = 0.05
 ) -> float:
     """With probability `1 - beta` no stage costs more than its best short card by more than this, all stages together.
 
-    Each stage is compared with the best card of three features, one point each, that it could add (section 13).
+    Each stage is compared with the best card of three features, one point each, that it could add (section 13), the first one
+    in any unit that is offered.
     """
     beta = calibration.check_beta(beta)
     total = 0.0
     for k, (domain, share) in enumerate(zip(plan.domains, plan.epsilons(epsilon), strict=True)):
         # what later stages may add depends on the earlier ones, and so does the sum of their prior, which is at most 1
         _, log_p = least_log_of_short(plan.prior, domain, 3, normalised=k == 0)
-        total += (-log_p - math.log(beta / plan.count)) / inverse_temperature(share, adjacency, loss)
+        offered = plan.losses(loss)
+        if k == 0 and plan.units:
+            log_p += min(plan.units.log_weights)
+        largest = joint_range(offered) if k == 0 else max(one.largest for one in offered)
+        total += (-log_p - math.log(beta / plan.count)) / temperature_of_range(share, adjacency, largest)
     return total

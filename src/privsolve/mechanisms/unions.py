@@ -13,6 +13,7 @@ import numpy as np
 
 from privsolve.checks import check_callback, check_count, check_finite
 from privsolve.domains.trees import TreePrior
+from privsolve.engines.choosing import FrontierChoice, choosing_error
 from privsolve.engines.rejection import SamplingProgress
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.problems import columns_of, declares_columns, support_sampler
@@ -27,7 +28,6 @@ from privsolve.mechanisms.exponential import (
 from privsolve.mechanisms.trees import MAX_MEMORY, MAX_WORK, TreeSampler
 from privsolve.mechanisms.trees import setting_of as tree_setting
 from privsolve.models.tree import Node
-from privsolve.noise.coins import Uniforms, choose_log
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -39,13 +39,7 @@ from privsolve.problems.questions import question_of
 from privsolve.problems.unions import Choice, UnionProblem
 from privsolve.releases import Diagnostics, Release, Run
 
-ROUNDING = 2.0**-53
-IN_LARGE_LOGS = 12
-"""Roundings of logarithms on the way to the choice between the classes (theory, unions)."""
-
 LEAST_WEIGHT = 1e-9
-RESERVE, BLOCK = 64, 1 << 12
-"""Uniforms for one choice between the classes, and drawn at a time."""
 
 
 class ModelClass(StrEnum):
@@ -148,7 +142,7 @@ class UnionSampler:
         self._log_mass = log_mass(self.card_prior, problem.domain)
         if self.relative_error() > RELATIVE_ERROR:
             raise ValueError(TOO_LARGE)
-        self._uniforms = Uniforms(rng)
+        self._choice = FrontierChoice(rng)
 
     def relative_error(self) -> float:
         """Bound on the relative error of any weight, from public numbers and the number of records (theory, unions)."""
@@ -157,19 +151,16 @@ class UnionSampler:
         columns = sum(float(np.abs(table).max()) for table in self.card_prior.log_tables(domain))
         public = 1000.0 + domain.dim + abs(self._log_mass) + 2 * columns - self.trees.prior.least_log(problem.trees)
         public += sum(-math.log(weight) for weight in self.weights.values())
-        choosing = ROUNDING * IN_LARGE_LOGS * (self._kappa * largest + public)
+        choosing = choosing_error(self._kappa * largest + public)
         return choosing + max(self.cards.relative_error(largest), self.trees.relative_error)
 
     def draw(self) -> Choice:
         """A tree, or the weights of a scorecard; every call spends epsilon."""
-        self._uniforms.claim()
-        try:
+        with self._choice.held():
             while True:
                 found = self._attempt()
                 if found is not None:
                     return found
-        finally:
-            self._uniforms.release()
 
     def _attempt(self) -> Choice | None:
         """One attempt: a class in proportion to its current bound, then a member of it; None if it is lost."""
@@ -178,10 +169,9 @@ class UnionSampler:
         return self.cards.drawn()[: self.problem.domain.dim] if self.cards.attempt() else None
 
     def _chosen(self) -> ModelClass:
-        """A class with probability in proportion to the log bounds, by a coin of full relative precision."""
-        self._uniforms.at_least(RESERVE, BLOCK)
+        """A class with probability in proportion to its current bound."""
         kinds, logs = zip(*self.log_bounds().items(), strict=True)
-        chosen: ModelClass = kinds[choose_log(self._uniforms.stream, np.array(logs), len(logs))]
+        chosen: ModelClass = kinds[self._choice.among(logs)]
         return chosen
 
     def log_bounds(self) -> dict[ModelClass, float]:

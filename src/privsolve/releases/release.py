@@ -161,7 +161,7 @@ def _says_of_all(union: object) -> bool:
 
 
 def _says_of_stages(stages: object) -> bool:
-    return isinstance(stages, dict) and set(stages) - {"count"} == {"domains", "epsilons", "prior"}
+    return isinstance(stages, dict) and set(stages) - {"count", "units"} == {"domains", "epsilons", "prior"}
 
 
 def _content(text: str) -> dict[str, Any]:

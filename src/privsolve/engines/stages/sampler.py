@@ -242,12 +242,17 @@ def add_up(terms):
     return total
 
 
+def public_logs(prior: CardPrior) -> float:
+    """More than any logarithm that does not depend on the data: of the prior, and of what floats can hold."""
+    return 1000.0 + LARGEST_SPREAD + float(np.abs(prior.log_mass).sum()) + abs(prior.log_mass_intercept)
+
+
 def relative_error(prior: CardPrior, largest_exponent: float, choices: int) -> float:
     """A bound on the relative error of every card's probability, from public numbers only (theory, section 13.3).
 
     `largest_exponent` bounds `κ` times the difference of any two losses, `choices` is how many terms a sum has at most.
     """
-    small = 1000.0 + LARGEST_SPREAD + float(np.abs(prior.log_mass).sum()) + abs(prior.log_mass_intercept)
+    small = public_logs(prior)
     operations = choices + prior.points.shape[1] * LARGEST_SUPPORT + len(prior.intercepts) + 64
     return float(2.0**-53 * 8 * (largest_exponent + small) + 2.0**-52 * 2 * operations)
 
@@ -312,9 +317,10 @@ class StageSampler(RejectionSampler):
 
     def draw(self) -> Int64Array:
         """Points of every column, and the intercept at the end."""
-        return self._until_kept(self._read)
+        return self._until_kept(self.drawn)
 
-    def _read(self) -> Int64Array:
+    def drawn(self) -> Int64Array:
+        """The card of the attempt that was kept last."""
         inst, at = self.instance, self._scratch.at
         weights = np.zeros(inst.columns + 1, dtype=np.int64)
         for depth in range(self._size):
@@ -336,9 +342,13 @@ class StageSampler(RejectionSampler):
     def _engine_statistics(self) -> dict[str, Any]:
         return {
             "nodes": int(self._counts[1:].sum()),
-            "log_frontier": float(log_total(self._tree)),
+            "log_frontier": self.log_bound(),
             "opened": {"sketched": int(self._counts[1]), "summed": int(self._counts[2])},
         }
+
+    def log_bound(self) -> float:
+        """The logarithm of the sum of all current bounds, relative to the reference."""
+        return float(log_total(self._tree))
 
     def log_partition(self) -> float:
         """`log Σ weight·exp(-κ·(loss - reference))`, by summing every support; what is lighter than `exp(-500)` is left out."""
