@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import cli
+from small_tables import patients
 
 runner = CliRunner()
 
@@ -110,3 +112,24 @@ def test_errors_are_one_line_that_says_what_to_do() -> None:
     assert refused.exit_code == 2
     last = refused.output.strip().splitlines()[-1]
     assert last == "error: epsilon must be finite and positive, got -1.0; choose for example epsilon=1.0"
+
+
+def test_too_little_memory_is_said_in_words_before_anything_is_paid(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As numpy says it: the error comes while the supports are listed, so no epsilon is spent."""
+    from privsolve.engines.supports import sample
+    from privsolve.privacy.ledger import Ledger
+
+    monkeypatch.chdir(tmp_path)
+    patients(100).to_csv("data.csv", index=False)
+    Path("s.toml").write_text('[label]\ncolumn = "ill"\npositive = "yes"\n[columns.age]\nbins = [30, 50]\n')
+    Ledger.create("ledger", 5.0)
+    monkeypatch.setattr(sample, "list_supports", lambda *_: np.zeros(2**55))
+    refused = runner.invoke(
+        cli.app, ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "out", "--ledger", "ledger"]
+    )
+    assert refused.exit_code == 2, refused.output
+    assert "not enough memory: use fewer" in refused.output
+    assert "Traceback" not in refused.output
+    assert Ledger.open("ledger").history() == ()

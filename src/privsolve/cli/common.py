@@ -64,6 +64,12 @@ def one_line_errors() -> Iterator[None]:
     except (ValueError, TypeError, OSError, ps.PrivsolveError) as error:
         errors.print(f"[bold red]error:[/bold red] {escape(_one_line(str(error)))}", soft_wrap=True)
         raise typer.Exit(2) from None
+    except MemoryError:  # its own words are about arrays
+        words = (
+            "not enough memory: use fewer or coarser columns, fewer features or a smaller depth, or a larger machine"
+        )
+        errors.print(f"[bold red]error:[/bold red] {words}", soft_wrap=True)
+        raise typer.Exit(2) from None
     except KeyboardInterrupt:
         errors.print("[bold red]interrupted:[/bold red] nothing was released", soft_wrap=True)
         raise typer.Exit(130) from None
