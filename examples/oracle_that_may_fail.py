@@ -9,6 +9,7 @@ price is that the model is chosen from n/K records.
 """
 
 import secrets
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def one_part(table: ps.PatternTable, parts: int) -> ps.PatternTable:
     def kept(counts: np.ndarray) -> list[int]:
         return [sum(secrets.randbelow(parts) == 0 for _ in range(count)) for count in counts.tolist()]
 
-    return ps.PatternTable(table.features, kept(table.positives), kept(table.negatives), names=table.names)
+    return replace(table, positives=kept(table.positives), negatives=kept(table.negatives))
 
 
 def main() -> None:

@@ -353,6 +353,23 @@ def test_empty_columns_are_left_out_and_decimal_commas_are_read_where_they_are_s
     assert found.schema == Schema.from_toml(found.to_toml())
 
 
+def test_half_empty_columns_are_not_left_out_as_empty() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({f"v{j}": np.where(rng.random(2000) < 0.5, np.nan, rng.normal(size=2000)) for j in range(10)})
+    frame["ill"] = rng.choice(["yes", "no"], 2000)
+    for seed in range(5):
+        found = private_draft(frame, ILL, 1.0, random_state=seed)
+        assert "hardly any values" not in found.left_out.values()
+
+
+def test_zeros_and_ones_with_a_decimal_comma_are_read_as_drafted() -> None:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"b": rng.choice(["1,0", "0,0"], 3000), "ill": rng.choice(["yes", "no"], 3000)})
+    schema = private_draft(frame, ILL, 4.0, decimal=",", random_state=0).schema
+    features = schema.encode(frame)
+    assert features.sum(axis=0).tolist()[0] == (frame["b"] == "1,0").sum()
+
+
 def test_many_columns_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     data = ibis.memtable(pa.table({f"c{j}": rng.choice(["x", "y", "1", "2.5", ""], 60) for j in range(70)}))

@@ -147,13 +147,30 @@ def test_the_release_says_which_units_were_offered() -> None:
     assert {"units", "count"} <= set(counted.release_.setting["stages"])
 
 
+def test_any_order_and_any_collection_of_units() -> None:
+    assert Units([0.5, 0.2], [3, 1]) == Units((0.2, 0.5), (1, 3)) == Units(np.array([0.2, 0.5]), (1, 3))
+    assert Units({0.2, 0.5}).weights == (0.5, 0.5)
+    assert Units(x for x in (0.5, 0.2)) == Units((0.2, 0.5))  # type: ignore[arg-type]
+
+
 def test_one_unit_in_a_tuple_is_one_unit() -> None:
     assert StagedRecipe(1.0, schema(), log_odds=(0.4,)).units is None
     assert StagedRecipe(1.0, schema(), log_odds=(0.4,)).loss == ps.BrierLoss(0.4)
 
 
 @pytest.mark.parametrize(
-    "log_odds", [(), (0.5, 0.5), (0.1, 0.2, 0.3, 0.4, 0.5), "0.5", ("a", 1), (0.5, -1), (0.5, float("nan")), None]
+    "log_odds",
+    [
+        (),
+        (0.5, 0.5),
+        (0.1, 0.2, 0.3, 0.4, 0.5),
+        "0.5",
+        ("a", 1),
+        (0.5, -1),
+        (0.5, float("nan")),
+        None,
+        {0.25: 1, 0.5: 2},
+    ],
 )
 def test_wrong_units_are_refused_before_anything_is_paid(log_odds: object) -> None:
     frame, budget = patients(100), ps.Accountant(5.0)
@@ -164,9 +181,14 @@ def test_wrong_units_are_refused_before_anything_is_paid(log_odds: object) -> No
 
 
 def test_wrong_weights_and_losses_are_refused() -> None:
-    for weights in ((1,), (1, 0), (1, -1), (1, float("inf"))):
+    for weights in ((1,), (1, 0), (1, -1), (1, float("inf")), 5, {0.2: 1, 0.5: 2}):
         with pytest.raises(ValueError, match="weights"):
-            Units((0.2, 0.5), weights)
+            Units((0.2, 0.5), weights)  # type: ignore[arg-type]
+    for units in (0.5, "0.5", {0.2: 1, 0.5: 2}):
+        with pytest.raises(ValueError, match="log_odds"):
+            Units(units)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="units must be Units"):
+        plan_of(units=(0.2, 0.5))  # type: ignore[arg-type]
     plan = plan_of()
     with pytest.raises(ValueError, match="risk"):
         ps.staged(ps.Problem(table_of(0), plan.domain, ps.ZeroOneLoss()), 1.0, plan)
@@ -188,6 +210,11 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert fitted.exit_code == 0, fitted.output
     content = json.loads(Path("out/release.json").read_text())
     assert content["setting"]["stages"]["units"]["log_odds"] == [0.3, 0.6]
+    ignored = CliRunner().invoke(
+        app, ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "o", *units[2:]]
+    )
+    assert ignored.exit_code == 2
+    assert "several units are for --objective risk" in ignored.output
     planned = CliRunner().invoke(app, ["plan", "--schema", "s.toml", "--records", "300", "--epsilon", "1", *units])
     assert planned.exit_code == 0, planned.output
 

@@ -88,9 +88,12 @@ class PrivateOptions:
                 "--bounds": bounds,
                 "--ledger": ledger,
                 "--negative": negative,
-                "--decimal": decimal,
             }
-            strange = [name for name, value in given.items() if value] + ["--seed"] * (seed is not None)
+            strange = (
+                [name for name, value in given.items() if value]
+                + ["--seed"] * (seed is not None)
+                + ["--decimal"] * (decimal is not None)
+            )
             if strange:
                 raise ValueError(f"{', '.join(strange)}: for a private draft: add --epsilon or --total-epsilon")
             return None
@@ -99,9 +102,10 @@ class PrivateOptions:
         if positive is None:
             raise ValueError("--positive is needed: the values of the label are stated, not read off the data")
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
+        sign = "." if decimal is None else decimal
         return cls(
             spent, delta, positive, negative, Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)), use, decimal or ".", adjacency, Ledger.open(ledger) if ledger else None, seed,
+            dict(map(_bounds, bounds)), use, sign, adjacency, Ledger.open(ledger) if ledger else None, seed,
         )  # fmt: skip
 
     def label(self, table: Any, name: str) -> Label:

@@ -48,10 +48,14 @@ class Wanted:
     noise: str | None = None
     delta: float | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.log_odds) > 1 and self.objective is not Objective.RISK:
+            raise ValueError("--log-odds: several units are for --objective risk: leave them out, or add it")
+
     @property
     def units(self) -> Units | None:
         """The units of a risk score, if several are offered."""
-        return Units(self.log_odds) if len(self.log_odds) > 1 and self.objective is Objective.RISK else None
+        return Units(self.log_odds) if len(self.log_odds) > 1 else None
 
     @property
     def in_stages(self) -> bool:

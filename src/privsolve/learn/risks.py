@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,7 @@ from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.counted import CountedStages, staged_by_count
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.stages import Stages, number_of_stages, staged
-from privsolve.mechanisms.units import Units
-from privsolve.models.odds import check_log_odds
+from privsolve.mechanisms.units import Units, one_or_several
 from privsolve.models.risk import RiskScore
 from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness
@@ -68,8 +65,9 @@ class StagedRecipe:
         object.__setattr__(self, "objective", check_choice("objective", self.objective, Objective))
         Adjacency.of(self.adjacency)
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
-        if not isinstance(self.log_odds, Real):
-            object.__setattr__(self, "log_odds", one_or_several(self.log_odds))
+        object.__setattr__(self, "log_odds", one_or_several(self.log_odds))
+        if len(self.offered) != 1:
+            _ = Units(self.offered)
         inverse_temperature(self.epsilon, self.adjacency, self.loss)
         _ = self.plan(1)
 
@@ -82,15 +80,18 @@ class StagedRecipe:
     def loss(self) -> BrierLoss | ZeroOneLoss:
         """What a record loses; of several units that are offered, with the first."""
         if self.objective is Objective.RISK:
-            return BrierLoss(self.log_odds[0] if isinstance(self.log_odds, tuple) else self.log_odds)
+            return BrierLoss(self.offered[0])
         return ZeroOneLoss(self.false_positive, self.false_negative)
 
     @property
+    def offered(self) -> tuple[float, ...]:
+        """The units of a risk score."""
+        return one_or_several(self.log_odds)
+
+    @property
     def units(self) -> Units | None:
-        """The units that are offered, if there are several."""
-        if not isinstance(self.log_odds, tuple) or len(self.log_odds) == 1 or self.objective is not Objective.RISK:
-            return None
-        return Units(self.log_odds)
+        """The units to choose from, if there are several."""
+        return Units(self.offered) if len(self.offered) > 1 and self.objective is Objective.RISK else None
 
     def plan(self, records: int) -> Stages | CountedStages:
         """The stages; under `replace` the number of records is public and decides how many, else a noisy count does."""
@@ -130,16 +131,6 @@ class StagedRecipe:
             diagnostics = replace(run.diagnostics, quality=run.diagnostics.quality | _mistakes(problem, decided))
             run = replace(run, release=replace(run.release, model=decided), diagnostics=diagnostics)
         return with_outside(run, encoded)
-
-
-def one_or_several(units: object) -> tuple[float, ...]:
-    """Units as a tuple; raise for anything else."""
-    if isinstance(units, str | bytes) or not isinstance(units, Iterable):
-        raise ValueError(f"log_odds must be a number, or several such as (0.25, 0.5), got {units!r}")
-    found = tuple(map(check_log_odds, units))
-    if len(found) != 1:
-        _ = Units(found)
-    return found
 
 
 def _mistakes(problem: Problem, model: RiskScore) -> dict[str, float]:

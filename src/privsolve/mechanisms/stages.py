@@ -70,6 +70,8 @@ class Stages:
         check_integer("stages", len(self.domains), 1, MOST_STAGES)
         if not all(isinstance(domain, SparsePoints) for domain in self.domains):
             raise ValueError("domains must be SparsePoints: the cards of each stage")
+        if self.units is not None and not isinstance(self.units, Units):
+            raise ValueError(f"units must be Units, such as Units((0.25, 0.5)), got {self.units!r}")
         first = self.domains[0]
         if len({(domain.dim, domain.intercept is None) for domain in self.domains}) > 1:
             raise ValueError("domains must have the same columns, and all an intercept or none")

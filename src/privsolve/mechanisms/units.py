@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,13 +30,14 @@ class Units:
     weights: tuple[float, ...]
 
     def __init__(self, log_odds: Sequence[float], weights: Sequence[float] | None = None) -> None:
-        found = tuple(sorted(map(check_log_odds, log_odds)))
+        offered = one_or_several(log_odds)
+        found = tuple(sorted(offered))
         if not 2 <= len(set(found)) == len(found) <= MOST_UNITS:
-            raise ValueError(f"log_odds must be one number, or 2 to {MOST_UNITS} different ones, got {list(log_odds)}")
-        given = [1.0] * len(found) if weights is None else list(weights)
-        if len(given) != len(found):
-            raise ValueError(f"weights must have one entry for each of {len(found)} units, got {len(given)}")
-        order = np.argsort(log_odds)
+            raise ValueError(f"log_odds must be one number, or 2 to {MOST_UNITS} different ones, got {list(offered)}")
+        given = (1.0,) * len(found) if weights is None else weights
+        if isinstance(given, str | Mapping) or not isinstance(given, Sequence) or len(given) != len(found):
+            raise ValueError(f"weights must be {len(found)} numbers, one for each unit, got {weights!r}")
+        order = np.argsort(offered)
         likely = [check_finite("weights", given[i], "be positive numbers") for i in order]
         if not all(weight >= LEAST_WEIGHT * sum(likely) > 0 for weight in likely):
             raise ValueError(f"weights must be positive, and at least {LEAST_WEIGHT:g} of their sum")
@@ -56,6 +58,15 @@ class Units:
     def to_dict(self) -> dict[str, Any]:
         """For the release."""
         return {"log_odds": list(self.log_odds), "weights": list(self.weights)}
+
+
+def one_or_several(units: object) -> tuple[float, ...]:
+    """Units as a tuple, a single number too; raise for anything else."""
+    if isinstance(units, Real) or (isinstance(units, np.ndarray) and units.ndim == 0):
+        return (check_log_odds(units),)
+    if isinstance(units, str | bytes | Mapping) or not isinstance(units, Iterable):
+        raise ValueError(f"log_odds must be a number, or several such as (0.25, 0.5), got {units!r}")
+    return tuple(map(check_log_odds, units))
 
 
 def joint_range(losses: Sequence[ScoreLoss]) -> int:
@@ -94,4 +105,4 @@ class UnitSampler:
     def statistics(self) -> dict[str, Any]:
         """What the draws have cost, by unit: the curator's, not private."""
         each = zip(self.units.log_odds, self.samplers, strict=True)
-        return {"units": {f"{unit:g}": asdict(sampler.statistics) for unit, sampler in each}}
+        return {"units": {repr(unit): asdict(sampler.statistics) for unit, sampler in each}}

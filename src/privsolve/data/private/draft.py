@@ -51,6 +51,9 @@ MANY_ZEROS = 0.3
 SOME_MISSING = 0.005
 """From this share of missing values on there is an option for them, if the noise alone would hardly give as much."""
 
+HARDLY_ANY = 0.05
+"""Up to so many values for each that is missing, if they may be noise, a column is left out."""
+
 SOME_OTHER, MOST_OTHER = 0.005, 0.1
 """Up to the first share of other values a column has two, and up to the second if it may be noise; the others then count as
 the answer that scores nothing."""
@@ -311,7 +314,7 @@ class _Drafting:
         """What to do about a column of texts in a draft without a delta."""
         reason = "texts, whose list needs a delta: give one, or state the column"
         comma = self.plan.decimal == ","
-        return reason if comma else f'{reason}; numbers such as 1,65 are read if you say decimal=","'
+        return reason if comma else f'{reason}; if they are numbers such as 1,65, say so by decimal="," (--decimal ,)'
 
     def _worth_dividing(self, readings: Mapping[str, _Reading], others: int) -> set[str]:
         """As many columns, those with most numbers first, as have records enough for their part of epsilon."""
@@ -343,7 +346,8 @@ class _Drafting:
         return _Reading(
             is_text=is_text,
             whole=whole + zeros + ones > fractions,
-            hardly_any=missing > clear and texts + numbers <= math.sqrt(6) * clear,  # six noisy counts
+            hardly_any=missing > clear
+            and texts + numbers <= min(math.sqrt(6) * clear, HARDLY_ANY * missing),  # of six noisy counts
             missing=absent > max(clear, SOME_MISSING * (missing + texts + numbers)),
             many_zeros=many_zeros,
             negative=negative > max(clear, SOME_NEGATIVE * numbers),
@@ -360,7 +364,9 @@ class _Drafting:
         if self.plan.truths[name]:
             return Categories(name, [True], None, missing, no=False), "Drafted: true or false."
         codes = [code for code in self.plan.missing if code not in (0, 1)]
-        if reading.others:  # what is neither may be more than one
+        if (
+            reading.others or self._decimal(name) == ","
+        ):  # what is neither may be more than one; categories have no decimals
             return Bins(name, [1], "thresholds", True, missing, codes, self._decimal(name)), "Drafted: zero or not."
         return Categories(name, [1], None, missing, no=0, missing_values=codes), "Drafted: one or zero."
 
