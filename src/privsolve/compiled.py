@@ -47,16 +47,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """Compiled on first use, without the interpreter's lock, and kept on disk."""
-    return _compile(function, inline="never")
+    return _compile(function)
 
 
 def inlined(function: F) -> F:
-    """The same, but made part of every compiled function that calls it."""
-    return _compile(function, inline="always")
+    """The same, but its machine code becomes part of every compiled function that calls it, for the constants it is given."""
+    return _compile(function, forceinline=True)
 
 
-def _compile(function: F, inline: str) -> F:
-    options = {"nopython": True, "nogil": True, "inline": inline, "no_cfunc_wrapper": True}  # nobody calls them from C
+def is_missing(function: Callable[..., Any]) -> bool:
+    """Whether there is a store, and nothing in it of what compiled callers link of this function."""
+    return bool(cast(Entry, function).part._cache.is_missing())
+
+
+def _compile(function: F, **further: bool) -> F:
+    options = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **further}  # nobody calls them from C
     made = Entry(function, targetoptions=options)
     folder = store() if Path(function.__code__.co_filename) in _sources().stamps else None
     made._cache = _OnDisk(function, folder) if folder else _InMemory()
@@ -172,6 +177,10 @@ def _say_once() -> None:
 class _InMemory(NullCache):  # type: ignore[misc]
     """Nothing is kept; it only says so."""
 
+    def is_missing(self) -> bool:
+        """There is no store to look in."""
+        return False
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         _say_once()
 
@@ -189,6 +198,10 @@ class _OnDisk(NullCache):  # type: ignore[misc]
         self._name = f"{source}.{function.__qualname__}-{function.__code__.co_firstlineno}"
         self._code = hashlib.sha256(function.__code__.co_code).hexdigest()
         self._folder = folder
+
+    def is_missing(self) -> bool:
+        """Whether the store has nothing of this function, for any types."""
+        return not any(self._folder.glob(f"{self._name}-*{self._suffix}"))
 
     @property
     def cache_path(self) -> str:

@@ -53,22 +53,22 @@ def _is_cost(ring: Any) -> bool:
     return ring.instance_class is Costs  # the numba type of a named tuple
 
 
-@overload(plus, inline="always")
+@overload(plus)
 def _plus(ring, a, b):
     return (lambda ring, a, b: min(a, b)) if _is_cost(ring) else (lambda ring, a, b: a + b)
 
 
-@overload(times, inline="always")
+@overload(times)
 def _times(ring, a, b):
     return (lambda ring, a, b: a + b) if _is_cost(ring) else (lambda ring, a, b: a * b)
 
 
-@overload(better, inline="always")
+@overload(better)
 def _better(ring, a, b):
     return (lambda ring, a, b: min(a, b)) if _is_cost(ring) else (lambda ring, a, b: max(a, b))
 
 
-@overload(element, inline="always")
+@overload(element)
 def _element(ring, scale, cost):
     if _is_cost(ring):
         return lambda ring, scale, cost: scale * cost

@@ -100,7 +100,7 @@ def tabulate_rows(inst, ws):
         i = active[a]
         group = inst.group_of[i]
         cells[group] += inst.row_costs[0, i]
-        for e in range(1, inst.scale.entries):
+        for e in range(1, len(inst.row_costs)):
             # entry e is reached iff score + grid * step > threshold: from the step floor((threshold - score) / grid) + 1 on
             turn = (threshold(inst.scale, e) - score[i]) // inst.grid + 1 + inst.offset
             if turn < width:
@@ -200,11 +200,10 @@ def _charge_rows_to_tables(
 @compiled
 def _least_cost(scale, costs, i, low, high):
     """The least row i can cost when its score will be between `low` and `high`."""
-    if scale.entries == 2:  # one step: no loop
-        turn = threshold(scale, 1)
-        if low > turn:
+    if scale is None:  # one step: no loop
+        if low > 0:
             return costs[1, i]
-        return costs[0, i] if high <= turn else min(costs[0, i], costs[1, i])
+        return costs[0, i] if high <= 0 else min(costs[0, i], costs[1, i])
     first, last = entry(scale, low), entry(scale, high)
     least = costs[first, i]
     for e in range(first + 1, last + 1):

@@ -39,7 +39,10 @@ LARGEST_REACH = 100_000_000
 
 
 class Scale(NamedTuple):
-    """Which scores fall on which entry of the loss: `unit` is one point, `first` the points of the first entry."""
+    """Which scores fall on which entry of the loss: `unit` is one point, `first` the points of the first entry.
+
+    A single step at 0 (0/1 loss) has None instead: compiled code is then made for that case, without divisions and loops.
+    """
 
     unit: int
     first: int
@@ -49,14 +52,16 @@ class Scale(NamedTuple):
 @compiled
 def threshold(scale, e):  # type: ignore[no-untyped-def]
     """Entry `e` and later ones are for scores above this."""
+    if scale is None:
+        return 0
     return (scale.first + e - 1) * scale.unit
 
 
 @compiled
 def entry(scale, score):  # type: ignore[no-untyped-def]
     """The entry of the loss that a score falls on."""
-    if scale.entries == 2:  # no division for a single step
-        return np.int64(score > scale.first * scale.unit)
+    if scale is None:
+        return np.int64(score > 0)
     return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
 
 
@@ -87,7 +92,7 @@ class Layout(NamedTuple):
     total_table: Int64Array
     completable: NDArray[np.bool_]
     rows: Int64Array
-    scale: Scale
+    scale: Scale | None
     row_costs: Int64Array
     row_levels: int
     row_first: Int64Array
@@ -154,7 +159,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     return Layout(
         order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
-        rows=ordered_scores, scale=Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1]),
+        rows=ordered_scores, scale=_scale(problem),
         row_costs=np.ascontiguousarray(problem.costs.T), row_levels=row_levels,
         row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
         group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
@@ -164,6 +169,10 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
         span_high=np.maximum(np.maximum.reduceat(high, level_start, axis=0), 0),
         grid=grid, offset=-lowest, width=highest - lowest + 1, exact_from=_exact_from(ordered_scores),
     )  # fmt: skip
+
+
+def _scale(problem: Problem) -> Scale | None:
+    return None if problem.loss.is_step else Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1])
 
 
 def perturbed(layout: Layout, perturbation: Perturbation) -> Layout:

@@ -9,7 +9,7 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
 from privsolve.engines.compiling import compile_for
-from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry, threshold
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry
 from privsolve.problems.perturbation import UNIT_BITS
 
 
@@ -52,13 +52,8 @@ def _objective(inst, path, scores):
     if total >= len(inst.total_table) or inst.total_table[total] >= INFEASIBLE:
         return np.int64(INFEASIBLE)
     loss = np.int64(0)
-    if inst.scale.entries == 2:  # one step: a loop that becomes vector code
-        turn, above, below = threshold(inst.scale, 1), inst.row_costs[1], inst.row_costs[0]
-        for i in range(len(scores)):
-            loss += above[i] if scores[i] > turn else below[i]
-    else:
-        for i in range(len(scores)):
-            loss += inst.row_costs[entry(inst.scale, scores[i]), i]
+    for i in range(len(scores)):
+        loss += inst.row_costs[entry(inst.scale, scores[i]), i]
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 

@@ -65,23 +65,21 @@ def list_supports(inst: CardInstance, rule: Rule | None = None) -> Listing:
     if scattered_subsets(inst) > LARGEST_SCATTER:
         fill_moments(inst, pack(inst, np.zeros(m, dtype=np.bool_)), most, child_start, moment)
     else:
-        _scatter(inst.rows, inst.row_cell, most, child_start, moment)
+        path = np.zeros((2, most + 1), dtype=np.int64)
+        _scatter(inst.rows, inst.row_cell, most, child_start, moment, np.zeros(m + 1, dtype=np.int64), *path)
     alive = np.zeros(inst.n_supports if rule else 0, dtype=np.bool_)
     allowed = alive.copy()
     if rule:
         mark_supports(rule, new_room(rule), child_start, alive, allowed)
-    _walk(inst.costs, m, most, inst.base, listing, alive)
+    _walk(inst.costs, m, most, inst.base, listing, alive, _new_path(m, max(most - 2, 0)))
     if rule:
         bayes[~allowed] = NOT_ALLOWED
     return listing
 
 
 @compiled
-def _scatter(rows, row_cell, most, child_start, moment):
-    """Add what each row puts into its cell to every subset of at most `most` of its ones."""
-    ones = np.empty(rows.shape[1], np.int64)
-    number = np.zeros(most + 1, np.int64)
-    following = np.zeros(most + 1, np.int64)
+def _scatter(rows, row_cell, most, child_start, moment, ones, number, following):
+    """Add what each row puts into its cell to every subset of at most `most` of its ones; the last three are scratch."""
     for i in range(len(rows)):
         d = row_cell[i]
         moment[0] += d
@@ -108,12 +106,28 @@ def _scatter(rows, row_cell, most, child_start, moment):
                 number[size], following[size] = child, at + 1
 
 
+class Path(NamedTuple):
+    """Where a walk stands, by depth: at depth d the cells of the path's d columns, `cell[d, c]`, with their `number`, the part
+    of each that has the later column j, `part[d, j, c]`, and the next column to extend by."""
+
+    cell: Int64Array
+    part: Int64Array
+    number: Int64Array
+    scratch: Int64Array
+    following: Int64Array
+
+
+def _new_path(m: int, deepest: int) -> Path:
+    cells = 1 << deepest
+    cell, part, number = ((deepest + 1, cells), (deepest + 1, m, cells), (deepest + 1, cells))
+    return Path(*(np.zeros(shape, dtype=np.int64) for shape in (cell, part, number, (2, cells), deepest + 1)))
+
+
 @compiled
-def _walk(costs, m, most, base, listing, alive):
+def _walk(costs, m, most, base, listing, alive, path):
     """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
 
-    At depth d stand the cells of the path's d columns (`cell[d, c]`), and for each later column j the part of each cell
-    that has j (`part[d, j, c]`). Extending by j splits every cell in two, so only the parts that have j are new. The
+    Extending by j splits every cell in two, so only the parts that have j are new. The
     last two columns are added together, which takes two subtractions per cell once both are inverted. Where `alive` has
     an entry for every support, those that are not alive are left out, with all that begin with them.
     """
@@ -121,12 +135,8 @@ def _walk(costs, m, most, base, listing, alive):
     bayes[0] = base + least(costs, moment[0])
     if most == 0:
         return
-    deepest = max(most - 2, 0)
-    cell = np.zeros((deepest + 1, 1 << deepest), np.int64)
-    part = np.zeros((deepest + 1, m, 1 << deepest), np.int64)
-    number = np.zeros((deepest + 1, 1 << deepest), np.int64)
-    scratch = np.zeros((2, 1 << deepest), np.int64)
-    following = np.zeros(deepest + 1, np.int64)  # next column to extend by
+    cell, part, number, scratch, following = path
+    deepest = len(following) - 1
     cell[0, 0] = moment[0]
     for j in range(m):
         part[0, j, 0] = moment[1 + j]
@@ -178,9 +188,13 @@ def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base,
             continue
         for k in range(j + 1, m):
             if n_cells == 16:  # a constant number of cells becomes straight vector code
-                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, 16)
+                out[at] = base + _pair_bayes(
+                    costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(16)
+                )
             elif n_cells == 4:
-                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, 4)
+                out[at] = base + _pair_bayes(
+                    costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(4)
+                )
             else:
                 out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, n_cells)
             at += 1

@@ -20,12 +20,13 @@ A bound that stands h steps before the exact sum is inflated by `(1 + 1e-9)^h`; 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled, inlined
+from privsolve.compiled import compiled
+from privsolve.engines.helping import Call
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.costs import regret
@@ -69,7 +70,16 @@ def new_current(inst: CardInstance) -> Current:
     return Current(np.zeros(most, dtype=np.int64), cells, cells.copy(), np.zeros(most + 1, dtype=np.int64))
 
 
-@inlined
+def parts_of_attempt(law: Law, grid: Any, fold: Any, now: Current, stream: Any) -> list[Call]:
+    """What `attempt` calls, last first: what another process can compile meanwhile."""
+    return [
+        (draw_points, grid, fold, now, 0, 0, stream), (excess_loss, grid, now, 0), (draw_prior, law, now, 0, stream),
+        (next_bound, law, grid, fold, now, 0, 0, 0),
+        (load, WEIGHTS, grid, fold, 0, now.cells, law.kappa, now.columns, law.weight),
+    ]  # fmt: skip
+
+
+@compiled
 def next_bound(law, grid, fold, now, size, step, needed):
     """The step after `step` (which is before EXACT) and the logarithm of its bound; `load` is due before FOLDED."""
     if step == LISTED:
@@ -85,13 +95,13 @@ def next_bound(law, grid, fold, now, size, step, needed):
     return EXACT, math.log(value + LIGHT)
 
 
-@inlined
+@compiled
 def attempt(law, grid, fold, now, size, step, stream, log_bound):
     """One attempt at the support in `now`: down its chain from `step` on, then the draw.
 
     Returns the outcome, the step reached and the logarithm of the bound there.
     """
-    needed = folding_order(grid.costs, now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold)
     loaded = False
     while step < TOO_LIGHT:
         if step > LISTED and not loaded:
@@ -117,7 +127,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
     return KEPT if kept else LOST, step, log_bound
 
 
-@inlined
+@compiled
 def draw_points(grid, fold, now, size, needed, stream):
     """The fold run backwards: a point for each folded column, the intercept, then the columns of the closed form."""
     for depth in range(needed + 1):

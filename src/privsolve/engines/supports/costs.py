@@ -130,28 +130,28 @@ def is_step(costs: Any) -> bool:
     return costs.instance_class is Step
 
 
-@overload(least, inline="always")
+@overload(least)
 def _least(costs, cell):
     if is_step(costs):
         return lambda costs, cell: min(cell, 0)
     return lambda costs, cell: _least_of_table(costs, cell)
 
 
-@overload(regret, inline="always")
+@overload(regret)
 def _regret(costs, cell, score):
     if is_step(costs):
         return lambda costs, cell, score: max(cell, 0) if score > costs.turn else max(-cell, 0)
     return lambda costs, cell, score: cost_at(costs, cell, score) - _least_of_table(costs, cell)
 
 
-@overload(spread, inline="always")
+@overload(spread)
 def _spread(costs, cell):
     if is_step(costs):
         return lambda costs, cell: abs(cell)
     return lambda costs, cell: _spread_of_table(costs, cell)
 
 
-@overload(mass, inline="always")
+@overload(mass)
 def _mass(costs, cell):
     if is_step(costs):
         return lambda costs, cell: abs(cell)

@@ -81,6 +81,9 @@ class Fold(NamedTuple):
     total: NDArray[Any]
     terms: NDArray[Any]
     choice: Int64Array
+    conflict: Int64Array
+    heavy: Int64Array
+    charge: Int64Array
 
 
 def new_fold(inst: CardInstance, intercept_weight: NDArray[Any]) -> tuple[Grid, Fold]:
@@ -104,6 +107,9 @@ def new_fold(inst: CardInstance, intercept_weight: NDArray[Any]) -> tuple[Grid, 
         total=np.zeros((most + 1, starts * lanes), dtype=kind),
         terms=np.zeros(max(starts, n_points), dtype=kind),
         choice=np.zeros(most + 1, dtype=np.int64),
+        conflict=np.zeros(most, dtype=np.int64),
+        heavy=np.zeros(most, dtype=np.int64),
+        charge=np.zeros((most, starts + high - low + 1), dtype=np.int64),
     )
     return Grid(points, n_points, low, high, int(inst.intercepts[0]), starts, most, widest, weights, inst.costs), fold
 
@@ -115,13 +121,15 @@ def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
 
 
 @compiled
-def folding_order(costs, cells, size, order):
+def folding_order(costs, cells, size, fold):
     """Order the columns of a support for folding; returns how many folds make the bound exact.
 
     The largest set of columns of which no row has two is left to the closed form, and of the others the column in the
-    heaviest cells of two or more comes first. `order[i]` is the position (bit of the cells) of the i-th column to fold.
+    heaviest cells of two or more comes first. `fold.order[i]` is the position (bit of the cells) of the i-th column to fold.
     """
-    conflict, heavy = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    order, conflict, heavy = fold.order, fold.conflict, fold.heavy
+    fill(conflict, 0)
+    fill(heavy, 0)
     for c in range(1 << size):
         if cells[c] != 0 and c & (c - 1) != 0:
             for i in range(size):
@@ -194,15 +202,21 @@ def lay_cell(ring, costs, scale, cell, first_score, into):
 
 @overload(lay_cell)
 def _lay_cell(ring, costs, scale, cell, first_score, into):
-    return _lay_step if is_step(costs) else _lay_table
+    if is_step(costs):
+        return lambda ring, costs, scale, cell, first_score, into: _lay_step(
+            ring, costs, scale, cell, first_score, into
+        )
+    return lambda ring, costs, scale, cell, first_score, into: _lay_table(ring, costs, scale, cell, first_score, into)
 
 
+@compiled
 def _lay_step(ring, costs, scale, cell, first_score, into):
     below = min(max(1 + costs.turn - first_score, 0), len(into))
     fill(into[:below], element(ring, scale, max(-cell, 0)))
     fill(into[below:], element(ring, scale, max(cell, 0)))
 
 
+@compiled
 def _lay_table(ring, costs, scale, cell, first_score, into):
     smallest = least(costs, cell)
     for x in range(len(into)):
@@ -215,20 +229,29 @@ def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
 
 @overload(sketch)
 def _sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
-    costs = grid.types[grid.fields.index("costs")]
-    return _sketch_step if is_step(costs) else _sketch_table
+    if is_step(grid.types[grid.fields.index("costs")]):
+        return lambda ring, grid, fold, size, cells, scale, columns, column_weight: _sketch_step(
+            ring, grid, fold, size, cells, scale, columns, column_weight
+        )
+    return lambda ring, grid, fold, size, cells, scale, columns, column_weight: _sketch_table(
+        ring, grid, fold, size, cells, scale, columns, column_weight
+    )
 
 
+@compiled
 def _sketch_table(ring, grid, fold, size, cells, scale, columns, column_weight):
     load(ring, grid, fold, size, cells, scale, columns, column_weight)
     return evaluate(ring, grid, fold, size, np.int64(0), np.int64(0))
 
 
+@compiled
 def _sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
     # from the cells alone: a best over scores of a step is a step, so charges are integers
     reach, first_score = grid.high - grid.low, grid.least_intercept + grid.low
     n = grid.n_intercepts + reach
-    charge = np.zeros((size, n + 1), np.int64)  # of each column by score, as differences
+    charge = fold.charge  # of each column by score, as differences
+    for i in range(size):
+        fill(charge[i], 0)
     for c in range(1, 1 << size):
         d = cells[c]
         if d == 0:

@@ -91,7 +91,7 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
     for k in range(len(supports)):
         size = columns_of(listing, supports[k], now.columns)
         cells_of(listing, now.columns, size, now.scratch, now.cells)
-        folding_order(grid.costs, now.cells, size, fold.order)
+        folding_order(grid.costs, now.cells, size, fold)
         value = sketch(COSTS, grid, fold, size, now.cells, SCALE, now.columns, weight)
         lower[k] = max(lower[k], (listing.bayes[supports[k]] << UNIT_BITS) + value)
 
@@ -122,7 +122,7 @@ class _Solver:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
         size, rank = self._load(support), self._rank(support)
         base = (self.inst.base + int(sum_of_least(self.grid.costs, self.now.cells[: 1 << size]))) << UNIT_BITS
-        needed = int(folding_order(self.grid.costs, self.now.cells, size, self.fold.order))
+        needed = int(folding_order(self.grid.costs, self.now.cells, size, self.fold))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1

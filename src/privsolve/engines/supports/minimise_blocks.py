@@ -219,7 +219,7 @@ def _sketch_row(
                 now.columns[columns] = k
                 columns += 1
             name_cells(node, now.columns, columns, j, k, flip, now.cells)
-            folding_order(costs, now.cells, columns, fold.order)
+            folding_order(costs, now.cells, columns, fold)
             value = sketch(COSTS, grid, fold, columns, now.cells, SCALE, now.columns, weight)
             bound = max(bound, bounds.base + (loss << UNIT_BITS) + value)
             if bound <= best:

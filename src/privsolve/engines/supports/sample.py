@@ -26,6 +26,7 @@ from privsolve.compiled import compiled
 from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
 from privsolve.engines.card_rules import Rule, required_first, rule_of
 from privsolve.engines.compiling import compile_for, compile_once
+from privsolve.engines.helping import helped_with
 from privsolve.engines.rejection import (
     GREW,
     KEPT,
@@ -60,6 +61,7 @@ from privsolve.engines.supports.chain import (
     attempt,
     new_current,
     next_bound,
+    parts_of_attempt,
 )
 from privsolve.engines.supports.fold import fill_up, folding_order, load, new_fold
 from privsolve.engines.supports.instance import CardInstance
@@ -113,7 +115,7 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)
     cells_of(listing, now.columns, size, now.scratch, now.cells)
-    needed = folding_order(grid.costs, now.cells, size, fold.order)
+    needed = folding_order(grid.costs, now.cells, size, fold)
     load(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
     step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
     while step < last and step < TOO_LIGHT:
@@ -191,6 +193,7 @@ class SupportSampler(RejectionSampler):
         self._grid, self._fold = new_fold(inst, self._law.prior_intercept)
         self._now = new_current(inst)
         self._counts, self._size = np.zeros(1 + len(STEPS), dtype=np.int64), 0
+        helped_with(parts_of_attempt(self._law, self._grid, self._fold, self._now, self._uniforms.stream))
         self._lazy: LazyFrontier | None = None
         self._blocks: BlockFrontier | None = None
         if path == "blocks":
