@@ -15,12 +15,12 @@ from scipy.stats import chisquare
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
-from privsolve.engines.supports import SupportSampler, minimise_supports
+from privsolve.engines.supports import SupportSampler, minimise_supports, sample
 from privsolve.engines.supports.chain import EXACT, LISTED
 from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
-from privsolve.noise.coins import Stream, choose, choose_log, coin, new_sum_tree, propose, set_weight
+from privsolve.noise.coins import Stream, choose, choose_log, choose_of_many, coin, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
 from random_problems import TABLES
 
@@ -212,6 +212,33 @@ def test_the_law_of_blocks_is_still_exact_when_little_is_tightened():
     draws = [index[tuple(cards.sampler(0.4, seed, **PATHS["blocks"]).draw(1)[0].tolist())] for seed in range(1500)]
     expected = 1500 * np.exp(log_law - logsumexp(log_law))
     assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
+
+
+def test_the_law_is_exact_where_the_tree_is_tried_before_blocks_are_made(monkeypatch):
+    """Some draws are found before the trial ends, and some after it."""
+    monkeypatch.setattr(sample, "_trial", lambda *arguments: 4)
+    cards = problem(13, 4, 3, points=(-1, 1), cost=12)
+    members, _, log_law = exact_law(cards, 0.15)
+    index = {tuple(member): i for i, member in enumerate(members.tolist())}
+    counts, in_blocks = np.zeros(len(members), dtype=np.int64), 0
+    for seed in range(3000):
+        sampler = cards.sampler(0.15, seed, **PATHS["blocks"])
+        counts[index[tuple(sampler.draw(1)[0].tolist())]] += 1
+        in_blocks += sampler._lazy is None
+    assert 300 < in_blocks < 2700
+    assert pooled_chisquare(counts, 3000 * np.exp(log_law - logsumexp(log_law))) > 1e-3
+
+
+def test_trials_follow_from_public_numbers():
+    inst = SupportSampler(*problem(13, 4, 3).arrays, np.zeros((4, 4)), np.zeros(5), 0.1, Randomness.seeded(0)).instance
+    flat, cold = 1e-4, 1.0
+    assert sample._trial(inst, flat, 1, None) == 0  # n is not public
+    assert sample._trial(inst, flat, 1, 1000) > 0
+    assert sample._trial(inst, cold, 1, 1000) == 0
+    many = replace(inst, rows=np.zeros((1, 400), dtype=np.int64))
+    assert sample._trial(many, flat, 1, 1000) > 0
+    assert sample._trial(replace(many, max_features=4), flat, 1, 1000) == 0  # takes long: before the payment
+    assert sample._trial(replace(inst, rows=inst.rows[:1]), flat, 1, 1000) == sample._trial(inst, flat, 1, 1000)
 
 
 @MANY
@@ -411,6 +438,32 @@ def test_choices_have_their_probabilities():
     log_weight = np.log(weight[[0, 1, 3, 4]]) - 5000
     counts = np.bincount([choose_log(source, log_weight, 4) for _ in range(20_000)], minlength=4)
     assert chisquare(counts, 20_000 * weight[[0, 1, 3, 4]]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8, 33])
+def test_choices_by_halves_have_their_probabilities(n):
+    source, weight = stream(n), np.random.default_rng(n).dirichlet(np.ones(n))
+    log_weight = np.append(np.log(weight) - 5000, -np.inf)
+    found = [choose_of_many(source, log_weight, n + 1, np.zeros(4 * n + 4)) for _ in range(20_000)]
+    counts = np.bincount([i for i, _ in found], minlength=n + 1)
+    assert counts[n] == 0
+    assert n == 1 or chisquare(counts[:n], 20_000 * weight).pvalue > 1e-3
+    assert [total for _, total in found] == pytest.approx([-5000] * len(found), abs=1e-9)
+
+
+def test_choices_by_halves_keep_outcomes_that_floats_do_not_hold():
+    """Outcomes `e^-700` and less beside the heaviest are flipped for as several coins, then chosen among in proportion."""
+    log_weight, sums = np.array([-750.0, 0.0, -800.0, -800.0 + np.log(3), -np.inf]), np.zeros(20)
+    tiny = Stream(np.array([1e-300] * 2 + [0.5] * 8), np.zeros(1, dtype=np.int64))
+    assert choose_of_many(tiny, log_weight, 5, sums)[0] == 0
+    assert choose_of_many(stream(0), log_weight, 5, sums)[0] == 1
+    only = log_weight - np.array([1e6, 0, 0, 0, 0])  # of what is left the third is three times as likely
+    counts = np.zeros(5)
+    for seed in range(4000):
+        uniforms = np.concatenate([[1e-300, 1e-300], Randomness.seeded(seed).uniform(8)])
+        counts[choose_of_many(Stream(uniforms, np.zeros(1, dtype=np.int64)), only, 5, sums)[0]] += 1
+    assert counts[[0, 1, 4]].sum() == 0
+    assert chisquare(counts[2:4], [1000, 3000]).pvalue > 1e-3
 
 
 def test_a_coin_below_the_range_of_floats_is_flipped_as_several():

@@ -14,8 +14,9 @@ import pytest
 import privsolve as ps
 
 CASES = [
-    "exponential, supports", "exponential, supports in blocks", "exponential, tree", "exponential, enumeration", "opdisc, tree",
-    "opdisc, scorecard", "opdisc, highs", "rspm, tree", "rspm, scorecard", "decision trees",
+    "exponential, supports", "exponential, supports in blocks", "exponential, supports lazily, then in blocks",
+    "exponential, tree", "exponential, enumeration", "opdisc, tree", "opdisc, scorecard", "opdisc, highs",
+    "rspm, tree", "rspm, scorecard", "decision trees",
 ]  # fmt: skip
 SCRIPT = Path(__file__).parents[1] / "support" / "compiled_functions.py"
 

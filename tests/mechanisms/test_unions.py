@@ -213,8 +213,7 @@ def test_copies_do_not_repeat_draws() -> None:
 
 def test_two_threads_cannot_draw_at_once() -> None:
     sampler = UnionSampler(problem(), 0.5, random_state=0)
-    sampler._uniforms.claim()
-    with pytest.raises(ps.PrivsolveError, match="another thread"):
+    with sampler._choice.held(), pytest.raises(ps.PrivsolveError, match="another thread"):
         sampler.draw()
 
 

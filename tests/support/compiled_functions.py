@@ -10,6 +10,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import privsolve as ps
+from privsolve.engines.supports import sample
 
 
 def compiled() -> set[tuple[str, str]]:
@@ -55,6 +56,9 @@ def run(case: str) -> set[tuple[str, str]]:
     elif case == "exponential, supports":
         ps.exponential(few, 0.5, budget=account)
     elif case == "exponential, supports in blocks":
+        ps.exponential(many, 0.5, adjacency="add-remove", budget=account)
+    elif case == "exponential, supports lazily, then in blocks":
+        sample._trial = lambda *arguments: 1
         ps.exponential(many, 0.5, budget=account)
     elif case == "exponential, tree":
         ps.exponential(ball, 0.5, budget=account)

@@ -167,6 +167,53 @@ def choose_log(stream, log_weight, n):
     return order[n - 1]
 
 
+@compiled
+def choose_of_many(stream, log_weight, n, sums):
+    """The same with one coin for each level of a binary tree of sums; and the logarithm of the sum of all.
+
+    From the root down a coin for the lighter child, whose probability is at most 1/2. Outcomes more than `exp(LOG_STEP)` times
+    lighter than the heaviest, which floats do not hold beside it, are one outcome first. `sums` is scratch, for `4·n` floats.
+    """
+    leaves, highest, light = 1, log_weight[0], -np.inf
+    while leaves < n:
+        leaves *= 2
+    for i in range(n):
+        highest = max(highest, log_weight[i])
+    for i in range(leaves):
+        sums[leaves + i] = 0.0
+        if i < n and log_weight[i] >= highest - LOG_STEP:
+            sums[leaves + i] = math.exp(log_weight[i] - highest)
+        elif i < n:
+            light = max(light, log_weight[i])
+    for node in range(leaves - 1, 0, -1):
+        sums[node] = sums[2 * node] + sums[2 * node + 1]
+    total = highest + math.log(sums[1])
+    if light > -np.inf:
+        chosen = _choose_light(stream, log_weight, n, highest - LOG_STEP, light, total)
+        if chosen >= 0:
+            return chosen, total
+    node = 1
+    while node < leaves:
+        small, large = 2 * node, 2 * node + 1
+        if sums[small] > sums[large]:
+            small, large = large, small
+        node = small if sums[small] > 0.0 and take(stream) < sums[small] / sums[node] else large
+    return node - leaves, total
+
+
+@compiled
+def _choose_light(stream, log_weight, n, below, light, total):
+    """One of the outcomes lighter than `below`, the heaviest of which is `light`, or -1 with the share of the others."""
+    share = 0.0
+    for i in range(n):
+        if log_weight[i] < below:
+            share += math.exp(log_weight[i] - light)
+    if not coin(stream, light + math.log(share) - total):
+        return -1
+    only = np.where(log_weight[:n] < below, log_weight[:n], -np.inf)
+    return choose_log(stream, only, n)
+
+
 class SumTree(NamedTuple):
     """Weights at the leaves `leaves + i` of a binary tree, and in every node the sum of its two children."""
 

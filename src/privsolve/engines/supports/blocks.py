@@ -60,7 +60,7 @@ from privsolve.engines.supports.moments import (
     next_rows,
 )
 from privsolve.engines.workers import Workers
-from privsolve.noise.coins import SumTree, choose_log, coin, new_sum_tree, propose, set_weight
+from privsolve.noise.coins import SumTree, choose_of_many, coin, new_sum_tree, propose, set_weight
 
 FIRST = (EXACT - LISTED) * INFLATION
 """Bound of a support that was never tightened, relative to `U0`."""
@@ -127,6 +127,7 @@ class Supports(NamedTuple):
     counted: Int64Array
     log_part: Floats
     log_support: Floats
+    choice: Floats
     rule: Rule
     room: Room
 
@@ -215,7 +216,7 @@ def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np
     m = inst.n_columns
     return Supports(
         moments, new_node(inst), bits.columns, bits.start, bits.weight, flip, np.zeros(len(bits.columns), dtype=np.uint64),
-        np.zeros(m, dtype=np.int64), np.zeros(m + 1), np.zeros(m + 1), rule, new_room(rule),
+        np.zeros(m, dtype=np.int64), np.zeros(m + 1), np.zeros(m + 1), np.zeros(4 * (m + 1)), rule, new_room(rule),
     )  # fmt: skip
 
 
@@ -513,12 +514,11 @@ def _leave_out_supports(supports, columns, size, j):
 
 
 @compiled
-def _choose_part(stream, log_parts, log_bound):
+def _choose_part(stream, log_parts, log_bound, scratch):
     """A part in proportion to its bound, or -1 with what the bound is more; -2 if it is less."""
-    total = log_sum(log_parts)
+    part, total = choose_of_many(stream, log_parts, len(log_parts), scratch)
     if total > log_bound:
         return -2
-    part = choose_log(stream, log_parts - total, len(log_parts))  # the shift keeps the choice's own rounding small
     return part if coin(stream, total - log_bound) else -1
 
 
@@ -546,14 +546,14 @@ def _descend(costs, supports, target, sums, tightened, now, entry, stream):
         _turn_cells(supports.flip, now, size)
         return KEPT, Chosen(size, key, 0, parts, 0, members)
     parts = _parts_of_block(costs, supports, target, sums, tightened, now.columns, size)
-    part = _choose_part(stream, supports.log_part[:parts], sums.block[entry])
+    part = _choose_part(stream, supports.log_part[:parts], sums.block[entry], supports.choice)
     if part <= 0:
         if part == 0:
             name_cells(node, now.columns, size, -1, -1, supports.flip, now.cells)
         return _outcome(part), Chosen(size, key, part, parts, 0, members)
     j = (now.columns[size - 1] if size > 0 else -1) + part
     members = _parts_of_row(costs, supports, target, tightened, now.columns, size, j)
-    member = _choose_part(stream, supports.log_support[:members], supports.log_part[part])
+    member = _choose_part(stream, supports.log_support[:members], supports.log_part[part], supports.choice)
     now.columns[size] = j
     key, size = (moments.child_start[entry] + j) * (m + 1), size + 1
     k = -1

@@ -76,14 +76,15 @@ def support_sampler(
     max_attempts: int,
     max_nodes: int,
     progress: SamplingCallback | None = None,
+    records: int | None = None,
 ) -> SupportSampler:
-    """The exact sampler of `prior · exp(-κ loss)`."""
+    """The exact sampler of `prior · exp(-κ loss)`; `records` is their number where it is public."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
     return SupportSampler(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
         columns.points, columns.intercepts, *relative_log_weights(prior, domain), kappa, rng, max_attempts=max_attempts,
-        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain),
+        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain), records=records,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -68,6 +69,7 @@ from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.lazy import NODE, LazyFrontier, check_shrinks, count_cells, tree_order
 from privsolve.engines.supports.logs import draw_in_logs, log_sum, nested_levels
 from privsolve.engines.supports.moments import fits
+from privsolve.engines.supports.work import estimate
 from privsolve.errors import WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import SumTree, choose_log, coin, log_total, new_sum_tree, propose, set_weight
@@ -77,6 +79,15 @@ if TYPE_CHECKING:
     from privsolve.domains.constrained import ConstrainedPoints
 
 REFILL = 4
+
+FLAT = 100.0
+"""Up to this exponent between the best and the worst scorecard one can think of, the law counts as nearly flat."""
+
+OPENING, OPENING_EACH = 2.5e-4, 1.5e-9
+"""Seconds that opening a prefix takes, and for each record and column more; equal records are one row, so often less."""
+
+SHORT = 6.0
+"""CPU seconds of blocks that may come after the payment."""
 """Uniforms are drawn for so many attempts at their longest."""
 
 
@@ -134,6 +145,7 @@ class SupportSampler(RejectionSampler):
 
     Up to `max_listed` supports are listed one by one, beyond that in blocks of up to `max_rows` rows (twelve bytes each; a
     row holds the supports that differ in their last column), and where even those are too many the tree is opened lazily.
+    Where the number of `records` is public and says that the law is nearly flat, the tree is tried before blocks are made.
     The frontier has up to `max_supports` entries (about a hundred bytes each). `max_attempts` caps the attempts of all
     draws. Limits are checked between attempts only; reaching one raises `WorkLimitReached` and returns nothing.
 
@@ -161,6 +173,7 @@ class SupportSampler(RejectionSampler):
         max_rows: int = MAX_ROWS,
         progress: SamplingCallback | None = None,
         constraints: ConstrainedPoints | None = None,
+        records: int | None = None,
     ) -> None:
         table, weights = np.asarray(rows), np.asarray(log_weight, dtype=np.float64)
         self._width = table.shape[1] if table.ndim == 2 else 0
@@ -196,24 +209,32 @@ class SupportSampler(RejectionSampler):
         helped_with(parts_of_attempt(self._law, self._grid, self._fold, self._now, self._uniforms.stream))
         self._lazy: LazyFrontier | None = None
         self._blocks: BlockFrontier | None = None
+        self._trial = 0
         if path == "blocks":
-            flip = turned(inst)
-            self._blocks = BlockFrontier(
-                inst, flip, self._law.kappa, self._log_mass, self._log_mass_intercept, self._report_listing, self._rule
-            )
-            self.reference = self._blocks.reference
-        elif path == "lazy":
+            self._trial = _trial(inst, self._law.kappa, loss.largest, records)
+        if path == "lazy" or self._trial:
             self._lazy = LazyFrontier(
                 inst, self._law.kappa, self._log_mass, self._log_mass_intercept, max_supports, self._rule
             )
             self.reference = self._lazy.reference
+        elif path == "blocks":
+            self._blocks = self._in_blocks(inst, self._report_listing)
+            self.reference = self._blocks.reference
         else:
             self._list()
-        compile_once((SupportSampler, type(inst.costs), path), self._compile)
+        compile_once((SupportSampler, type(inst.costs), path, self._trial > 0), self._compile)
+
+    def _in_blocks(self, inst: CardInstance, progress: Callable[[int], None] | None = None) -> BlockFrontier:
+        rule = self._rule if inst is self.instance else None
+        mass = self._log_mass[: inst.n_columns]
+        return BlockFrontier(inst, turned(inst), self._law.kappa, mass, self._log_mass_intercept, progress, rule)
 
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
-        stream, law = self._uniforms.stream, self._law
+        stream, law, blocks = self._uniforms.stream, self._law, self._blocks
+        if self._trial:  # what comes after the trial, on so few columns that it takes no time
+            few = np.ascontiguousarray(self.instance.rows[:, : self.instance.max_features])
+            blocks = self._in_blocks(replace(self.instance, rows=few))
         tree = self._frontier_tree
         compile_for(coin, stream, 0.0)
         compile_for(choose_log, stream, np.zeros(1), 1)
@@ -223,8 +244,8 @@ class SupportSampler(RejectionSampler):
         if self._lazy:
             self._lazy.compile()
             compile_for(attempt, law, self._grid, self._fold, self._now, 0, 0, stream, 0.0)
-        elif self._blocks:
-            blocks, chosen = self._blocks, Chosen(0, 0, 0, 0, 0, 0)
+        if blocks:
+            chosen = Chosen(0, 0, 0, 0, 0, 0)
             compile_for(
                 attempt_in_blocks, law, self._grid, blocks.supports, blocks.target, blocks.sums, blocks.tightened, tree,
                 stream, self._fold, self._now, self._counts, 0, 0,
@@ -232,7 +253,7 @@ class SupportSampler(RejectionSampler):
             compile_for(look_up, blocks.tightened, 0)
             compile_for(move, blocks.tightened, blocks.tightened)
             compile_for(put_in_force, blocks.supports, blocks.sums, blocks.tightened, tree, 0, chosen, 0, 0.0)
-        else:
+        if not self._lazy and not blocks:
             compile_for(
                 _attempt_until_kept, law, self._grid, self._listing, self._frontier, tree, stream, self._fold, self._now,
                 self._counts, 0, 0,
@@ -285,6 +306,8 @@ class SupportSampler(RejectionSampler):
 
     def _attempt(self, most: int) -> tuple[int, int]:
         before = int(self._counts[0])
+        if self._lazy and 0 < self._trial <= self._lazy.opened:  # the law of an attempt is the same on any frontier
+            self._lazy, self._blocks = None, self._in_blocks(self.instance, self._report_listing)
         if self._lazy:
             outcome, self._size = self._attempt_lazily()
         else:
@@ -450,8 +473,16 @@ def _path(inst: CardInstance, max_listed: int, max_rows: int) -> Literal["listed
 
 def _column_order(inst: CardInstance, path: str) -> Int64Array:
     """The order of the columns that makes a path short."""
-    if path == "listed":
-        return np.arange(inst.n_columns)
-    if path == "lazy":
-        return tree_order(inst)
-    return np.argsort(inst.rows.sum(axis=0) * (1 - 2 * turned(inst)) + turned(inst) * len(inst.rows), kind="stable")
+    return np.arange(inst.n_columns) if path == "listed" else tree_order(inst)
+
+
+def _trial(inst: CardInstance, kappa: float, largest: int, records: int | None) -> int:
+    """How many prefixes of the lazy tree are opened before blocks are made, from public numbers: none if n is not public.
+
+    Where all losses weigh about the same few prefixes are enough, and blocks go through all supports. The trial takes a quarter
+    of what they are estimated to take, at most, and is left out where they take long: that should come before the payment.
+    """
+    if records is None or kappa * records * largest > FLAT:
+        return 0
+    seconds = estimate(inst.n_columns, inst.max_features, records, cores=1)
+    return int(seconds / 4 / (OPENING + OPENING_EACH * records * inst.n_columns)) if seconds <= SHORT else 0
