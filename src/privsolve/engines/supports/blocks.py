@@ -105,7 +105,8 @@ class Sums(NamedTuple):
 class Tightened(NamedTuple):
     """A hash table of the supports that were tightened: their step, and their bound relative to `U0`.
 
-    The key of a support is `number·(columns + 1)`, that of `T ∪ {j, k}` the key of `T ∪ {j}` plus `k + 1`.
+    The key of a support is `number·(columns + 1)`, that of `T ∪ {j, k}` the key of `T ∪ {j}` plus `k + 1`. A row of which any
+    support was tightened has an entry as well (`_mark`), so that nothing has to be looked up for the supports of the others.
     """
 
     key: Int64Array
@@ -443,6 +444,12 @@ def keep(tightened, key, step, log_bound):
 
 
 @compiled
+def _mark(key):
+    """The key of a row, from that of its first support `T ∪ {j}`."""
+    return -2 - key
+
+
+@compiled
 def move(old, new):
     """Put what one hash table holds into a larger one."""
     for at in range(len(old.key)):
@@ -454,9 +461,10 @@ def move(old, new):
 
 
 @compiled
-def _log_bound(target, tightened, log_prior, loss, key):
-    """`log` of the current bound of a support."""
-    return log_prior - target.kappa * (target.offset + loss) + look_up(tightened, key)[1]
+def _log_bound(target, tightened, log_prior, loss, key, known=True):
+    """`log` of the current bound of a support; `known` is False if it was never tightened."""
+    bound = look_up(tightened, key)[1] if known else FIRST
+    return log_prior - target.kappa * (target.offset + loss) + bound
 
 
 @compiled
@@ -491,10 +499,11 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
         enter_rows(supports.moments, node, j, m - 1 - j)
     key = (supports.moments.child_start[node.number[len(node.cell) - 1]] + j) * (m + 1)
     log_prior = _log_prior(target, columns, size) + target.log_mass[j]
-    supports.log_support[0] = _log_bound(target, tightened, log_prior, exact_loss(costs, node, j, -1), key)
+    known = tightened.key[_place(tightened, _mark(key))] != EMPTY
+    supports.log_support[0] = _log_bound(target, tightened, log_prior, exact_loss(costs, node, j, -1), key, known)
     for k in range(j + 1, m):
-        loss = exact_loss(costs, node, j, k)
-        supports.log_support[k - j] = _log_bound(target, tightened, log_prior + target.log_mass[k], loss, key + k + 1)
+        log_mass, loss = log_prior + target.log_mass[k], exact_loss(costs, node, j, k)
+        supports.log_support[k - j] = _log_bound(target, tightened, log_mass, loss, key + k + 1, known)
     if supports.rule.active:
         _leave_out_supports(supports, columns, size, j)
     return m - j
@@ -597,6 +606,8 @@ def put_in_force(supports, sums, tightened, tree, entry, chosen, step, log_bound
     if chosen.part == 0:
         supports.log_part[0] += log_bound - before
     else:
+        row = chosen.key // (len(supports.flip) + 1) * (len(supports.flip) + 1)
+        keep(tightened, _mark(row), LISTED, FIRST)
         supports.log_support[chosen.member] += log_bound - before
     _renew_sums(supports, sums, tree, entry, chosen)
 
