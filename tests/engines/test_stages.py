@@ -22,7 +22,8 @@ def random_loss(rng: np.random.Generator, name: str) -> ScoreLoss:
     unit = float(rng.choice([0.3, 0.5, 0.7, 1.0]))
     if name == "mistakes":
         return ps.ZeroOneLoss(*rng.integers(1, 4, 2).tolist())
-    return ps.BrierLoss(unit) if name == "brier" else ps.LogLoss(unit, float(rng.choice([1.0, 2.5, 4.0])))
+    clip, span = float(rng.choice([1.0, 2.5, 4.0])), float(rng.choice([1.0, 1.5, 3.5]))
+    return ps.BrierLoss(unit, span) if name == "brier" else ps.LogLoss(unit, clip, span)
 
 
 def random_stage(seed: int, name: str, columns: int = 3) -> StageInstance:

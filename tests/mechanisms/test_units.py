@@ -16,6 +16,7 @@ import privsolve as ps
 from chi_square import deviation
 from privsolve.cli import app
 from privsolve.learn.risks import StagedRecipe
+from privsolve.losses import NARROW_SPAN
 from privsolve.mechanisms.exponential import temperature_of_range
 from privsolve.mechanisms.units import Units, joint_range
 from privsolve.releases import Release
@@ -155,7 +156,7 @@ def test_any_order_and_any_collection_of_units() -> None:
 
 def test_one_unit_in_a_tuple_is_one_unit() -> None:
     assert StagedRecipe(1.0, schema(), log_odds=(0.4,)).units is None
-    assert StagedRecipe(1.0, schema(), log_odds=(0.4,)).loss == ps.BrierLoss(0.4)
+    assert StagedRecipe(1.0, schema(), log_odds=(0.4,)).loss == ps.BrierLoss(0.4, NARROW_SPAN)
 
 
 @pytest.mark.parametrize(

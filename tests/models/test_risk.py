@@ -29,7 +29,7 @@ def score_of(seed: int = 0, log_odds: float = 0.5) -> ps.RiskScore:
     return ps.RiskScore(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA, log_odds=log_odds)
 
 
-@pytest.mark.parametrize("loss", [ps.BrierLoss(0.5), ps.BrierLoss(0.3), ps.LogLoss(0.7, 2.0)])
+@pytest.mark.parametrize("loss", [ps.BrierLoss(0.5), ps.BrierLoss(0.3, 1.5), ps.LogLoss(0.7, 2.0)])
 def test_the_tables_are_rounded_losses_of_the_stated_risk(loss: RiskLoss) -> None:
     for entry, score in enumerate(range(loss.first, loss.first + loss.table.shape[1])):
         p = 1 / (1 + math.exp(-loss.log_odds * score))
@@ -48,6 +48,31 @@ def test_the_brier_table_is_least_at_the_true_risk() -> None:
         p = risk_at(0.5, Fraction(score))
         costs = 1000 * p * loss.table[0] + 1000 * (1 - p) * loss.table[1]
         assert abs(int(np.argmin(costs)) + loss.first - score) == 0
+
+
+def test_a_narrow_span_lets_one_record_change_less_and_leaves_the_risks_of_the_model() -> None:
+    wide, narrow = ps.BrierLoss(0.5), ps.BrierLoss(0.5, 1.5)
+    assert narrow.entries(np.array([-9, -3, 3, 9])).tolist() == [0, 0, 6, 6]
+    assert narrow.largest == int(np.ptp(wide.table[:, 4:-4], axis=1).max()) < 0.7 * wide.largest
+    encoded = SCHEMA.table(FRAME)
+    weights, domain = score_of().weights, ps.SparsePoints(DIM, DIM - 1, 3, (-3, 3))
+    models = [ps.Problem(encoded.table, domain, loss, SCHEMA).model(weights) for loss in (wide, narrow)]
+    for model in models:
+        assert isinstance(model, ps.RiskScore)
+        assert model.risks(FRAME).min() < 0.05 < narrow.risks.min()
+        assert model.risks(FRAME).tolist() == models[0].risks(FRAME).tolist()  # type: ignore[attr-defined]
+
+
+def test_losses_written_without_a_span_have_the_whole_scale() -> None:
+    assert loss_from_dict({"kind": "brier", "log_odds": 0.7}) == ps.BrierLoss(0.7, 3.5)
+    with pytest.raises(ValueError, match="loss must have the fields"):
+        loss_from_dict({"kind": "brier", "span": 1.0})
+
+
+@pytest.mark.parametrize("span", [0.0, 3.6, math.nan, "wide"])
+def test_wrong_spans_are_refused(span: object) -> None:
+    with pytest.raises(ValueError, match="span must be a number from"):
+        ps.BrierLoss(0.5, span)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [{"log_odds": 0.0}, {"log_odds": math.nan}, {"log_odds": "much"}])

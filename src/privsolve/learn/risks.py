@@ -15,7 +15,7 @@ from privsolve.domains.trees import tree_schema
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.learn.fitting import with_outside
 from privsolve.learn.limits import NO_LIMITS, CardLimits
-from privsolve.losses import BrierLoss, ZeroOneLoss
+from privsolve.losses import NARROW_SPAN, BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.counted import CountedStages, staged_by_count
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.mechanisms.stages import Stages, number_of_stages, staged
@@ -80,7 +80,7 @@ class StagedRecipe:
     def loss(self) -> BrierLoss | ZeroOneLoss:
         """What a record loses; of several units that are offered, with the first."""
         if self.objective is Objective.RISK:
-            return BrierLoss(self.offered[0])
+            return BrierLoss(self.offered[0], NARROW_SPAN)
         return ZeroOneLoss(self.false_positive, self.false_negative)
 
     @property

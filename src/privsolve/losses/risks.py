@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between
 from privsolve.losses.scores import ScoreLoss
-from privsolve.models.odds import check_log_odds, last_score, risks_of
+from privsolve.models.odds import FARTHEST_LOG_ODDS, check_log_odds, check_span, last_score, risks_of
+
+NARROW_SPAN = 1.5
+"""The span that risk scores are chosen by: risks from 18% to 82% (docs/risk-scores.md says how it was found)."""
 
 ROUNDED_TO = 4096
 """Entries are whole numbers of 1/4096 of the largest loss that a record can have."""
@@ -21,10 +24,13 @@ ROUNDED_TO = 4096
 class RiskLoss(ScoreLoss):
     """A score of s points is a risk of `p(s) = 1 / (1 + exp(-log_odds·s))`, and a record loses by its risk and its label.
 
-    Scores beyond log-odds of ±3.5 count as these. Entries are rounded to whole numbers of 1/4096 once, by this public rule.
+    Scores beyond log-odds of `±span` count as these. The narrower the span, the less one record can change, and the less noise
+    is needed; the risks of the model go on to ±3.5 all the same (theory, 13.1). Entries are rounded to whole numbers of 1/4096
+    once, by this public rule.
     """
 
     log_odds: float
+    span: float
 
     @abstractmethod
     def of_risk(self, risk: Floats) -> Floats:
@@ -38,7 +44,7 @@ class RiskLoss(ScoreLoss):
     @property
     def ends(self) -> int:
         """The window of scores is `-ends..ends`."""
-        return last_score(self.log_odds)
+        return last_score(self.log_odds, self.span)
 
     @cached_property
     def risks(self) -> Floats:
@@ -51,16 +57,24 @@ class RiskLoss(ScoreLoss):
         losses = np.array([self.of_risk(self.risks), self.of_risk(1 - self.risks)])
         return np.floor(losses * ROUNDED_TO + 0.5).astype(np.int64)
 
+    @classmethod
+    def from_dict(cls, description: Any) -> Self:
+        """The inverse of `to_dict`; where no span is stated it is the whole scale."""
+        stated = isinstance(description, dict)
+        return super().from_dict({"span": FARTHEST_LOG_ODDS} | description if stated else description)
+
 
 @dataclass(frozen=True)
 class BrierLoss(RiskLoss):
     """The squared difference between risk and outcome: bounded, and least on average where the risk is the true one."""
 
     log_odds: float = 0.5
+    span: float = FARTHEST_LOG_ODDS
     kind: ClassVar[str] = "brier"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        object.__setattr__(self, "span", check_span(self.span))
 
     def of_risk(self, risk: Floats) -> Floats:
         """`(1 - p)²`."""
@@ -73,10 +87,12 @@ class LogLoss(RiskLoss):
 
     log_odds: float = 0.5
     clip: float = 3.0
+    span: float = FARTHEST_LOG_ODDS
     kind: ClassVar[str] = "log"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        object.__setattr__(self, "span", check_span(self.span))
         object.__setattr__(self, "clip", check_between("clip", self.clip, 0.1, 4.0))
 
     def of_risk(self, risk: Floats) -> Floats:

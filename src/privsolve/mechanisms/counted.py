@@ -27,7 +27,7 @@ from privsolve.problems.questions import question_of
 from privsolve.releases import Run
 
 SHARE = Fraction(1, 100)
-"""Of epsilon, for the count: its deviation is about 140 records over epsilon, where the first step of the rule is 2,000."""
+"""Of epsilon, for the count: its deviation is about 140 records over epsilon, where the first step of the rule is 700."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,11 @@ from privsolve.problems.questions import question_of
 from privsolve.releases import STAGES, Diagnostics, Release, Run
 
 MOST_STAGES = 6
-MOST_SUPPORTS = 300_000
+MOST_SUPPORTS = 700_000
 """As many supports as are listed in about a second; each takes a few hundred bytes."""
+
+USUAL_STAGE = 4
+"""Columns of one stage, unless more are asked for: a fifth one takes ten times as long and hardly helps."""
 
 LARGEST_STAGE = 5
 MOST_CHOICES = 2_000_000
@@ -51,7 +54,7 @@ READABLE = 12
 LATER_INTERCEPT = 3
 """Later stages move the intercept by at most so many points."""
 
-ENOUGH_RECORDS = (2_000.0, 20_000.0)
+ENOUGH_RECORDS = (700.0, 4_000.0)
 """A second and a third stage pay from so many records times epsilon on, counted as under add-remove (docs/risk-scores.md)."""
 
 
@@ -160,8 +163,8 @@ def choices_of(domain: SparsePoints) -> int:
 
 
 def columns_of_a_stage(columns: int) -> int:
-    """The public rule: as many columns as there are supports to list, at most five and at least one."""
-    fits = [most for most in range(1, LARGEST_STAGE + 1) if count_supports(columns, most) <= MOST_SUPPORTS]
+    """The public rule: as many columns as there are supports to list, at most four and at least one."""
+    fits = [most for most in range(1, USUAL_STAGE + 1) if count_supports(columns, most) <= MOST_SUPPORTS]
     return min(max(fits, default=1), max(columns, 1))
 
 

@@ -24,9 +24,14 @@ def check_log_odds(value: object, name: str = "log_odds") -> float:
     return check_between(name, value, LEAST_UNIT, LARGEST_UNIT)
 
 
-def last_score(log_odds: float) -> int:
+def check_span(value: object) -> float:
+    """Log-odds beyond which a loss does not tell scores apart."""
+    return check_between("span", value, LEAST_UNIT, FARTHEST_LOG_ODDS)
+
+
+def last_score(log_odds: float, span: float = FARTHEST_LOG_ODDS) -> int:
     """Scores beyond plus or minus this count as it."""
-    return max(1, math.floor(FARTHEST_LOG_ODDS / log_odds))
+    return max(1, math.floor(span / log_odds))
 
 
 def risks_of(log_odds: float, scores: Int64Array) -> Floats:
