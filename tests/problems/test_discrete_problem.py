@@ -274,6 +274,18 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, distances), {"bound": 1}, "records must be an array"),
     ((GRID, distances, []), {"bound": 1}, "at least one record"),
     ((GRID, lambda r, m: np.zeros(3), [1]), {"bound": 1}, "one row per record"),
+    ((GRID, lambda r, m: [[0], [0, 1]], [1]), {"bound": 1}, "loss must be rows of numbers, all of one length"),
+    ((GRID, lambda r: 0, [1]), {"bound": 1}, "loss must be a function of 2 arguments: records, members"),
+    ((GRID, distances, {1, 2}), {"bound": 1}, "records must be an array"),
+    ((GRID, distances, {"a": 1}), {"bound": 1}, "records must be an array"),
+    ((GRID, [[1, 2], [3]]), {"bound": 3}, "loss must be rows of numbers, all of one length"),
+    ((GRID, np.ma.masked_array(WHOLE, mask=WHOLE > 0)), {"bound": 1}, "loss has a mask"),
+    ((GRID, WHOLE * 1j), {"bound": 1}, "loss must give numbers"),
+    ((GRID, FLOATS * math.inf), {"bound": 1, "step": 0.1, "clip": True}, "NaN or infinite"),
+    ((GRID, WHOLE), {"bound": -1}, "bound must be"),
+    ((GRID, WHOLE), {"bound": math.inf}, "bound must be"),
+    ((GRID, WHOLE), {"lipschitz": -1}, "lipschitz must be"),
+    ((GRID, WHOLE[:0]), {"bound": 1}, "one row per record"),
     ((GRID, lambda r, m: np.full((len(r), len(m)), len(r)), [1, 2]), {"bound": 9}, "one record at a time"),
     ((GRID, WHOLE), {"bound": 0}, "bound must be"),
     ((GRID, WHOLE), {"bound": 1.5}, "bound must be a whole number"),
@@ -285,7 +297,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, WHOLE), {"bound": 1, "step": "x"}, "step must be"),
     ((GRID, WHOLE), {"lipschitz": 1, "clip": True}, "needs a bound"),
     ((GRID, WHOLE), {"bound": 1, "columns": [[0, 0]] * 15}, "columns must be the 15 members"),
-    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list"),
+    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list .*: use GridProblem"),
     (("grid", WHOLE), {"bound": 1}, "domain must be"),
 ]  # fmt: skip
 
@@ -297,7 +309,7 @@ def test_what_is_not_covered_is_refused(arguments: tuple[Any, ...], options: dic
 
 
 def test_solvers_of_linear_rules_refuse_it() -> None:
-    with pytest.raises(ValueError, match="use another oracle"):
+    with pytest.raises(ValueError, match=r"'enumeration' for a DiscreteProblem.*use another oracle"):
         ps.opdisc(ps.DiscreteProblem(GRID, WHOLE, bound=1), 1.0)
 
 
