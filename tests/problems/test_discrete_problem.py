@@ -279,6 +279,8 @@ def test_rounding_and_clipping_are_public_rules() -> None:
     cut = ps.DiscreteProblem(pair, [[-3, 9]], bound=4, clip=True)
     assert cut.totals.tolist() == [0, 4]
     assert cut.setting["loss"]["clipped"] is True
+    released = ps.exponential(cut, 1.0, random_state=1).release
+    assert ps.Release.from_json(released.to_json()).loss.clipped is True
     odd = ps.DiscreteProblem(pair, [[0.0, 0.15]], bound=0.15, step=0.1)
     assert odd.totals.max() <= odd.loss.largest == 2
 
