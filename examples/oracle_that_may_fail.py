@@ -1,54 +1,64 @@
-"""What it costs to have the guarantee cover an oracle that gives up: a random part of the records, of Adult.
+"""An oracle that gives up, and a guarantee that covers it: release or failure on parts of the records, of Adult.
 
     python examples/oracle_that_may_fail.py
 
 An oracle with a limit on its work may fail on one data set and not on its neighbour, and that it failed is then a fact about a
-record. Here each record is kept with probability 1/K, by exact coins, before anything else is done. A record has no say
-unless it is kept, so whatever follows, a release, a failure or the time it took, is (0, 1/K)-DP (theory, section 15.4). The
-price is that the model is chosen from n/K records.
+record. `ps.release_or_failure` deals the records to parts, solves each, and publishes the answer of one part, or that there is
+none: both are covered (theory, section 15.4). The price is that the model is chosen from one part of the records.
 """
-
-import secrets
-from dataclasses import replace
 
 import numpy as np
 
 import privsolve as ps
 
-EPSILON, NODES, PARTS, RUNS = 1.0, 20_000, (1, 10, 100, 1000), 8
+EPSILON, NODES, RUNS = 1.0, 20_000, 8
+PLANS = [ps.Parts(100, EPSILON, 1e-3), ps.Parts(250, EPSILON, 1e-4), ps.Parts(2500, EPSILON, 1e-6)]
 
 
-def one_part(table: ps.PatternTable, parts: int) -> ps.PatternTable:
-    """Each record with probability `1 / parts`."""
+def problem_of(table: ps.PatternTable) -> ps.Problem:
+    """Linear rules with small whole weights."""
+    return ps.Problem(table, ps.IntegerBall(table.dim, 23))
 
-    def kept(counts: np.ndarray) -> list[int]:
-        return [sum(secrets.randbelow(parts) == 0 for _ in range(count)) for count in counts.tolist()]
 
-    return replace(table, positives=kept(table.positives), negatives=kept(table.negatives))
+def accuracies(table: ps.PatternTable, parts: int, epsilon: float) -> list[float | None]:
+    """Of the answers that some parts give, on all records; None for those that fail."""
+    found: list[float | None] = []
+    rng = np.random.default_rng(0)
+    for _ in range(RUNS):
+        counts = [rng.binomial(side, 1 / parts) for side in (table.positives, table.negatives)]
+        part = ps.PatternTable(table.features, *counts, table.names, table.scales, table.ranges)
+        try:
+            run = ps.opdisc(
+                problem_of(part), epsilon, adjacency="add-remove", oracle=ps.oracles.TreeOracle(node_limit=NODES)
+            )
+            found.append(table.accuracy(run.release.weights))
+        except ps.WorkLimitReached:
+            found.append(None)
+    return found
 
 
 def main() -> None:
     table = ps.datasets.adult_paper(seed=0)
-    oracle = ps.oracles.TreeOracle(node_limit=NODES)
-    print(f"{table.n:,} records, OPDisc with epsilon {EPSILON:g}, an oracle that gives up after {NODES:,} nodes.")
-    print("Guarantee: release or failure of a part are (0, 1/K)-DP together, whatever the oracle does.\n")
-    print(f"For the curator only: {RUNS} runs each, accuracy on all records")
-    print("    K   records      delta   failures   accuracy")
-    for parts in PARTS:
-        accuracies, sizes = [], []
-        for _ in range(RUNS):
-            part = one_part(table, parts)
-            sizes.append(part.n)
-            problem = ps.Problem(part, ps.IntegerBall(table.dim, 23))
-            try:
-                run = ps.opdisc(problem, EPSILON, adjacency="add-remove", oracle=oracle)
-            except ps.WorkLimitReached:
-                continue
-            accuracies.append(table.accuracy(run.release.model.weights))
-        delta = "no cover" if parts == 1 else f"{1 / parts:g}"
-        says = f"{np.mean(accuracies):.3f}" if accuracies else "-"
-        print(f"{parts:5} {np.mean(sizes):9,.0f} {delta:>10} {RUNS - len(accuracies):5} of {RUNS} {says:>10}")
-    print("\nA delta that means something, such as 1e-6, takes a million parts: more than there are records.")
+    plan, oracle = PLANS[0], ps.oracles.TreeOracle(node_limit=NODES)
+    run = ps.release_or_failure(table, problem_of, plan, adjacency="add-remove", oracle=oracle)
+    print(f"{table.n:,} records in {plan.count} parts, an oracle that gives up after {NODES:,} nodes.")
+    print(f"Published: {run.release.model.describe()}")
+    print(f"Guarantee: {run.release.guarantee}\n")
+    print(
+        f"For the curator only: {run.diagnostics.failed} of {plan.count} parts failed. What parts cost, by {RUNS} of each:"
+    )
+    print("parts   records in one   epsilon in one   delta      failures   accuracy")
+    for count, epsilon, delta in [(1, EPSILON, 0.0), *((p.count, p.part_epsilon, p.delta) for p in PLANS)]:
+        found = accuracies(table, count, epsilon)
+        rates = [rate for rate in found if rate is not None]
+        covered = f"{delta:<8g}" if delta else "no cover"
+        says = f"{np.mean(rates):.3f}" if rates else "-"
+        print(
+            f"{count:5} {table.n / count:16,.0f} {epsilon:16.2f}   {covered} {RUNS - len(rates):6} of {RUNS} {says:>10}"
+        )
+    print(
+        f"\nWhat all of these records give, in one of {PLANS[-1].count:,} parts: {PLANS[-1].count * table.n:,} records."
+    )
 
 
 if __name__ == "__main__":

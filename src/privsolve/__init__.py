@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.counted import CountedStages, staged_by_count
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
+    from privsolve.mechanisms.parts import Parts, release_or_failure
     from privsolve.mechanisms.rspm import rspm, separator_noise
     from privsolve.mechanisms.selection import Selection, Selector, choice_utility_bound, choose
     from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from privsolve.mechanisms.units import Units
     from privsolve.models.candidate import Candidate
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+    from privsolve.models.no_answer import NoAnswer
     from privsolve.models.risk import RiskScore
     from privsolve.models.tree import DecisionTree
     from privsolve.noise.sealed import SealedRun
@@ -123,11 +125,13 @@ __all__ = [
     "LinearProblem",
     "LogLoss",
     "MeasuredOn",
+    "NoAnswer",
     "Number",
     "NumberLeaves",
     "Option",
     "OracleFailed",
     "OracleNotCertified",
+    "Parts",
     "PatternTable",
     "Permutations",
     "Perturbation",
@@ -197,6 +201,7 @@ __all__ = [
     "private_tree",
     "private_union",
     "promised",
+    "release_or_failure",
     "rspm",
     "separator_noise",
     "sphere_noise",
@@ -228,6 +233,7 @@ _HOMES = {
     "mechanisms.counted": "CountedStages staged_by_count",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
+    "mechanisms.parts": "Parts release_or_failure",
     "mechanisms.rspm": "rspm separator_noise",
     "noise.sealed": "SealedRun",
     "releases": "Diagnostics Release Run",
@@ -254,6 +260,7 @@ _HOMES = {
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",
     "models.leaves": "LabelLeaves NumberLeaves ProbabilityLeaves",
+    "models.no_answer": "NoAnswer",
     "models.risk": "RiskScore",
     "models.tree": "DecisionTree",
     "problems.trees": "TreeProblem",

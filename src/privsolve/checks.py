@@ -86,17 +86,14 @@ def check_count(name: str, value: object) -> int:
 
 def check_callback(name: str, value: object) -> None:
     """Raise unless `value` is None or can be called with one argument: found before a run, not by its first call."""
-    wanted = "be None or a function of one argument"
-    if value is None:
-        return
-    if not callable(value):
-        raise _wrong(name, value, wanted)
-    try:
-        inspect.signature(value).bind(None)
-    except TypeError:
-        raise _wrong(name, value, wanted) from None
-    except ValueError:  # built in, without a signature
-        return
+    if value is not None and not _takes(value, 1):
+        raise _wrong(name, value, "be None or a function of one argument")
+
+
+def check_function(name: str, value: object, *arguments: str) -> None:
+    """Raise unless `value` can be called with arguments like those named."""
+    if not _takes(value, len(arguments)):
+        raise _wrong(name, value, f"be a function of {len(arguments)} arguments: {', '.join(arguments)}")
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> int:
@@ -106,6 +103,19 @@ def check_integer(name: str, value: object, low: int, high: int) -> int:
     if not low <= int(value) <= high:
         raise _wrong(name, int(value), f"be between {low} and {high}")
     return int(value)
+
+
+def _takes(value: object, arguments: int) -> bool:
+    """Whether it can be called with so many arguments."""
+    if not callable(value):
+        return False
+    try:
+        inspect.signature(value).bind(*[None] * arguments)
+    except TypeError:
+        return False
+    except ValueError:  # built in, without a signature
+        return True
+    return True
 
 
 def _wrong(name: str, value: object, wanted: str, advice: str = "") -> ValueError:

@@ -64,3 +64,18 @@ def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
     assert 0 <= fitted.score(patients(), patients()["ill"]) <= 1
     with pytest.raises(ValueError, match="feature names"):
         fitted.predict(patients().drop(columns=["ill", "age"]))
+
+
+@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateLinearClassifier, ps.PrivateClassifier])
+@pytest.mark.parametrize("schema", [ps.Schema(INDICATORS.columns), "guess"], ids=["stated", "guessed"])
+def test_more_than_two_classes_are_refused_with_what_takes_them(estimator: type, schema: object) -> None:
+    table = patients(30).drop(columns="ill")
+    y = ["mild", "moderate", "severe"] * 10
+    budget = ps.Accountant(1.0)
+    with pytest.raises(ValueError, match=r"more than two classes there is PrivateTreeClassifier\(classes="):
+        estimator(1.0, schema=schema, budget=budget).fit(table, y)
+    assert budget.totals.releases == 0
+    tree = ps.PrivateTreeClassifier(
+        1.0, depth=1, classes=["mild", "moderate", "severe"], schema=ps.Schema(INDICATORS.columns)
+    )
+    assert tree.fit(table, y).classes_.tolist() == ["mild", "moderate", "severe"]

@@ -134,6 +134,67 @@ def test_draws_have_the_exact_law() -> None:
     assert ((counts - runs * flat) ** 2 / (runs * flat)).sum() > limit
 
 
+def made(domain: Domain, rng: np.random.Generator, count: int) -> dict[str, Any]:
+    """A problem of a user's own as arguments that take some records: a table or a function, either constant or both."""
+    records = rng.integers(-3, 4, size=(count, 2))
+    table = rng.integers(0, 6, size=(count, domain.size))
+    stated: list[tuple[Any, dict[str, Any]]] = [
+        (None, {"bound": 5}),
+        (None, {"bound": 3, "clip": True}),
+        (distances, {"bound": 12, "step": 0.5}),
+        (distances, {"lipschitz": 1, "step": 0.25}),
+        (distances, {"bound": 12, "lipschitz": 1, "step": 0.5}),
+    ]
+    loss, options = stated[int(rng.integers(len(stated)))]
+    return {"loss": loss, "data": table if loss is None else records, "options": options}
+
+
+def of(domain: Domain, rows: Any, *, loss: Any, data: np.ndarray, options: dict[str, Any]) -> ps.DiscreteProblem:
+    given = (data[rows],) if loss is None else (loss, data[rows])
+    return ps.DiscreteProblem(domain, *given, **options)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("domain", DOMAINS, ids=lambda d: d.kind)
+def test_random_problems_have_the_law_and_keep_the_promise(domain: Domain, seed: int) -> None:
+    """Draws against the law by its formula; and between neighbours, both ways to be one, at most epsilon is lost."""
+    rng = np.random.default_rng(seed)
+    problem = made(domain, rng, 9)
+    whole, changed, less = (of(domain, rows, **problem) for rows in (slice(0, 8), slice(1, 9), slice(1, 8)))
+    members = domain.members()
+    for adjacency, other in (("replace", changed), ("add-remove", less)):
+        kappa = (2.0 - 1e-6) / ((2 if adjacency == "replace" else 1) * whole.loss.largest)
+        weights = np.exp(-kappa * (whole.totals - whole.totals.min()))
+        drawn = ps.ExponentialSampler(whole, 2.0, adjacency=adjacency, random_state=seed).draw(1500)
+        place = {tuple(w): i for i, w in enumerate(members.tolist())}
+        counts = np.bincount([place[tuple(w)] for w in drawn.tolist()], minlength=len(members))
+        expected = 1500 * weights / weights.sum()
+        usual = expected > 5
+        seen, wanted = (np.append(x[usual], x[~usual].sum()) for x in (counts, expected))
+        statistic = ((seen - wanted) ** 2 / np.maximum(wanted, 1)).sum()
+        assert statistic < chi2.ppf(1 - 1e-5, usual.sum())
+        assert exact_exponential(whole, other, 2.0, adjacency=adjacency).epsilon <= 2.0
+    noise = ps.Perturbation.lifted(domain, rng.normal(size=domain.lift_dim) * 9)
+    values = whole.totals * UNIT + noise.of_members(members)
+    assert ps.oracles.get("enumeration").minimise(whole, noise).value == values.min()
+
+
+def test_permute_and_flip_expects_to_lose_no_more_than_the_exponential_mechanism_on_random_problems() -> None:
+    """A hundred losses of users' own, listed or over grids."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        problem: ps.DiscreteProblem | ps.GridProblem
+        if seed % 2:
+            domain = DOMAINS[seed % len(DOMAINS)]
+            problem = of(domain, slice(None), **made(domain, rng, 30))
+        else:
+            problem = ps.GridProblem(GRID, distances, rng.integers(-3, 4, size=(30, 2)), lipschitz=1, step=0.25)
+        losses, epsilon = problem.losses_of(problem.domain.members()), float(rng.uniform(0.1, 5))
+        flip = np.exp(ps.Selector(-losses, problem.loss.largest, epsilon).log_law())
+        exponential = np.exp(ps.audit.exponential_law(problem, epsilon))
+        assert flip @ losses <= exponential @ losses * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_neighbours_lose_at_most_epsilon_and_more_if_the_bound_is_understated(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -218,6 +279,8 @@ def test_rounding_and_clipping_are_public_rules() -> None:
     cut = ps.DiscreteProblem(pair, [[-3, 9]], bound=4, clip=True)
     assert cut.totals.tolist() == [0, 4]
     assert cut.setting["loss"]["clipped"] is True
+    released = ps.exponential(cut, 1.0, random_state=1).release
+    assert ps.Release.from_json(released.to_json()).loss.clipped is True
     odd = ps.DiscreteProblem(pair, [[0.0, 0.15]], bound=0.15, step=0.1)
     assert odd.totals.max() <= odd.loss.largest == 2
 
@@ -274,6 +337,18 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, distances), {"bound": 1}, "records must be an array"),
     ((GRID, distances, []), {"bound": 1}, "at least one record"),
     ((GRID, lambda r, m: np.zeros(3), [1]), {"bound": 1}, "one row per record"),
+    ((GRID, lambda r, m: [[0], [0, 1]], [1]), {"bound": 1}, "loss must be rows of numbers, all of one length"),
+    ((GRID, lambda r: 0, [1]), {"bound": 1}, "loss must be a function of 2 arguments: records, members"),
+    ((GRID, distances, {1, 2}), {"bound": 1}, "records must be an array"),
+    ((GRID, distances, {"a": 1}), {"bound": 1}, "records must be an array"),
+    ((GRID, [[1, 2], [3]]), {"bound": 3}, "loss must be rows of numbers, all of one length"),
+    ((GRID, np.ma.masked_array(WHOLE, mask=WHOLE > 0)), {"bound": 1}, "loss has a mask"),
+    ((GRID, WHOLE * 1j), {"bound": 1}, "loss must give numbers"),
+    ((GRID, FLOATS * math.inf), {"bound": 1, "step": 0.1, "clip": True}, "NaN or infinite"),
+    ((GRID, WHOLE), {"bound": -1}, "bound must be"),
+    ((GRID, WHOLE), {"bound": math.inf}, "bound must be"),
+    ((GRID, WHOLE), {"lipschitz": -1}, "lipschitz must be"),
+    ((GRID, WHOLE[:0]), {"bound": 1}, "one row per record"),
     ((GRID, lambda r, m: np.full((len(r), len(m)), len(r)), [1, 2]), {"bound": 9}, "one record at a time"),
     ((GRID, WHOLE), {"bound": 0}, "bound must be"),
     ((GRID, WHOLE), {"bound": 1.5}, "bound must be a whole number"),
@@ -285,7 +360,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, WHOLE), {"bound": 1, "step": "x"}, "step must be"),
     ((GRID, WHOLE), {"lipschitz": 1, "clip": True}, "needs a bound"),
     ((GRID, WHOLE), {"bound": 1, "columns": [[0, 0]] * 15}, "columns must be the 15 members"),
-    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list"),
+    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list .*: use GridProblem"),
     (("grid", WHOLE), {"bound": 1}, "domain must be"),
 ]  # fmt: skip
 
@@ -297,7 +372,7 @@ def test_what_is_not_covered_is_refused(arguments: tuple[Any, ...], options: dic
 
 
 def test_solvers_of_linear_rules_refuse_it() -> None:
-    with pytest.raises(ValueError, match="use another oracle"):
+    with pytest.raises(ValueError, match=r"'enumeration' for a DiscreteProblem.*use another oracle"):
         ps.opdisc(ps.DiscreteProblem(GRID, WHOLE, bound=1), 1.0)
 
 

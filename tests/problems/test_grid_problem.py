@@ -11,7 +11,10 @@ from scipy.stats import chi2
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
+from privsolve.audit import exact_exponential, lower_bound, perturbed_draws
 from privsolve.engines import boxes as engine
+from privsolve.losses import StatedLoss
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles import BoxOracle
 from privsolve.problems.perturbation import UNIT
 
@@ -126,6 +129,95 @@ def test_a_law_at_another_temperature_is_told_apart() -> None:
     assert statistic(problem, right, draws) > 1e-4 > 1e-6 > statistic(problem, wrong, draws)
 
 
+def understated(problem: ps.GridProblem, share: int) -> ps.GridProblem:
+    """The same data with noise for a smaller loss than they have: what the constructor does not make."""
+    object.__setattr__(problem, "loss", StatedLoss(max(1, problem.loss.largest // share)))
+    return problem
+
+
+def neighbours(seed: int, **options: Any) -> list[ps.GridProblem]:
+    """One record at one end of a grid, or at the other; some more in both."""
+    rng = np.random.default_rng(seed)
+    dim = int(rng.integers(1, 3))
+    grid = ps.IntegerGrid([-4] * dim, [4] * dim)
+    same = rng.integers(-4, 5, size=(int(rng.integers(0, 5)), dim))
+    ends = [np.concatenate([same, np.full((1, dim), end)]) for end in (-4, 4)]
+    return [ps.GridProblem(grid, distance, records, **options) for records in ends]
+
+
+STATED: list[dict[str, Any]] = [
+    {"least": nearest, "bound": 12, "step": 0.5},
+    {"least": nearest, "bound": 4, "step": 0.5},  # cut: still true
+    {"lipschitz": 1, "step": 0.5},
+    {"lipschitz": 1, "bound": 6, "step": 0.5},
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("stated", STATED)
+def test_neighbours_lose_at_most_epsilon_and_more_if_the_bound_is_understated(
+    stated: dict[str, Any], seed: int
+) -> None:
+    pair = neighbours(seed, **stated)
+    assert exact_exponential(*pair, 1.0).epsilon <= 1.0
+    assert exact_exponential(*[understated(p, 8) for p in pair], 1.0).refutes(1.0)
+
+
+def test_draws_from_boxes_pass_an_audit_and_a_third_of_the_noise_is_caught() -> None:
+    """By the sampler itself, not by its law. One that sees losses vary by more than was stated releases nothing."""
+
+    def draws(epsilon: float) -> Callable[[ps.GridProblem, int], Int64Array]:
+        def some(problem: ps.GridProblem, runs: int) -> Int64Array:
+            sampler = ps.ExponentialSampler(problem, epsilon, random_state=int(listed(problem)[0]))
+            return np.asarray(sampler.draw(runs)[:, 0])
+
+        return some
+
+    line = ps.IntegerGrid([0], [3])
+    pair = [
+        ps.GridProblem(line, lambda r, m: r * (m[None, :, 0] > 0) + (3 - r) * (m[None, :, 0] == 0), np.array([[z]]),
+                       lambda r, low, high: np.zeros((len(r), len(low))), bound=3)
+        for z in (0, 3)
+    ]  # fmt: skip
+    assert not lower_bound(draws(1.0), *pair, 4000).refutes(1.0)
+    assert lower_bound(draws(3.0), *pair, 4000).refutes(1.0)
+    with pytest.raises(ps.PrivsolveError, match="nothing is released"):
+        draws(1.0)(understated(pair[0], 3), 100)
+
+
+@pytest.mark.parametrize("make_noise", [ps.sphere_noise, ps.separator_noise])
+def test_perturbed_audits_pass_and_catch_an_understated_bound(make_noise: Any) -> None:
+    line = ps.IntegerGrid([-1], [1])
+    pair = [
+        ps.GridProblem(line, lambda r, m: np.abs(r - 40 * np.abs(m[None, :, 0])), np.array([[z]]),
+                       lambda r, low, high: np.zeros((len(r), len(low))), bound=40)
+        for z in (0, 40)
+    ]  # fmt: skip
+
+    def audit(loss: StatedLoss) -> float:
+        noise = make_noise(line, 1.0, loss=loss)
+
+        def draws(problem: ps.GridProblem, size: int) -> Int64Array:
+            return perturbed_draws(problem, noise, size, Randomness.seeded(int(listed(problem)[0]) + 1))
+
+        return lower_bound(draws, *pair, 20_000).epsilon
+
+    assert audit(pair[0].loss) <= 1.0
+    assert audit(StatedLoss(2)) > 1.0
+
+
+def test_lipschitz_noise_beats_bounded_noise_by_their_ratio() -> None:
+    """`G = 1` and `τ = 1` in steps of 1/4, so 4 steps and 1 to round, against a bound of 57, 228 steps."""
+    records, grid = np.zeros((3, 2), dtype=int), ps.IntegerGrid([-20, -20], [20, 20])
+    both = ps.GridProblem(grid, distance, records, lipschitz=1, bound=57, step=0.25)
+    bounded = ps.GridProblem(grid, distance, records, nearest, bound=57, step=0.25)
+    smaller, larger = (ps.sphere_noise(grid, 1.0, loss=p.loss) for p in (both, bounded))
+    assert larger.scale / smaller.scale == pytest.approx(228 / 5, rel=1e-4)
+    assert smaller.scale == pytest.approx(4 * 5 * 800, rel=1e-4)  # c = 4GD²/τ at epsilon = 1
+    gaps = [ps.opdisc(p, 200.0, oracle="boxes", random_state=1).diagnostics.total_loss for p in (both, bounded)]
+    assert gaps[0] < gaps[1]
+
+
 def test_grids_of_ten_to_the_thirteen_points_are_drawn_from_and_large_ones_solved() -> None:
     rng = np.random.default_rng(0)
     homes = np.concatenate([rng.normal((300, -200), 30, (20, 2)), rng.normal((-400, 100), 30, (20, 2))])
@@ -186,7 +278,13 @@ FLAT = lambda some, low, high: np.zeros((len(some), len(low)))  # noqa: E731
     [
         ((GRID, lambda r, m: np.full((len(r), len(m)), len(r)), RECORDS, FLAT), {"bound": 9}, "one record at a time"),
         ((ps.TernaryCube(2), distance, RECORDS, nearest), {"bound": 1}, "IntegerGrid"),
-        ((GRID, np.zeros((3, 10)), RECORDS, nearest), {"bound": 1}, "functions"),
+        ((GRID, np.zeros((3, 10)), RECORDS, nearest), {"bound": 1}, "loss must be a function of 2"),
+        ((GRID, lambda r: 0, RECORDS, nearest), {"bound": 1}, "loss must be a function of 2 arguments"),
+        ((GRID, distance, RECORDS, distance), {"bound": 1}, "least must be a function of 3 arguments: records, low, high"),
+        ((GRID, distance, RECORDS, nearest), {"bound": -1, "step": 1}, "bound must be"),
+        ((GRID, distance, {1, 2}, nearest), {"bound": 1, "step": 1}, "records must be an array"),
+        ((GRID, lambda r, m: distance(r, m) * np.nan, RECORDS, nearest), {"bound": 1, "step": 1}, "NaN or infinite"),
+        ((GRID, lambda r, m: distance(r, m)[0], RECORDS, nearest), {"bound": 1, "step": 1}, "one row per record"),
         ((GRID, distance, RECORDS), {"bound": 9, "step": 1}, "least or lipschitz"),
         ((GRID, distance, RECORDS, nearest), {"step": 1}, "bound or lipschitz"),
         ((GRID, distance, 5, nearest), {"bound": 1, "step": 1}, "records"),

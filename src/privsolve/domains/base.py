@@ -106,14 +106,14 @@ class Domain(ABC):
         terms = [np.outer(costs[:, j], self.values(j)).max(axis=1) for j in range(self.dim)]
         return np.asarray(np.sum(terms, axis=0))
 
-    def check_listable(self) -> None:
-        """Raise if the domain has too many members to list them, or none."""
+    def check_listable(self, advice: str = "use the tree oracle") -> None:
+        """Raise, with advice, if the domain has too many members to list them, or none."""
         if self.size == 0:
             raise ValueError(f"{type(self).__name__} is empty: there is nothing to choose from")
         if self.size > ENUMERATION_LIMIT:
             raise ValueError(
                 f"the domain has {_readable(self.size)} members, too many to list (limit {ENUMERATION_LIMIT:,}): "
-                "use the tree oracle"
+                f"{advice}"
             )
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from privsolve.data import Schema
 from privsolve.learn.base import one_per_record
 from privsolve.models.linear import answers
 
+MORE_CLASSES = "for more than two classes there is PrivateTreeClassifier(classes=[...])"
+
 
 def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The two classes, the positive one last, and which records are positive."""
@@ -26,7 +28,7 @@ def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tupl
     if len(found) != 2:
         raise ValueError(
             f"y has {len(found)} class{'es' * (len(found) != 1)}. Only binary classification is supported. The type of the "
-            f"target is {type_of_target(labels)}: give two classes, or a schema with a label that names them"
+            f"target is {type_of_target(labels)}: give two classes, or a schema with a label that names them; {MORE_CLASSES}"
         )
     return found, labels == found[1]
 
@@ -47,7 +49,9 @@ def public_classes(labels: NDArray[Any], schema: Schema) -> NDArray[Any]:
         return classes_of(schema)
     classes = np.array([0, 1])
     if not np.isin(labels, classes).all():
-        raise ValueError("y must hold 0 and 1, or booleans: name other values by a label of the schema")
+        raise ValueError(
+            f"y must hold 0 and 1, or booleans: name other values by a label of the schema; {MORE_CLASSES}"
+        )
     return classes
 
 

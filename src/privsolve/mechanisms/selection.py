@@ -281,15 +281,15 @@ def noisy_max_law(scores: Sequence[int], scale: float) -> Floats:
     values = np.arange(first, last + 1)
     away = values[None, :] - places[:, None]
     log_at = math.log(math.tanh(0.5 / scale)) - np.abs(away) / scale
-    at_most = _log_laplace_cdf(away, scale)
-    below = _log_laplace_cdf(away - 1, scale)
+    at_most = log_laplace_cdf(away, scale)
+    below = log_laplace_cdf(away - 1, scale)
     nothing = np.zeros((1, len(values)))
     earlier = np.cumsum(np.concatenate([nothing, below[:-1]]), axis=0)
     later = np.cumsum(np.concatenate([nothing, at_most[:0:-1]]), axis=0)[::-1]
     return np.asarray(np.logaddexp.reduce(log_at + earlier + later, axis=1))
 
 
-def _log_laplace_cdf(z: Int64Array, scale: float) -> Floats:
+def log_laplace_cdf(z: Int64Array, scale: float) -> Floats:
     """`log P(Z <= z)` of discrete Laplace noise: `q^-z/(1+q)` below 0, otherwise `1 - q^(z+1)/(1+q)`, `q = exp(-1/scale)`."""
     log_half = math.log1p(math.exp(-1.0 / scale))
     return np.where(

@@ -140,6 +140,17 @@ class Randomness:
             if candidate < n:
                 return candidate
 
+    def integers_below(self, n: int, size: int) -> npt.NDArray[np.int64]:
+        """Independent uniform integers in `range(n)`, exact for an `n` of at most `2^62` (by rejection)."""
+        if not 1 <= n <= 2**62:
+            raise ValueError(f"n must be at least 1 and at most 2^62, got {n}")
+        shift = np.uint64(64 - max(1, (n - 1).bit_length()))
+        found = np.empty(0, dtype=np.int64)
+        while len(found) < size:
+            candidates = (self.words(size - len(found)) >> shift).astype(np.int64)
+            found = np.concatenate([found, candidates[candidates < n]])
+        return found
+
     def choose(self, weights: Sequence[int]) -> int:
         """An index with probability exactly `weights[index] / sum(weights)`, for Python integer weights."""
         if any(weight < 0 for weight in weights):

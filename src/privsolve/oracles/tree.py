@@ -52,7 +52,10 @@ class TreeOracle(Oracle):
     def unsupported(self, problem: BaseProblem) -> str:
         """Classification problems only."""
         if not isinstance(problem, Problem):
-            return "the tree oracle solves classification problems: pass the oracle of your domain"
+            return (
+                "the tree oracle solves classification problems: pass the oracle of your domain, 'enumeration' for a "
+                "DiscreteProblem or 'boxes' for a GridProblem"
+            )
         return super().unsupported(problem)
 
     def prepare(self, problem: Problem, template: AnyPerturbation) -> Solve:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_function
 from privsolve.data.patterns import checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
@@ -22,6 +23,7 @@ from privsolve.problems.stating import (
     LossFunction,
     Number,
     Rounding,
+    as_numbers,
     check_alone,
     count_records,
     public_number,
@@ -75,7 +77,7 @@ class DiscreteProblem(MemberProblem):
         columns: ArrayLike | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        check_domain(domain).check_listable()
+        check_domain(domain).check_listable("use GridProblem over an IntegerGrid, or state a smaller domain")
         stated = state(domain, bound, lipschitz, step, clip)
         members = domain.members()
         source = _source(loss, records, members, columns)
@@ -124,7 +126,7 @@ def _source(loss: LossFunction | ArrayLike, records: Any, members: Int64Array, c
         return _called(loss, records, members)
     if records is not None:
         raise ValueError("records are for a function: a table of losses has one row per record already")
-    table = np.asarray(loss)
+    table = as_numbers("loss", loss)
     if table.ndim != 2 or len(table) == 0 or table.shape[1] != len(members):
         raise ValueError(
             f"loss must be a function or a table with one row per record and {len(members)} columns, one per member, got "
@@ -136,6 +138,7 @@ def _source(loss: LossFunction | ArrayLike, records: Any, members: Int64Array, c
 
 
 def _called(loss: LossFunction, records: Any, members: Int64Array) -> _Source:
+    check_function("loss", loss, "records", "members")
     count = count_records(records)
     shown = members.copy()
     shown.setflags(write=False)

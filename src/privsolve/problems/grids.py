@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_function
 from privsolve.data.patterns import checked_names
 from privsolve.domains import IntegerGrid
 from privsolve.errors import IntegerRangeError
@@ -42,7 +43,8 @@ class GridProblem(MemberProblem):
     Args:
         domain: an `IntegerGrid`.
         loss: a function `loss(records, members)`, one row per record and one column per member; a record's row must depend
-            on that record alone, to the last bit.
+            on that record alone, to the last bit. It must be a number everywhere: the points are not tried beforehand, and
+            one without a number that is met after paying ends the run with nothing released.
         records: what the functions are called with: an array, a list or anything that can be sliced.
         least: a function `least(records, low, high)`: a number that no loss of the record in the box falls below, one row
             per record, one column per box; `low` and `high` are rows of integers, both ends included. However loose, it
@@ -80,8 +82,9 @@ class GridProblem(MemberProblem):
             raise ValueError(
                 f"domain must be an IntegerGrid, got {type(domain).__name__}: use DiscreteProblem for others"
             )
-        if not callable(loss) or not (least is None or callable(least)):
-            raise ValueError("loss, and least if there is one, must be functions of records and points")
+        check_function("loss", loss, "records", "members")
+        if least is not None:
+            check_function("least", least, "records", "low", "high")
         if least is None and lipschitz is None:
             raise ValueError("least or lipschitz must be given: nothing else says where in the grid losses are small")
         count = count_records(records)

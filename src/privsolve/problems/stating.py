@@ -44,7 +44,7 @@ class Rounding:
 
     def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
         """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut."""
-        found = np.asarray(values)
+        found = as_numbers("loss", values)
         found = found.astype(np.int64) if found.dtype.kind == "b" else found
         if found.shape != (rows, columns):
             raise ValueError(f"loss must give one row per record and one column per member, got shape {found.shape}")
@@ -64,7 +64,7 @@ class Rounding:
 
     def lowest(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
         """Lower bounds on losses, in steps: the rule for losses is non-decreasing, so what it makes of a bound is a bound."""
-        given = np.asarray(values)
+        given = as_numbers("least", values)
         found = given.astype(np.float64) if given.dtype.kind in "iuf" else given
         if found.shape != (rows, columns) or found.dtype.kind != "f" or not np.isfinite(found).all():
             raise ValueError(
@@ -139,17 +139,28 @@ def count_records(records: Any) -> int:
     """How many records a loss is called with: one at least."""
     try:
         count = len(records)
-    except TypeError:
+        _ = records[:1]
+    except (TypeError, KeyError):
         raise ValueError("records must be an array or a list that the loss function is called with") from None
     if count == 0:
         raise ValueError("records must hold at least one record")
     return count
 
 
+def as_numbers(name: str, values: Any) -> NDArray[Any]:
+    """An array, whose numbers are checked later; what hides some of them or has rows of several lengths is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} has a mask: fill the entries that it hides by a public rule first")
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be rows of numbers, all of one length") from None
+
+
 def check_alone(loss: LossFunction, records: Any, members: Int64Array) -> None:
     """Refuse a loss that looks at other records, which no sensitivity could cover, where the first record shows it."""
     few = records[: min(len(records), 100)]
-    alone, together = np.asarray(loss(records[:1], members)), np.asarray(loss(few, members))
+    alone, together = (as_numbers("loss", loss(some, members)) for some in (records[:1], few))
     if alone.shape != (1, len(members)) or together.shape != (len(few), len(members)):
         return  # refused later, in words about shapes
     numbers = alone.dtype.kind in "biuf" and together.dtype.kind in "biuf"

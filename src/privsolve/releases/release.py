@@ -20,6 +20,7 @@ from privsolve.losses import Loss, loss_from_dict
 from privsolve.models import candidate as _candidate  # noqa: F401  (so that files that hold one can be read)
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.linear import LinearRule
+from privsolve.models.no_answer import NoAnswer
 from privsolve.models.tree import DecisionTree
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
@@ -33,6 +34,9 @@ UNION = "union"
 
 STAGES = "stages"
 """A field of the setting of a card that was drawn in stages: their domains, epsilons and prior, and what chose them."""
+
+PARTS = "parts"
+"""A field of the setting of what was chosen on one of several parts of the records: how many, and what may fail."""
 
 OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded, box_format_1.FORMAT: box_format_1.upgraded}
 """What turns the content of an older file into that of the present format."""
@@ -55,13 +59,18 @@ class Release:
     evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
-        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, STAGES}):
+        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, STAGES, PARTS}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
         if UNION in self.setting and not _says_of_all(self.setting[UNION]):
             raise ValueError("the release's setting must say of a union what the weights, cards and trees were")
         if STAGES in self.setting and not _says_of_stages(self.setting[STAGES]):
             raise ValueError("the release's setting must say of its stages what domains, epsilons and prior they had")
-        if self.domain is not None and not self.domain.contains(self.weights):
+        if PARTS in self.setting and not _says_of_parts(self.setting[PARTS]):
+            raise ValueError(
+                "the release's setting must say of its parts what count, threshold, withheld and part_epsilon were"
+            )
+        answered = not isinstance(self.model, NoAnswer)
+        if answered and self.domain is not None and not self.domain.contains(self.weights):
             raise ValueError("the release's weights are not a member of its domain")
         _ = self.loss  # read, so that a damaged one is refused
         if self.schema is not None and self.schema.guessed and not self.guarantee.schema_guessed:
@@ -162,6 +171,10 @@ def _says_of_all(union: object) -> bool:
 
 def _says_of_stages(stages: object) -> bool:
     return isinstance(stages, dict) and set(stages) - {"count", "units"} == {"domains", "epsilons", "prior"}
+
+
+def _says_of_parts(parts: object) -> bool:
+    return isinstance(parts, dict) and set(parts) == {"count", "threshold", "withheld", "part_epsilon"}
 
 
 def _content(text: str) -> dict[str, Any]:

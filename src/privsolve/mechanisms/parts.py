@@ -1,0 +1,228 @@
+"""A release or a failure, both covered by the guarantee: oracles that may give up, on parts (theory, section 15.4)."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.checks import check_between, check_integer
+from privsolve.data.parts import check_divisible, in_parts
+from privsolve.mechanisms.registry import Mechanism, mechanism_of
+from privsolve.mechanisms.selection import log_laplace_cdf
+from privsolve.models.no_answer import NoAnswer
+from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.decimals import at_most, exact
+from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.profiles import Approximate
+from privsolve.problems.problem import BaseProblem
+from privsolve.releases import Diagnostics, Release, Run
+
+SHARE = Fraction(9, 10)
+"""Of epsilon, for the test of how many parts failed: what the parts themselves cost is divided by their number."""
+
+MOST_PARTS = 10_000_000
+
+DOWNWARDS, ROUNDING = 1.0 - 2.0**-40, 2.0**-36
+"""More than the floats in a bound can gain, and than the logarithm of a chance of at least 0.0005 is off by."""
+
+MOST_FOR_THE_TEST = 20
+"""An epsilon at which noise on a count is practically gone."""
+
+LARGEST_EXPONENT = 500.0
+"""Beyond this exponentials overflow."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """How records are divided so that the failure of an oracle is covered: public numbers, no data (theory, section 15.4).
+
+    Args:
+        count: parts that the records are dealt to. An answer comes from one of them, so it is as good as about `1/count` of
+            the records make it; about `2.4/sqrt(delta)` parts leave each the epsilon 1.
+        epsilon: of the release or the failure, whichever it is.
+        delta: likewise.
+        allowed: so many parts may fail and an answer is still withheld with at most the next probability; each more makes
+            `part_epsilon` smaller.
+        withheld: half of it by a coin that withholds any answer, half by the noise on the number of failed parts.
+    """
+
+    count: int
+    epsilon: float
+    delta: float
+    allowed: int = 0
+    withheld: float = 0.1
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "count", check_integer("count", self.count, 2, MOST_PARTS))
+        set_field(self, "epsilon", calibration.check_epsilon(self.epsilon))
+        set_field(self, "delta", calibration.check_delta(self.delta))
+        set_field(self, "allowed", check_integer("allowed", self.allowed, 0, self.count - 2))
+        set_field(self, "withheld", check_between("withheld", self.withheld, 0.001, 0.9))
+        if not self._largest_factor > 1:
+            raise ValueError(
+                f"count={self.count} parts are too few for epsilon={self.epsilon:g}, delta={self.delta:g} and "
+                f"allowed={self.allowed}: delta shrinks with the square of their number, use more of them"
+            )
+
+    @property
+    def part_epsilon(self) -> float:
+        """The epsilon of the mechanism on each part, under `"add-remove"`."""
+        return math.log(self._largest_factor) * DOWNWARDS
+
+    @cached_property
+    def test_epsilon(self) -> float:
+        """What the noise on the number of failed parts costs."""
+        return at_most(min(SHARE * exact(self.epsilon), Fraction(MOST_FOR_THE_TEST)))
+
+    @property
+    def coin(self) -> Fraction:
+        """`β`: with this probability there is no answer, whatever the parts have found."""
+        return exact(self.withheld) / 2
+
+    @cached_property
+    def threshold(self) -> int:
+        """An answer is published, but for the coin, if the noisy number of failed parts is at most this."""
+        q = math.exp(-self.test_epsilon)
+        return self.allowed + max(0, math.ceil(math.log(self.withheld / 2 * (1 + q)) / math.log(q) - 1))
+
+    @cached_property
+    def publishing(self) -> Floats:
+        """`t(f)` for f = 0, ..., count failed parts: the chance that what a part has found is published if it is drawn."""
+        within = np.exp(self._log_at_most(self.threshold - np.arange(self.count + 1)))
+        return np.asarray((1.0 - float(self.coin)) * within)
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """Plain values for a release."""
+        return {
+            "count": self.count, "threshold": self.threshold, "withheld": self.withheld,
+            "part_epsilon": self.part_epsilon,
+        }  # fmt: skip
+
+    def _log_at_most(self, values: Int64Array) -> Floats:
+        return log_laplace_cdf(values, 1.0 / self.test_epsilon)
+
+    @cached_property
+    def _log_ratio(self) -> float:
+        """`ln r`: how far the chances of an answer, and of none, move at most when one part more or less fails."""
+        failed = np.arange(self.count + 1)
+        none = 1.0 - self.publishing * (self.count - failed) / self.count
+        return float(max(self.test_epsilon, np.abs(np.diff(np.log(none))).max())) + ROUNDING
+
+    @property
+    def _largest_factor(self) -> float:
+        """The largest `e^ε₀` that both `epsilon` and `delta` leave (theorem of section 15.4)."""
+        left = min(self.epsilon - self._log_ratio, LARGEST_EXPONENT)
+        worst = float((np.arange(1, self.count + 1) * self.publishing[:-1]).max()) / self.count**2
+        return min((self.count - 1) * math.expm1(left), self.delta / worst) * DOWNWARDS
+
+
+def release_or_failure(
+    records: Any,
+    problem_of: Callable[[Any], BaseProblem],
+    parts: Parts,
+    *,
+    mechanism: str = "opdisc",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    random_state: int | np.random.SeedSequence | Randomness | None = None,
+    budget: Account | None = None,
+    **options: Any,
+) -> Run:
+    """Release an answer, or that there is none, such that the guarantee covers which of the two it is.
+
+    For oracles that may give up. Elsewhere an oracle that fails is an error, and *that* it failed is not covered. Here the
+    records are dealt to parts, the mechanism runs on each, and the answer of one drawn at random is published if few enough
+    have failed. The price is high: the answer comes from one part of the records (theory, section 15.4 has measurements).
+
+    Args:
+        records: a `PatternTable`, an array, a sparse matrix, a list or a frame, one entry per record.
+        problem_of: makes the problem from some of the records; it must look at these alone, and state the same domain and
+            loss for any of them.
+        parts: how many, and the epsilon and delta of the release.
+        mechanism: `"opdisc"`, `"rspm"` or `"exponential"`, with noise that is pure.
+        adjacency: `"replace"` or `"add-remove"`; the numbers are the same.
+        random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
+        budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before anything is drawn.
+        options: of the mechanism, such as `oracle=ps.oracles.TreeOracle(node_limit=20_000)`.
+
+    Guarantee:
+        What is released, an answer or `NoAnswer`, is `(epsilon, delta)`-DP for every oracle that certifies what it returns,
+        on whatever parts and noise it fails (theory, section 15.4), if whether it does depends on the part, its noise and
+        coins of its own: limit its work, not its time. Running time, interrupts and the diagnostics are not covered.
+    """
+    start = time.perf_counter()
+    if not isinstance(parts, Parts):
+        raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
+    if not callable(problem_of):
+        raise ValueError("problem_of must be a function that makes a problem from some of the records")
+    check_divisible(records)
+    how, rng, whole = mechanism_of(mechanism), as_randomness(random_state), problem_of(records)
+    if not isinstance(whole, BaseProblem):
+        raise ValueError(f"problem_of must return a problem, got {type(whole).__name__}")
+    guarantee = _guarantee(how, whole, parts, Adjacency.of(adjacency), rng, options)
+    with charged(budget, guarantee):
+        own = Randomness(rng.words, seeded=rng.is_seeded)  # which no part asks a question of
+        try:
+            answers = [
+                _answer(how, part, problem_of, whole, parts.part_epsilon, own, options)
+                for part in in_parts(records, parts.count, own)
+            ]
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
+        failed = sum(answer is None for answer in answers)
+        noisy = failed + int(discrete_laplace(own, 1 / exact(parts.test_epsilon), 1)[0])
+        drawn = answers[own.integer_below(parts.count)]
+        withheld = own.integer_below(parts.coin.denominator) < parts.coin.numerator
+        chosen = None if withheld or noisy > parts.threshold else drawn
+    model, quality = (NoAnswer(), {}) if chosen is None else (whole.model(chosen), whole.quality(chosen))
+    diagnostics = Diagnostics(time.perf_counter() - start, quality, {"parts": parts.count, "failed": failed})
+    return Run(Release(model, guarantee, whole.setting | {"parts": parts.setting}), diagnostics)
+
+
+def _guarantee(
+    how: Mechanism, whole: BaseProblem, parts: Parts, adjacency: Adjacency, rng: Randomness, options: dict[str, Any]
+) -> Guarantee:
+    """What release or failure promise; the mechanism checks its options on all records, and is stopped before its noise."""
+    one = how.promise(whole, parts.part_epsilon, adjacency=Adjacency.ADD_REMOVE, **options)
+    if one.delta or not one.proved:
+        raise ValueError("noise must be pure and proved for every part: leave it out, or use another law")
+    return Guarantee(
+        Approximate(parts.epsilon, parts.delta), adjacency, f"{one.mechanism} on one of {parts.count} parts, or no answer",
+        f"{one.noise}, then discrete Laplace noise", theory="15.4", oracle=one.oracle, proof=one.proof,
+        seeded=rng.is_seeded, schema_guessed=one.schema_guessed, negligible=parts.count * one.negligible,
+    )  # fmt: skip
+
+
+def _answer(
+    how: Mechanism,
+    part: Any,
+    problem_of: Callable[[Any], BaseProblem],
+    whole: BaseProblem,
+    epsilon: float,
+    rng: Randomness,
+    options: dict[str, Any],
+) -> Int64Array | None:
+    """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
+    if part is None:
+        return None
+    try:
+        problem = problem_of(part)
+        if problem.setting != whole.setting:
+            return None
+        run = how.run(problem, epsilon, adjacency=Adjacency.ADD_REMOVE, random_state=rng, **options)
+        return run.release.weights if whole.domain.contains(run.release.weights) else None
+    except Exception:
+        return None
