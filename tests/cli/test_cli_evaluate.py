@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from privsolve.cli import app
-from privsolve.evaluation import MeasuredOn, measure
+from privsolve.evaluation import MeasuredOn
 from privsolve.learn.publishing import load_release
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
 from small_tables import INDICATORS, patients
@@ -100,7 +101,7 @@ def test_wrong_evaluations_draw_no_noise(
     here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], words: str
 ) -> None:
     assert run(*FIT).exit_code == 0
-    monkeypatch.setattr(measure, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
     given = arguments if "--release" in arguments else (*arguments, "--release", "out/release.json")
     result = run("evaluate", "other.csv", *given)
     assert result.exit_code == 2, result.output

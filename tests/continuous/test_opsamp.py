@@ -36,7 +36,7 @@ from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.point import BoxPoint
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -147,7 +147,7 @@ def test_the_run_is_its_parts() -> None:
     etas = exponential_noise(rng, plan.sigma, (300, 1))
     points, _ = EXACT.minimise_many(DEVIATION, as_box(BOX), etas)
     mean = round(points.mean() / plan.grid)
-    noise = discrete_laplace(rng, plan.scale_steps, 1)[0]
+    noise = DiscreteLaplace(plan.scale_steps).draws(rng, 1)[0]
     assert run.release.model.steps[0] == min(max(mean + noise, 0), int(1 / plan.grid))
 
 

@@ -16,7 +16,7 @@ from privsolve.baselines.linear import LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.noise.rounded import rounded_gaussian
+from privsolve.noise.rounded import RoundedGaussian
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Approximate
@@ -117,7 +117,7 @@ def _noise(bits: int, steps: int, dim: int, rng: Randomness) -> Iterator[Int64Ar
     block = max(1, NOISE_BLOCK // dim)
     for first in range(0, steps, block):
         size = min(block, steps - first)
-        yield from rounded_gaussian(rng, bits, size * dim).reshape(size, dim)
+        yield from RoundedGaussian(bits).draws(rng, size * dim).reshape(size, dim)
 
 
 def poisson_counts(rows: Rows, rate: float, rng: Randomness) -> tuple[Int64Array, Int64Array]:

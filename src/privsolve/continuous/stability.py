@@ -17,7 +17,7 @@ from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
 from scipy.optimize import minimize_scalar
 
 from privsolve.checks import check_count, check_error, check_positive
-from privsolve.noise.draws import LARGEST_STEPS
+from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
 
@@ -346,7 +346,7 @@ def plan_opsamp(
         n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
         noise.calibration is Calibration.PROVED,
     )  # fmt: skip
-    if plan.scale_steps > LARGEST_STEPS:
+    if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
 

@@ -37,7 +37,7 @@ from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
-from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace
 from privsolve.noise.entropy import as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account, charged
@@ -178,8 +178,8 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         """
         self._check_fitted()
         epsilon = check_epsilon(epsilon)
-        if epsilon < 1 / LARGEST_STEPS:
-            raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
+        if epsilon < 1 / LARGEST_SCALE:
+            raise ValueError(f"epsilon must be at least {1 / LARGEST_SCALE:.3g} for exact noise, got {epsilon:g}")
         positive = self._rule.decide(self._frame(X, reset=False))
         n = len(positive)
         right = int((positive == self._positive(y, n)).sum())
@@ -189,8 +189,9 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
             Pure(epsilon), Adjacency.of(self.adjacency), "noisy count", "discrete Laplace noise",
             theory="9", oracle="none", seeded=rng.is_seeded,
         )  # fmt: skip
+        noise = DiscreteLaplace(1 / Fraction(epsilon))
         with charged(budget if budget is not None or other_records else self.budget, guarantee):
-            noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
+            noisy = np.maximum(counts + noise.draws(rng, len(counts)), 0)
         total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
 

@@ -21,7 +21,7 @@ from privsolve.data.private.texts import Threshold, least_records
 from privsolve.data.profile import NA_CODES
 from privsolve.data.reading import Marks
 from privsolve.data.schema import Schema
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -332,13 +332,13 @@ class _Drafting:
         A record is in one of the seven.
         """
         exact_counts = seven_counts(self.counts[name], self.plan.grids[name])
-        moved = 2 if self._adjacency is Adjacency.REPLACE else 1
-        scale = moved * len(self.plan.grids) / (KINDS_SHARE * exact(self.paid.guarantee.epsilon))
-        noise = discrete_laplace(self.rng, scale, len(exact_counts))
+        share = KINDS_SHARE * exact(self.paid.guarantee.epsilon) / len(self.plan.grids)
+        law = DiscreteLaplace.on_cells(share, self._adjacency)
+        noise = law.draws(self.rng, len(exact_counts))
         missing, texts, negative, zeros, ones, whole, fractions = (
             int(count + xi) for count, xi in zip(exact_counts, noise, strict=True)
         )
-        others, clear = negative + whole + fractions, DEVIATIONS * math.sqrt(2) * float(scale)
+        others, clear = negative + whole + fractions, DEVIATIONS * math.sqrt(2) * float(law.scale)
         numbers = others + zeros + ones
         is_text = self.plan.may_be_texts[name] and texts > numbers
         absent = missing if is_text else missing + texts  # a text among numbers is read as missing
