@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,11 @@ class Claiming(Careless):
         ({"problem": changed(n=199)}, "n must be the objective's"),
         ({"problem": changed(box=[(0.0, 2.0)])}, "box"),
         ({"problem": changed(objective=Objective(DEVIATION.values, 200, 1.0))}, "oracle must be given"),
+        ({"problem": changed(objective=[1]), "oracle": LipschitzOracle(0.1)}, "objective must be an Objective"),
+        (
+            {"problem": changed(objective=SimpleNamespace(values=DEVIATION.values)), "oracle": LipschitzOracle(0.1)},
+            "objective must be an Objective for this oracle, with n",
+        ),
     ],
 )
 def test_wrong_inputs_are_named_before_any_noise(change: dict[str, Any], message: str) -> None:
