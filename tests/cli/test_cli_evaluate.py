@@ -55,7 +55,9 @@ def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> N
     assert curator["warning"] == NOT_PRIVATE
     held = curator["held_out"]["records"]
     assert 100 < held < 200
-    assert f"{held:,} records" not in page
+    shown = evaluation.cells.records()  # with noise, which may be 0
+    assert f"about {shown:,} records" in page
+    assert held == shown or f"{held:,} records" not in page
     assert not result.stderr.count("warning")
 
 
