@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privsolve.arrays import Int64Array
-from privsolve.noise.entropy import Randomness, Words
+from privsolve.arrays import Int64Array, Words
+from privsolve.noise.entropy import Randomness
 
 LARGEST_BITS = 56
 """Of the deviation `2^bits`: what is drawn stays in int64 below 127 deviations, that is but for probability e^-8000."""
