@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.checks import check_count
 from privsolve.data import EncodedTable
 from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.engines.supports.problems import declares_columns
@@ -137,7 +138,7 @@ def scorecard_domain(
 ) -> SparsePoints:
     """Scorecards on `dim` features, the last of which is the intercept if there is one; few features limit the card."""
     columns = dim - (intercept is not None)
-    most = default_max_features(columns) if max_features is None else max_features
+    most = default_max_features(columns) if max_features is None else check_count("max_features", max_features)
     return SparsePoints(dim, min(most, columns), max_points, intercept)
 
 

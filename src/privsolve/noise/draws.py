@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
 from privsolve.arrays import Floats
-from privsolve.checks import check_finite
+from privsolve.checks import check_above_zero
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness
 
@@ -57,8 +57,8 @@ def directions(rng: Randomness, dim: int, count: int) -> Floats:
 
 def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
     """Independent Gamma(shape, scale): a fair choice between the two halves, each drawn from its own tail."""
-    _check_scale("shape", shape)
-    _check_scale("scale", scale)
+    check_above_zero("shape", shape)
+    check_above_zero("scale", scale)
     check_scipy()
     u = 0.5 * rng.uniform(size)
     draws = np.where(rng.sign(size) < 0, gammaincinv(shape, u), gammainccinv(shape, u))
@@ -67,7 +67,7 @@ def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
 
 def laplace(rng: Randomness, scale: float, size: int) -> Floats:
     """Independent Laplace noise, density proportional to `exp(-|x|/scale)`."""
-    _check_scale("scale", scale)
+    check_above_zero("scale", scale)
     return -scale * rng.sign(size) * np.log(rng.uniform(size))
 
 
@@ -89,7 +89,7 @@ def linf_gamma(rng: Randomness, dim: int, scale: float, count: int | None = None
 def gaussian(rng: Randomness, dim: int, sigma: float, count: int | None = None) -> Floats:
     """A vector of N(0, sigma^2 I) on R^dim, or `count` as rows (theory, section 2.2)."""
     _check_dim(dim)
-    _check_scale("sigma", sigma)
+    check_above_zero("sigma", sigma)
     return _one_or_all(sigma * standard_normal(rng, dim * (count or 1)).reshape(-1, dim), count)
 
 
@@ -100,8 +100,3 @@ def _one_or_all(rows: Floats, count: int | None) -> Floats:
 def _check_dim(dim: int) -> None:
     if dim < 1:
         raise ValueError(f"dim must be at least 1, got {dim}")
-
-
-def _check_scale(name: str, value: float) -> None:
-    if check_finite(name, value, "be finite and positive") <= 0:
-        raise ValueError(f"{name} must be finite and positive, got {value}")
