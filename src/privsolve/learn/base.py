@@ -24,7 +24,7 @@ from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account, Accountant
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.releases import Release
+from privsolve.releases import Release, Run
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
@@ -46,6 +46,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     adjacency: str
     budget: Account | None
     random_state: RandomState
+    progress: Any
 
     instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
     """What to do where somebody wants to pass weights of records."""
@@ -134,6 +135,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return self.release_.guarantee
 
+    @property
+    def schema_(self) -> Schema:
+        """The schema of the model's features: the given one, or the one guessed from the data; that of a tree is all yes/no."""
+        self._check_fitted()
+        if self.release_.schema is None:
+            raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
+        return self.release_.schema
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What every mechanism takes beside the problem."""
+        return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
+
+    def _keep(self, run: Run) -> Self:
+        """Be fitted."""
+        self.release_ = run.release
+        self.diagnostics_ = run.diagnostics
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.allow_nan = True  # the schema says where missing values go
+        return tags
+
     def _check_fitted(self) -> None:
         check_is_fitted(self, "release_")
 
@@ -161,11 +187,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             return frame
         array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
-
-    def _evaluated(self, X: Any) -> Any:
-        """The table to evaluate on, of the fitted model."""
-        self._check_fitted()
-        return self._frame(X, reset=False)
 
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
