@@ -255,9 +255,10 @@ def test_texts_below_the_least_never_appear_and_common_ones_do() -> None:
         assert set(found) == {"common"}
         assert abs(found["common"] - 500) < 60
     assert least_records(Fraction(1), 1e-6, 10**7, Adjacency.REPLACE) == 1000
-    assert least_records(Fraction(1), 1e-6, None, Adjacency.ADD_REMOVE) == Threshold.of(
-        Fraction(1), 1e-6, 1, Adjacency.ADD_REMOVE
-    ).margin // 4  # fmt: skip
+    assert (
+        least_records(Fraction(1), 1e-6, None, Adjacency.ADD_REMOVE)
+        == Threshold.of(Fraction(1), 1e-6, 1, Adjacency.ADD_REMOVE).margin // 4
+    )
 
 
 def published(count: int, threshold: Threshold) -> Any:

@@ -24,9 +24,7 @@ from privsolve.privacy.composition import compose
 
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 BALL = PROBLEM.domain
-PLANES = [
-    BALL, ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(2, 1), ps.FiniteSet([[1, 0], [0, 1]])
-]  # fmt: skip
+PLANES = [BALL, ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(2, 1), ps.FiniteSet([[1, 0], [0, 1]])]
 EPSILONS = [1.0, 0.5, 2]
 ADJACENCIES: list[Any] = ["replace", "add-remove", ps.Adjacency.REPLACE]
 STATES = [None, 0, 7]
