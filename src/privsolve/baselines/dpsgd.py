@@ -10,7 +10,7 @@ from math import floor
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.baselines.accountants import check_rate, noise_multiplier
+from privsolve.baselines.accountants import AccountantKind, check_rate, noise_multiplier
 from privsolve.baselines.lattice import Lattice, LatticeRows
 from privsolve.baselines.linear import LinearFit, Rows
 from privsolve.checks import check_count, check_positive
@@ -55,8 +55,8 @@ def dp_sgd(
     delta: float,
     settings: DPSGDSettings,
     *,
-    adjacency: str = "replace",
-    accountant: str = "pld",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    accountant: AccountantKind | str = AccountantKind.PLD,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
 ) -> LinearFit:
     """Private logistic regression by noisy gradient descent.

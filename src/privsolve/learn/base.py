@@ -23,6 +23,7 @@ from privsolve.learn.publishing import load_release
 from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account, Accountant
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import Release, Run
 
@@ -43,7 +44,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     release_: Release
     classes_: NDArray[Any]
     schema: StatedSchema
-    adjacency: str
+    adjacency: Adjacency | str
     budget: Account | None
     random_state: RandomState
     progress: Any
@@ -206,7 +207,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
 
-def check_paid(schema: Schema, adjacency: str) -> None:
+def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
     """Raise if the schema was drafted under another adjacency than the fit: the two guarantees would not add up."""
     if schema.paid is not None and schema.paid.guarantee.adjacency != adjacency:
         raise ValueError(

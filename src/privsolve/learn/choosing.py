@@ -33,6 +33,7 @@ from privsolve.models.score_range import check_scores
 from privsolve.models.tree import DecisionTree
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
 from privsolve.problems.unions import UnionProblem, label_costs
 from privsolve.releases import Run
@@ -48,7 +49,7 @@ class UnionRecipe:
     max_features: int | None = None
     max_points: int = 3
     intercept: int | tuple[int, int] = (-8, 8)
-    adjacency: str = "replace"
+    adjacency: Adjacency | str = Adjacency.REPLACE
     false_positive: int = 1
     false_negative: int = 1
     weights: Mapping[str, float] = field(default_factory=lambda: EQUAL_WEIGHTS)
@@ -153,7 +154,7 @@ class PrivateClassifier(ClassEstimator):
         false_negative: int = 1,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,

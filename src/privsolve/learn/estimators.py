@@ -27,7 +27,7 @@ from privsolve.learn.base import (
     with_label,
 )
 from privsolve.learn.classifying import ClassEstimator
-from privsolve.learn.fitting import Recipe, linear_domain
+from privsolve.learn.fitting import DomainName, Recipe, linear_domain
 from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
@@ -237,7 +237,7 @@ class PrivateScorecard(_PrivateClassifier):
         false_positive: int = 1,
         false_negative: int = 1,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,
@@ -339,7 +339,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         epsilon: float = 1.0,
         *,
         mechanism: str = "exponential",
-        domain: str | Domain | None = None,
+        domain: DomainName | Domain | None = None,
         prior: Prior | None = None,
         oracle: str | Oracle = "tree",
         noise: str | None = None,
@@ -347,7 +347,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         false_positive: int = 1,
         false_negative: int = 1,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,
@@ -374,7 +374,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         )  # fmt: skip
 
     def _domain(self, schema: Schema) -> Domain:
-        usual = "cards" if self.mechanism == Exponential.name else "ball"
+        usual: DomainName = "cards" if self.mechanism == Exponential.name else "ball"
         return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
 
 

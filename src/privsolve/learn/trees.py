@@ -33,6 +33,7 @@ from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 
 DEPTH = 3
@@ -125,7 +126,7 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
         prior: TreePrior | None = None,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: ProgressCallback | None = None,
@@ -234,7 +235,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         prior: TreePrior | None = None,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: ProgressCallback | None = None,
