@@ -10,3 +10,4 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 IntArray = NDArray[np.integer[Any]]
+Words = NDArray[np.uint64]

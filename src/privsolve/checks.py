@@ -7,18 +7,18 @@ import reprlib
 from enum import StrEnum
 from math import isfinite
 from numbers import Integral, Real
-from typing import TypeVar
+from typing import Any, TypeVar
 
 SMALLEST, LARGEST = 1e-50, 1e50
 """Sizes, rates and budgets lie between these: their products and squares then stay within float64."""
 
-Choice = TypeVar("Choice", bound=StrEnum)
+Word = TypeVar("Word", bound=StrEnum)
 
 LARGEST_COUNT = 2**53
 """Counts up to this are exact in float64."""
 
 
-def check_choice(name: str, value: object, choices: type[Choice]) -> Choice:
+def check_choice(name: str, value: object, choices: type[Word]) -> Word:
     """The member that is meant; raise, and list them, if it is none."""
     try:
         return choices(value)  # type: ignore[arg-type]
@@ -40,11 +40,18 @@ def check_finite(name: str, value: object, wanted: str = "be a finite number", a
     return number
 
 
+def check_above_zero(name: str, value: object, advice: str = "") -> float:
+    """`value` as a float; raise unless it is finite and positive."""
+    wanted = "be finite and positive"
+    number = check_finite(name, value, wanted, advice)
+    if number <= 0:
+        raise _wrong(name, value, wanted, advice)
+    return number
+
+
 def check_positive(name: str, value: object, advice: str = "") -> float:
     """`value` as a float; raise unless it is a number from `SMALLEST` to `LARGEST`."""
-    number = check_finite(name, value, "be finite and positive", advice)
-    if number <= 0:
-        raise _wrong(name, value, "be finite and positive", advice)
+    number = check_above_zero(name, value, advice)
     if not SMALLEST <= number <= LARGEST:
         raise _wrong(name, value, f"lie between {SMALLEST:g} and {LARGEST:g}", advice)
     return number
@@ -64,6 +71,15 @@ def check_share(name: str, value: object, advice: str) -> float:
     wanted = "lie strictly between 0 and 1"
     number = check_finite(name, value, wanted, advice)
     if not 0 < number < 1:
+        raise _wrong(name, value, wanted, advice)
+    return number
+
+
+def check_below_one(name: str, value: object, advice: str) -> float:
+    """`value` as a float; raise unless it is at least 0 and below 1."""
+    wanted = "be at least 0 and below 1"
+    number = check_finite(name, value, wanted, advice)
+    if not 0 <= number < 1:
         raise _wrong(name, value, wanted, advice)
     return number
 
@@ -116,6 +132,16 @@ def _takes(value: object, arguments: int) -> bool:
     except ValueError:  # built in, without a signature
         return True
     return True
+
+
+def check_items(name: str, value: object, wanted: str) -> tuple[Any, ...]:
+    """The items of a list, a tuple, an array or whatever else can be gone through; raise if nothing can, or it is a text."""
+    if isinstance(value, str | bytes):
+        raise _wrong(name, value, wanted)
+    try:
+        return tuple(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise _wrong(name, value, wanted) from None
 
 
 def _wrong(name: str, value: object, wanted: str, advice: str = "") -> ValueError:

@@ -1,20 +1,21 @@
-"""Families of classes that files name by a word: each class enters itself when it is defined, users' own too."""
+"""Families of classes that files and options name by a word: each class enters itself when it is defined, users' own too."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def enter(kinds: dict[str, Any], cls: Any, family: str) -> None:
-    """Enter a class under its `kind`. Defining the same class again, as in a notebook, takes the old one's place."""
-    if not isinstance(cls.kind, str) or not cls.kind:
-        raise TypeError(f"{cls.__name__}.kind must be a text that names this kind of {family} in files")
-    known = kinds.get(cls.kind, cls)
+def enter(classes: dict[str, Any], cls: Any, family: str, attribute: str = "kind") -> None:
+    """Enter a class under its `attribute`. Defining the same class again, as in a notebook, takes the old one's place."""
+    word = getattr(cls, attribute)
+    if not isinstance(word, str) or not word:
+        raise TypeError(f"{cls.__name__}.{attribute} must be a text that names this kind of {family}")
+    known = classes.get(word, cls)
     if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
         raise TypeError(
-            f"{family} kind {cls.kind!r} belongs to {known.__module__}.{known.__qualname__}: choose another"
+            f"{family} {attribute} {word!r} belongs to {known.__module__}.{known.__qualname__}: choose another"
         )
-    kinds[cls.kind] = cls
+    classes[word] = cls
 
 
 def look_up(kinds: dict[str, Any], description: object, family: str) -> Any:

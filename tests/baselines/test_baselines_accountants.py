@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from privsolve.baselines.accountants import _orders, dp_sgd_epsilon, dp_sgd_event, noise_multiplier
+from privsolve.privacy.adjacency import Adjacency
 
 DELTA = 1 / 15682**2
 REPLACE = dp_accounting.NeighboringRelation.REPLACE_ONE
@@ -50,7 +51,7 @@ def test_pld_epsilon_is_dp_accountings_for_the_exact_event(adjacency, relation, 
 
 @pytest.mark.parametrize(("rate", "steps", "z"), [(0.1, 64, 5.0), (0.02, 500, 1.5), (1.0, 30, 20.0)])
 def test_rdp_add_remove_is_dp_accountings_for_the_exact_event(rate, steps, z):
-    orders = _orders(z, rate, steps, DELTA, "add-remove")
+    orders = _orders(z, rate, steps, DELTA, Adjacency.ADD_REMOVE)
     theirs = RdpAccountant(orders).compose(dp_sgd_event(z, rate, steps)).get_epsilon(DELTA)
     ours = dp_sgd_epsilon(z, rate, steps, DELTA, adjacency="add-remove", accountant="rdp")
     assert ours == pytest.approx(theirs, rel=1e-7)

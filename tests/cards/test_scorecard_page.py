@@ -154,9 +154,10 @@ def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark
     assert browser.layout_problems() == []
     assert browser.requests() == []
     assert browser.errors() == []
-    assert [warning[:16] for warning in browser.run(
-        "return [...document.querySelectorAll('.warning')].map((e) => e.innerText)"
-    )] == ["Warning. Seeded:", "Warning. Not pro"]  # fmt: skip
+    assert [
+        warning[:16]
+        for warning in browser.run("return [...document.querySelectorAll('.warning')].map((e) => e.innerText)")
+    ] == ["Warning. Seeded:", "Warning. Not pro"]
     assert contrast_problems(browser) == []
 
 

@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from privsolve.cli import app
 from privsolve.data import Schema
-from privsolve.data.private import draft as module
 from privsolve.learn.publishing import load_release
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
 from small_tables import patients
 
@@ -112,7 +112,7 @@ def test_names_may_have_commas(here: Path, private: bool) -> None:
 def test_wrong_drafts_spend_nothing(
     here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], words: str
 ) -> None:
-    monkeypatch.setattr(module, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
     result = run(*DRAFT, *arguments)
     assert result.exit_code == 2, result.output
     (line,) = result.stderr.splitlines()

@@ -207,16 +207,15 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
     assert isinstance(by["income"], Bins)
     assert by["income"].missing_values == (-999,)
     assert min(by["income"].cuts) > 1000
-    assert by["smoker"] == Categories(
-        "smoker", ["yes"], no="no", missing="missing", missing_values=["NA"]
-    )  # fmt: skip
+    assert by["smoker"] == Categories("smoker", ["yes"], no="no", missing="missing", missing_values=["NA"])
     assert isinstance(by["born"], Dates)
     assert by["born"].cuts == by["visit"].cuts  # type: ignore[union-attr]
     assert by["visit"].format == "DD.MM.YYYY"  # type: ignore[union-attr]
     assert schema.table(ps.data.tables.open_table("raw.csv")).outside == {
-        "height": {"missing": 6}, "income": {"missing": int((income == -999).sum())},
+        "height": {"missing": 6},
+        "income": {"missing": int((income == -999).sum())},
         "smoker": {"missing": int((frame["smoker"] == "NA").sum())},
-    }  # fmt: skip
+    }
     Path("s.toml").unlink()
     some = run(*draft, "--columns", "born,smoker")
     assert some.exit_code == 0, some.output

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.models.point import BoxPoint
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -147,7 +148,7 @@ def test_the_run_is_its_parts() -> None:
     etas = exponential_noise(rng, plan.sigma, (300, 1))
     points, _ = EXACT.minimise_many(DEVIATION, as_box(BOX), etas)
     mean = round(points.mean() / plan.grid)
-    noise = discrete_laplace(rng, plan.scale_steps, 1)[0]
+    noise = DiscreteLaplace(plan.scale_steps).draws(rng, 1)[0]
     assert run.release.model.steps[0] == min(max(mean + noise, 0), int(1 / plan.grid))
 
 
@@ -227,6 +228,11 @@ class Claiming(Careless):
         ({"problem": changed(n=199)}, "n must be the objective's"),
         ({"problem": changed(box=[(0.0, 2.0)])}, "box"),
         ({"problem": changed(objective=Objective(DEVIATION.values, 200, 1.0))}, "oracle must be given"),
+        ({"problem": changed(objective=[1]), "oracle": LipschitzOracle(0.1)}, "objective must be an Objective"),
+        (
+            {"problem": changed(objective=SimpleNamespace(values=DEVIATION.values)), "oracle": LipschitzOracle(0.1)},
+            "objective must be an Objective for this oracle, with n",
+        ),
     ],
 )
 def test_wrong_inputs_are_named_before_any_noise(change: dict[str, Any], message: str) -> None:

@@ -132,7 +132,9 @@ def test_errors_list_the_new_kind(kind: Any) -> None:
 
 
 def test_a_key_belongs_to_one_kind() -> None:
-    with pytest.raises(TypeError, match="the key 'bins' belongs to Bins: choose another one"):
+    with pytest.raises(
+        TypeError, match=r"column key 'bins' belongs to privsolve\.data\.columns\.bins\.Bins: choose another"
+    ):
         type("Other", (Column,), {"key": "bins"})
     assert {"categories": Categories, "bins": Bins, "dates": Dates, "low": Number} == KINDS
 

@@ -23,6 +23,7 @@ from privsolve.data.private import draft as module
 from privsolve.data.private.counts import count_kinds, count_texts, readable
 from privsolve.data.private.quantiles import MARGIN, draw_cuts, inverse_temperature
 from privsolve.data.private.texts import Threshold, least_records
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.profiles import Approximate, Pure
@@ -236,7 +237,7 @@ def test_one_record_changes_two_counts_by_one(reader: str, tmp_path: Path) -> No
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-3), (0.01, 1e-9), (2.0, 0.2)])
 def test_a_text_that_crosses_appears_with_probability_delta(adjacency: Adjacency, epsilon: float, delta: float) -> None:
     threshold = Threshold.of(Fraction(epsilon), delta, 5, adjacency)
-    scale = float(threshold.scale)
+    scale = float(threshold.noise.scale)
     assert scale == (2 if adjacency is Adjacency.REPLACE else 1) / epsilon
     share = delta / 2 if adjacency is Adjacency.REPLACE else delta
 
@@ -254,15 +255,16 @@ def test_texts_below_the_least_never_appear_and_common_ones_do() -> None:
         assert set(found) == {"common"}
         assert abs(found["common"] - 500) < 60
     assert least_records(Fraction(1), 1e-6, 10**7, Adjacency.REPLACE) == 1000
-    assert least_records(Fraction(1), 1e-6, None, Adjacency.ADD_REMOVE) == Threshold.of(
-        Fraction(1), 1e-6, 1, Adjacency.ADD_REMOVE
-    ).margin // 4  # fmt: skip
+    assert (
+        least_records(Fraction(1), 1e-6, None, Adjacency.ADD_REMOVE)
+        == Threshold.of(Fraction(1), 1e-6, 1, Adjacency.ADD_REMOVE).margin // 4
+    )
 
 
 def published(count: int, threshold: Threshold) -> Any:
     """Probabilities of "absent" and of every noisy count from the threshold on."""
     k = np.arange(-2000, 2001)
-    law = np.exp(-np.abs(k) / float(threshold.scale))
+    law = np.exp(-np.abs(k) / float(threshold.noise.scale))
     line = threshold.least + threshold.margin
     places = line + np.arange(500) - count + 2000
     shown = (law / law.sum())[places] if count >= threshold.least else np.zeros(500)
@@ -285,8 +287,9 @@ def test_the_threshold_loses_what_is_promised(adjacency: Adjacency) -> None:
         return found
 
     assert excess(threshold) <= delta / moved
-    assert excess(Threshold(threshold.scale / 2, least, threshold.margin)) > 2 * delta  # a copy with half the noise
-    assert excess(Threshold(threshold.scale, least, threshold.margin - 4)) > delta / moved
+    half = DiscreteLaplace(threshold.noise.scale / 2)
+    assert excess(Threshold(half, least, threshold.margin)) > 2 * delta  # a copy with half the noise
+    assert excess(Threshold(threshold.noise, least, threshold.margin - 4)) > delta / moved
 
 
 # --- drafts ---------------------------------------------------------------------------------------
@@ -450,7 +453,7 @@ def test_equal_noisy_answers_give_equal_bytes(monkeypatch: pytest.MonkeyPatch) -
     texts, files = [], set()
     for frame in (one, other):
         shifts = iter([seven(one, name) - seven(frame, name) for name in ("age", "city")])
-        monkeypatch.setattr(module, "discrete_laplace", lambda *_, s=shifts: 3 + next(s))
+        monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_, s=shifts: 3 + next(s))
         monkeypatch.setattr(module, "draw_cuts", lambda *_: [100, 200, 300, 400])
         monkeypatch.setattr(Threshold, "published", lambda *_: {"Rome": 500, "Oslo": 90})
         found = private_draft(frame, ILL, 1.0, 1e-4, random_state=1)
@@ -461,7 +464,7 @@ def test_equal_noisy_answers_give_equal_bytes(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_budget_refuses_before_noise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(ps.BudgetExceeded):
         private_draft(people(100), ILL, 1.0, budget=ps.Accountant(0.5))
 
@@ -482,7 +485,7 @@ def test_a_budget_refuses_before_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_wrong_arguments_draw_no_noise(options: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
     monkeypatch.setattr(counts, "run", lambda *_: pytest.fail("the table was read"))
     with pytest.raises(ValueError, match=words):
         private_draft(people(50), ILL, **({"epsilon": 1.0} | options))

@@ -372,7 +372,7 @@ def test_supports_too_light_for_floats_are_drawn_in_logarithms():
     positive = np.array([1, 0, 0, 1], dtype=np.int64)
     cards = Scorecards(
         rows, 30 * positive, 30 * (1 - positive), 2, np.array([-1, 1]), np.array([0, 1]), np.zeros((2, 2)), np.zeros(2)
-    )  # fmt: skip
+    )
     for limits in PATHS.values():
         sampler = cards.sampler(40.0, seed=4, **limits)
         assert p_value(cards, sampler, 40.0, draws=2000) > 1e-3

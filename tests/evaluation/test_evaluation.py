@@ -15,14 +15,14 @@ import privsolve as ps
 from privsolve.audit import lower_bound
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.data.patterns import PatternTable
-from privsolve.evaluation import Cells, Evaluation, MeasuredOn, evaluate, measure
+from privsolve.evaluation import Cells, Evaluation, MeasuredOn, evaluate
 from privsolve.evaluation.intervals import Moments
 from privsolve.evaluation.measure import exact_cells, promise
 from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
 from privsolve.models.linear import LinearRule
 from privsolve.models.outcomes import MOST_OUTCOMES, Outcome
 from privsolve.models.tree import DecisionTree, Leaf, Split
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from small_tables import INDICATORS, SCHEMA, patients
 
@@ -233,7 +233,8 @@ def test_the_histogram_loses_what_it_promises_and_half_the_noise_is_caught(adjac
 
         return draw
 
-    scale = float(measure.steps(promise(1.0, adjacency)))
+    promised = promise(1.0, adjacency)
+    scale = float(DiscreteLaplace.on_cells(Fraction(promised.epsilon), promised.adjacency).scale)
     honest = lower_bound(mechanism(scale), one, other, 400_000)
     assert 0.85 < honest.epsilon <= 1.0
     assert lower_bound(mechanism(scale / 2), one, other, 400_000).refutes(1.0)
@@ -245,11 +246,13 @@ def test_noise_is_drawn_once_per_cell_with_the_stated_scale(
 ) -> None:
     asked = []
 
-    def spy(rng: Randomness, steps: Fraction, size: int) -> Any:
-        asked.append((steps, size))
-        return discrete_laplace(rng, steps, size)
+    draws = DiscreteLaplace.draws
 
-    monkeypatch.setattr(measure, "discrete_laplace", spy)
+    def spy(law: DiscreteLaplace, rng: Randomness, count: int) -> Any:
+        asked.append((law.scale, count))
+        return draws(law, rng, count)
+
+    monkeypatch.setattr(DiscreteLaplace, "draws", spy)
     found = evaluate(CARD, [table(patients(50))], 0.25, labels=YES_NO, adjacency=adjacency, random_state=1)
     assert asked == [(Fraction(scale) / Fraction(0.25), 12)]
     assert found.scale == scale / 0.25
@@ -258,7 +261,7 @@ def test_noise_is_drawn_once_per_cell_with_the_stated_scale(
 
 
 def test_a_budget_pays_before_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "discrete_laplace", lambda *_: pytest.fail("noise was drawn"))
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
     with pytest.raises(ps.BudgetExceeded):
         evaluate(CARD, [table(patients(50))], 2.0, labels=YES_NO, budget=ps.Accountant(1.0))
 
@@ -352,7 +355,7 @@ def test_equal_noisy_counts_give_equal_bytes(monkeypatch: pytest.MonkeyPatch, se
     wanted = counts[0] + laplace(np.random.default_rng(seed), 20.0, counts[0].shape)
     texts = set()
     for frame, exact in zip((one, other), counts, strict=True):
-        monkeypatch.setattr(measure, "discrete_laplace", lambda *_, e=exact: (wanted - e).ravel())
+        monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_, e=exact: (wanted - e).ravel())
         found = model.evaluate(frame.drop(columns="ill"), frame["ill"], 0.1, random_state=9)
         release = model.release_.with_evaluation(found)
         card = release.card()

@@ -59,6 +59,16 @@ def test_the_class_that_fits_is_chosen(data: Any, kind: type) -> None:
         assert form
 
 
+@pytest.mark.parametrize("data", [parity, majority])
+def test_either_kind_is_evaluated(data: Any) -> None:
+    frame, y, schema = data()
+    fitted = ps.PrivateClassifier(2.0, schema=schema, random_state=0).fit(frame, y)
+    found = fitted.evaluate(frame, y, 50.0, random_state=0)
+    assert found.cells.accuracy().value == pytest.approx(1.0, abs=0.01)
+    assert found.guarantee.epsilon == 50.0
+    assert "How good it is" in fitted.release_.with_evaluation(found).card().to_text()
+
+
 def test_numbers_are_cut_for_both_kinds() -> None:
     kinds = set()
     for seed in range(12):

@@ -160,7 +160,7 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         (["a", "a", "a"], "guess", "1 class"),
         (["yes", "no"], INDICATORS, "one label per record"),
     ],
-)  # fmt: skip
+)
 def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):
@@ -187,7 +187,7 @@ def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> No
         (PrivateLinearClassifier(domain="cube", schema=INDICATORS), "domain must be"),
         (PrivateLinearClassifier(domain=ps.SignCube(3), schema=INDICATORS), "3 coordinates"),
     ],
-)  # fmt: skip
+)
 def test_wrong_settings_spend_nothing(estimator: Estimator, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):

@@ -23,9 +23,7 @@ LAWS = ("linf-gamma", "laplace", "gaussian")
 def matrix(domain: Domain) -> np.ndarray:
     """The thresholds of every member, column by column as noise is laid out."""
     members = domain.members()
-    return np.stack(
-        [members[:, j] <= t for j in range(domain.dim) for t in domain.values(j)[:-1]], axis=1
-    )  # fmt: skip
+    return np.stack([members[:, j] <= t for j in range(domain.dim) for t in domain.values(j)[:-1]], axis=1)
 
 
 @pytest.mark.parametrize("kind", DOMAIN_KINDS)

@@ -13,7 +13,7 @@ from scipy.stats import chi2, dlaplace, ncx2
 
 import privsolve as ps
 from privsolve.audit import exact_epsilon, lower_bound
-from privsolve.noise.draws import exp_coin
+from privsolve.noise.discrete import exp_coin
 from privsolve.noise.entropy import Randomness
 
 METHODS = tuple(ps.Selection)

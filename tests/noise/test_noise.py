@@ -20,9 +20,9 @@ from scipy.special import ndtri
 
 import privsolve as ps
 from privsolve.noise.accuracy import VALUES, InexactNoise, check_scipy
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.draws import (
     directions,
-    discrete_laplace,
     gamma,
     gaussian,
     l2_gamma,
@@ -431,7 +431,7 @@ def test_dimension_is_checked(law) -> None:
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), Fraction(1), Fraction(7, 3), Fraction(40)])
 def test_discrete_laplace_law(scale: Fraction) -> None:
-    sample = discrete_laplace(Randomness.seeded(19), scale, 6000)
+    sample = DiscreteLaplace(scale).draws(Randomness.seeded(19), 6000)
     assert sample.dtype == np.int64
     ratio = exp(-1 / scale)
     edge = int(4 * scale) + 1
@@ -449,12 +449,12 @@ def test_discrete_laplace_law(scale: Fraction) -> None:
 
 def test_discrete_laplace_of_a_huge_scale_is_laplace() -> None:
     scale = Fraction(2**50 + 1, 3)
-    sample = discrete_laplace(Randomness.seeded(20), scale, 3000)
+    sample = DiscreteLaplace(scale).draws(Randomness.seeded(20), 3000)
     assert_law(sample / float(scale), stats.laplace())
     assert stats.chisquare(np.bincount(sample % 5, minlength=5)).pvalue > ALMOST_NEVER
 
 
 @pytest.mark.parametrize("bad", [Fraction(0), Fraction(-1), Fraction(2**52 + 1)])
 def test_discrete_laplace_scale_is_checked(bad: Fraction) -> None:
-    with pytest.raises(ValueError, match="scale_steps"):
-        discrete_laplace(Randomness.seeded(0), bad, 1)
+    with pytest.raises(ValueError, match="the scale of discrete noise must be positive and at most"):
+        DiscreteLaplace(bad)

@@ -14,7 +14,7 @@ DRAWS = 100_000
 
 def p_value(bits: int, seed: int) -> float:
     """Of the counts of `⌊N(0, 4^bits)⌋`, cell by cell out to three and a half deviations."""
-    draws, deviation = rounded.rounded_gaussian(Randomness.seeded(seed), bits, DRAWS), 2.0**bits
+    draws, deviation = rounded.RoundedGaussian(bits).draws(Randomness.seeded(seed), DRAWS), 2.0**bits
     ends = np.arange(-np.ceil(3.5 * deviation), np.ceil(3.5 * deviation) + 1)
     expected = DRAWS * np.diff(norm.cdf(np.concatenate([[-np.inf], ends / deviation, [np.inf]])))
     observed = np.bincount(np.searchsorted(ends, draws, side="right"), minlength=len(expected))
@@ -35,7 +35,7 @@ def test_ties_are_decided_by_further_digits(bits: int, monkeypatch: pytest.Monke
 
 
 def test_wide_noise_is_gaussian_in_all_of_its_digits() -> None:
-    draws = rounded.rounded_gaussian(Randomness.seeded(5), 45, DRAWS)
+    draws = rounded.RoundedGaussian(45).draws(Randomness.seeded(5), DRAWS)
     assert kstest(draws / 2.0**45, "norm").pvalue > 1e-3
     low = draws & 1023  # the last bits are uniform and independent of the size
     assert chisquare(np.bincount(low, minlength=1024)).pvalue > 1e-3
@@ -44,13 +44,13 @@ def test_wide_noise_is_gaussian_in_all_of_its_digits() -> None:
 
 def test_numbers_are_fresh_and_as_many_as_asked_for() -> None:
     system = Randomness.system()
-    assert not np.array_equal(*(rounded.rounded_gaussian(system, 30, 5) for _ in range(2)))
+    assert not np.array_equal(*(rounded.RoundedGaussian(30).draws(system, 5) for _ in range(2)))
     for size in (0, 1, 7, 1000):
-        draws = rounded.rounded_gaussian(Randomness.seeded(1), 10, size)
+        draws = rounded.RoundedGaussian(10).draws(Randomness.seeded(1), size)
         assert (draws.shape, draws.dtype) == ((size,), np.int64)
 
 
 @pytest.mark.parametrize("bits", [-1, 57])
 def test_deviations_beyond_int64_are_refused(bits: int) -> None:
     with pytest.raises(ValueError, match="bits must be"):
-        rounded.rounded_gaussian(Randomness.seeded(1), bits, 1)
+        rounded.RoundedGaussian(bits)

@@ -334,8 +334,9 @@ def test_what_does_not_say_its_question_is_refused_before_it_pays(tmp_path: Path
         pytest.raises(ps.PrivsolveError, match="cannot be sealed"),
         ps.SealedRun(tmp_path / "run.sealed", budget=ledger) as sealed,
     ):
-        ps.private_draft(patients(), ps.Label("ill", "yes", "no"), 1.0, 1e-9, random_state=sealed.randomness,
-                         budget=sealed)  # fmt: skip
+        ps.private_draft(
+            patients(), ps.Label("ill", "yes", "no"), 1.0, 1e-9, random_state=sealed.randomness, budget=sealed
+        )
     assert ledger.history() == ()
 
 

@@ -261,9 +261,10 @@ def test_many_small_releases_fit_by_their_zcdp() -> None:
 
 
 @given(
-    st.floats(0.1, 5), st.sampled_from([0.0, 1e-9, 1e-3]),
+    st.floats(0.1, 5),
+    st.sampled_from([0.0, 1e-9, 1e-3]),
     st.lists(st.tuples(st.floats(0.01, 1), st.booleans(), st.sampled_from([0.0, 1e-10, 1e-4])), max_size=20),
-)  # fmt: skip
+)
 @settings(deadline=None)
 def test_what_remains_is_accepted_and_no_more(
     epsilon: float, delta: float, wanted: list[tuple[float, bool, float]]

@@ -362,7 +362,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, WHOLE), {"bound": 1, "columns": [[0, 0]] * 15}, "columns must be the 15 members"),
     ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list .*: use GridProblem"),
     (("grid", WHOLE), {"bound": 1}, "domain must be"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "options", "says"), WRONG)

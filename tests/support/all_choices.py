@@ -9,7 +9,7 @@ from privsolve.arrays import Floats
 from privsolve.domains.trees import TreePrior
 from privsolve.models.tree import Leaf, Split
 from privsolve.problems.priors import Prior
-from privsolve.problems.unions import Choice, UnionProblem
+from privsolve.problems.unions import CardOrTree, UnionProblem
 
 
 class AllChoices:
@@ -30,7 +30,7 @@ class AllChoices:
         self.losses = np.concatenate([losses, self.trees.losses]).astype(np.int64)
         self.log_prior = np.concatenate([logs + np.log(card / total), self.trees.log_prior + np.log(tree / total)])
 
-    def number(self, chosen: Choice) -> int:
+    def number(self, chosen: CardOrTree) -> int:
         """The place of a card or a tree in the lists."""
         if isinstance(chosen, Leaf | Split):
             return self.cards + self.trees.number(chosen)

@@ -22,9 +22,7 @@ def fit(data: Exchange, job: Job) -> Fitted:
     ones = np.ones((len(data.train.labels), 1), dtype=np.int64)
     features = np.hstack([data.train.binary.astype(np.int64), ones])
     table = ps.PatternTable.from_records(features, data.train.labels == 1, ranges=[(0, 1)] * len(features[0]))
-    fits = dp_sgd(
-        table, job.epsilon, job.delta, settings(table, job), adjacency=job.adjacency, random_state=job.seed
-    )  # fmt: skip
+    fits = dp_sgd(table, job.epsilon, job.delta, settings(table, job), adjacency=job.adjacency, random_state=job.seed)
     weights = fits.weights
     return by_risk(len(weights), lambda: sigmoid(data.test.binary @ weights[:-1] + weights[-1]))
 
@@ -37,7 +35,7 @@ def settings(table: ps.PatternTable, job: Job) -> DPSGDSettings:
         warnings.simplefilter("ignore")
         return tune_dp_sgd(
             table, job.epsilon, job.delta, grid=GRID, adjacency=job.adjacency, random_state=job.seed, n_jobs=1
-        )  # fmt: skip
+        )
 
 
 def version() -> str:

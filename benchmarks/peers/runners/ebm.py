@@ -21,9 +21,7 @@ def fit(data: Exchange, job: Job) -> Fitted:
         types = ["nominal" if place is None else "continuous" for place in data.places]
     common = {"feature_types": types, "random_state": job.seed % 2**31, "n_jobs": 1}
     if job.model == "dp":
-        model = DPExplainableBoostingClassifier(
-            epsilon=job.epsilon, delta=job.delta, privacy_bounds=bounds, **common
-        )  # fmt: skip
+        model = DPExplainableBoostingClassifier(epsilon=job.epsilon, delta=job.delta, privacy_bounds=bounds, **common)
     else:
         model = ExplainableBoostingClassifier(outer_bags=2, **common)  # of 14: they only smooth the curves
     model.fit(records(data, data.train, job), data.train.labels)

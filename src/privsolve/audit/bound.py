@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import betaincinv
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.outputs import drawn_labels
+from privsolve.checks import check_below_one, check_count, check_share
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,10 @@ def lower_bound(
 
 
 def _check(runs: int, delta: float, confidence: float) -> None:
-    if isinstance(runs, bool) or not isinstance(runs, Integral) or runs < 100:
+    if check_count("runs", runs) < 100:
         raise ValueError(f"runs must be a whole number of at least 100 to bound a probability, got {runs!r}")
-    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 <= delta < 1:
-        raise ValueError(f"delta must be at least 0 and below 1, got {delta!r}: use the delta of the claim")
-    if isinstance(confidence, bool) or not isinstance(confidence, Real) or not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie strictly between 0 and 1, got {confidence!r}; for instance 0.999")
+    check_below_one("delta", delta, ": use the delta of the claim")
+    check_share("confidence", confidence, "; for instance 0.999")
 
 
 def _best_event(

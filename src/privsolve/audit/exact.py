@@ -8,6 +8,7 @@ import numpy as np
 
 from privsolve.arrays import Floats
 from privsolve.mechanisms.exponential import exponential_law
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import BaseProblem
 
@@ -41,7 +42,7 @@ def exact_exponential(
     neighbour: BaseProblem,
     epsilon: float,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: Prior | None = None,
 ) -> ExactFinding:
     """What `ps.exponential` loses between two neighbouring problems over one domain that can be listed."""

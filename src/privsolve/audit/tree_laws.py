@@ -13,6 +13,7 @@ from privsolve.domains.monotone import Monotone
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.mechanisms import exponential, trees, unions
 from privsolve.models.tree import Leaf, Node, Split
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior, default_prior, log_weights
 from privsolve.problems.trees import TreeProblem
 from privsolve.problems.unions import UnionProblem
@@ -42,7 +43,11 @@ def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tup
 
 
 def tree_law(
-    problem: TreeProblem, epsilon: float, *, adjacency: str = "replace", prior: TreePrior | None = None
+    problem: TreeProblem,
+    epsilon: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    prior: TreePrior | None = None,
 ) -> Floats:
     """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification."""
     logs, losses = _weighed(problem, prior)
@@ -53,7 +58,7 @@ def union_law(
     problem: UnionProblem,
     epsilon: float,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
     card_prior: Prior | None = None,
     tree_prior: TreePrior | None = None,
@@ -76,7 +81,7 @@ def exact_tree(
     neighbour: TreeProblem,
     epsilon: float,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: TreePrior | None = None,
 ) -> ExactFinding:
     """What `ps.private_tree` loses between two neighbouring problems over trees that can be listed."""
@@ -91,7 +96,7 @@ def exact_union(
     neighbour: UnionProblem,
     epsilon: float,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
 ) -> ExactFinding:
     """What `ps.private_union` loses between two neighbouring problems over cards and trees that can be listed."""

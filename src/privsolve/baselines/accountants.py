@@ -19,7 +19,8 @@ from scipy.special import logsumexp
 
 from privsolve.checks import check_choice, check_count, check_positive
 from privsolve.extras import from_extra
-from privsolve.privacy.calibration import check_delta, check_epsilon, range_sensitivity
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_delta, check_epsilon
 
 with from_extra("experiments"):
     import dp_accounting
@@ -46,8 +47,8 @@ _ORDERS = 64
 _REACH = 12.0  # standard deviations at which an integrand is cut off
 
 _RELATIONS = {
-    "replace": dp_accounting.NeighboringRelation.REPLACE_ONE,
-    "add-remove": dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
+    Adjacency.REPLACE: dp_accounting.NeighboringRelation.REPLACE_ONE,
+    Adjacency.ADD_REMOVE: dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE,
 }
 
 
@@ -60,37 +61,53 @@ def dp_sgd_event(multiplier: float, rate: float, steps: int) -> Any:
 
 
 def dp_sgd_epsilon(
-    multiplier: float, rate: float, steps: int, delta: float, *, adjacency: str = "replace", accountant: str = "pld"
+    multiplier: float,
+    rate: float,
+    steps: int,
+    delta: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    accountant: AccountantKind | str = AccountantKind.PLD,
 ) -> float:
     """The epsilon that the accountant proves at `delta`."""
-    _check(rate, steps, delta, adjacency, accountant)
+    kind, neighbours = _checked(rate, steps, delta, adjacency, accountant)
     check_positive("multiplier", multiplier)
-    if accountant == "pld":
-        return float(_pld(multiplier, rate, steps, adjacency).get_epsilon(delta))
-    orders = _orders(multiplier, rate, steps, delta, adjacency)
-    return float(compute_epsilon(orders, _renyi(orders, multiplier, rate, steps, adjacency), delta)[0])
+    if kind is AccountantKind.PLD:
+        return float(_pld(multiplier, rate, steps, neighbours).get_epsilon(delta))
+    orders = _orders(multiplier, rate, steps, delta, neighbours)
+    return float(compute_epsilon(orders, _renyi(orders, multiplier, rate, steps, neighbours), delta)[0])
 
 
-@cache
 def noise_multiplier(
-    rate: float, steps: int, epsilon: float, delta: float, adjacency: str = "replace", accountant: str = "pld"
+    rate: float,
+    steps: int,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    accountant: AccountantKind | str = AccountantKind.PLD,
 ) -> float:
     """The smallest noise multiplier that the accountant proves `(epsilon, delta)` for: upper end of a tight bracket."""
-    _check(rate, steps, delta, adjacency, accountant)
+    kind, neighbours = _checked(rate, steps, delta, adjacency, accountant)
     epsilon = check_epsilon(epsilon)
     if not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON:
         raise ValueError(
             f"epsilon must lie between {SMALLEST_EPSILON:g} and {LARGEST_EPSILON:g} for DP-SGD, where its accountants are "
             f"accurate, got {epsilon:g}"
         )
+    return _smallest_multiplier(rate, steps, epsilon, delta, neighbours, kind)
 
+
+@cache
+def _smallest_multiplier(
+    rate: float, steps: int, epsilon: float, delta: float, adjacency: Adjacency, accountant: AccountantKind
+) -> float:
     def proves(z: float) -> bool:
-        if accountant == "pld":
+        if accountant is AccountantKind.PLD:
             return float(_pld(z, rate, steps, adjacency).get_delta(epsilon)) <= _SHARE * delta
         orders = _orders(z, rate, steps, delta, adjacency)
         return float(compute_delta(orders, _renyi(orders, z, rate, steps, adjacency), epsilon)[0]) <= _SHARE * delta
 
-    high = range_sensitivity(adjacency) * rate * sqrt(-2 * steps * log(delta)) / epsilon
+    high = adjacency.range_factor * rate * sqrt(-2 * steps * log(delta)) / epsilon
     while not proves(high):
         high *= 2
     low = high / 2
@@ -102,13 +119,16 @@ def noise_multiplier(
     return high
 
 
-def _check(rate: float, steps: int, delta: float, adjacency: str, accountant: str) -> None:
+def _checked(
+    rate: float, steps: int, delta: float, adjacency: Adjacency | str, accountant: AccountantKind | str
+) -> tuple[AccountantKind, Adjacency]:
     check_rate(rate)
     check_count("steps", steps)
     check_delta(delta)
-    range_sensitivity(adjacency)
-    if check_choice("accountant", accountant, AccountantKind) is AccountantKind.PLD and delta < SMALLEST_DELTA:
+    neighbours, kind = Adjacency.of(adjacency), check_choice("accountant", accountant, AccountantKind)
+    if kind is AccountantKind.PLD and delta < SMALLEST_DELTA:
         raise ValueError(f"delta must be at least {SMALLEST_DELTA:g} for accountant='pld', got {delta:g}: use 'rdp'")
+    return kind, neighbours
 
 
 def check_rate(rate: float) -> float:
@@ -118,9 +138,9 @@ def check_rate(rate: float) -> float:
     return float(rate)
 
 
-def _pld(z: float, rate: float, steps: int, adjacency: str) -> PLDAccountant:
+def _pld(z: float, rate: float, steps: int, adjacency: Adjacency) -> PLDAccountant:
     """The privacy loss distribution, rounded up on a grid that suits the size of one step's loss."""
-    s = range_sensitivity(adjacency)
+    s = adjacency.range_factor
     typical = s * rate / z
     if rate == 1:
         typical *= sqrt(steps)  # the accountant composes plain Gaussians in closed form
@@ -129,18 +149,18 @@ def _pld(z: float, rate: float, steps: int, adjacency: str) -> PLDAccountant:
     return accountant.compose(dp_sgd_event(z, rate, steps))
 
 
-def _orders(z: float, rate: float, steps: int, delta: float, adjacency: str) -> Any:
+def _orders(z: float, rate: float, steps: int, delta: float, adjacency: Adjacency) -> Any:
     """Rényi orders up to well above the best one for a Gaussian of the same size; any set of orders is valid."""
-    typical = range_sensitivity(adjacency) * rate * sqrt(steps) / z
+    typical = adjacency.range_factor * rate * sqrt(steps) / z
     best = 1 + sqrt(-2 * log(delta)) / typical
     return 1 + np.geomspace(0.25, 4 * best, _ORDERS)
 
 
-def _renyi(orders: Any, z: float, rate: float, steps: int, adjacency: str) -> Any:
+def _renyi(orders: Any, z: float, rate: float, steps: int, adjacency: Adjacency) -> Any:
     """Rényi divergences of all steps: those of the pair of mixtures above, by quadrature."""
     if rate == 1:
-        return steps * orders * (range_sensitivity(adjacency) / z) ** 2 / 2
-    other = rate if adjacency == "replace" else 0.0
+        return steps * orders * (adjacency.range_factor / z) ** 2 / 2
+    other = rate if adjacency is Adjacency.REPLACE else 0.0
     return steps * np.array([_renyi_step(float(a), z, rate, other) for a in orders])
 
 

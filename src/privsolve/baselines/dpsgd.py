@@ -10,13 +10,13 @@ from math import floor
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.baselines.accountants import check_rate, noise_multiplier
+from privsolve.baselines.accountants import AccountantKind, check_rate, noise_multiplier
 from privsolve.baselines.lattice import Lattice, LatticeRows
 from privsolve.baselines.linear import LinearFit, Rows
 from privsolve.checks import check_count, check_positive
 from privsolve.data.patterns import PatternTable
 from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.noise.rounded import rounded_gaussian
+from privsolve.noise.rounded import RoundedGaussian
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Approximate
@@ -55,8 +55,8 @@ def dp_sgd(
     delta: float,
     settings: DPSGDSettings,
     *,
-    adjacency: str = "replace",
-    accountant: str = "pld",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    accountant: AccountantKind | str = AccountantKind.PLD,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
 ) -> LinearFit:
     """Private logistic regression by noisy gradient descent.
@@ -117,7 +117,7 @@ def _noise(bits: int, steps: int, dim: int, rng: Randomness) -> Iterator[Int64Ar
     block = max(1, NOISE_BLOCK // dim)
     for first in range(0, steps, block):
         size = min(block, steps - first)
-        yield from rounded_gaussian(rng, bits, size * dim).reshape(size, dim)
+        yield from RoundedGaussian(bits).draws(rng, size * dim).reshape(size, dim)
 
 
 def poisson_counts(rows: Rows, rate: float, rng: Randomness) -> tuple[Int64Array, Int64Array]:

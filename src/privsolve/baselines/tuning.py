@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from privsolve.arrays import Floats
-from privsolve.baselines.accountants import noise_multiplier
+from privsolve.baselines.accountants import AccountantKind, noise_multiplier
 from privsolve.baselines.dpsgd import DPSGDSettings, averaged_steps, descend
 from privsolve.baselines.linear import Rows
 from privsolve.baselines.logistic import objective_perturbation
@@ -19,6 +19,7 @@ from privsolve.checks import check_count
 from privsolve.data.patterns import PatternTable
 from privsolve.errors import PrivacyLeakWarning
 from privsolve.noise.entropy import as_randomness
+from privsolve.privacy.adjacency import Adjacency
 
 _LEAK = (
     "{} chosen by training accuracy, which is not private: a guarantee of a fit with it covers that fit as if the choice "
@@ -51,8 +52,8 @@ def tune_dp_sgd(
     grid: DPSGDGrid | None = None,
     seeds: int = 2,
     finalists: int = 8,
-    adjacency: str = "replace",
-    accountant: str = "pld",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    accountant: AccountantKind | str = AccountantKind.PLD,
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> DPSGDSettings:

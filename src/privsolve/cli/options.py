@@ -71,10 +71,11 @@ StagesOption = Annotated[
 LogOdds = Annotated[
     list[float] | None,
     typer.Option(
-        help="Of a risk score: what one point adds to the log-odds; repeated, the draw chooses one.", rich_help_panel=EXPERT,
+        help="Of a risk score: what one point adds to the log-odds; repeated, the draw chooses one.",
+        rich_help_panel=EXPERT,
         show_default="0.5",
     ),
-]  # fmt: skip
+]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.", rich_help_panel=EXPERT)]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privsolve.cards.tree_card import TreeCard
 from privsolve.cli.common import console, errors, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import CardFormat
@@ -110,7 +109,7 @@ def show(
         if card_format is CardFormat.text and out is None:
             console.print(escape(found.card().to_text(min(console.width, 100))))
             return
-        content = _written(found, card_format)
+        content = written(found, card_format)
         if out is not None:
             _write_file(out, content if isinstance(content, bytes) else content.encode())
             console.print(escape(str(out)), soft_wrap=True)
@@ -120,22 +119,14 @@ def show(
             write_out(content)
 
 
-def _written(release: Release, card_format: CardFormat) -> str | bytes:
-    if card_format is CardFormat.json:
+def written(release: Release, card_format: str) -> str | bytes:
+    """The release in a format: what the method `to_...` of its card writes."""
+    if card_format == CardFormat.json:
         return release.to_json()
-    card = release.card()
-    if card_format is CardFormat.xlsx:
-        if isinstance(card, TreeCard):
-            raise ValueError("--format xlsx: is for scorecards; a tree can be written as html or sql")
-        return card.to_xlsx()
-    writers = {
-        CardFormat.text: card.to_text,
-        CardFormat.markdown: card.to_markdown,
-        CardFormat.latex: card.to_latex,
-        CardFormat.html: card.to_html,
-        CardFormat.sql: card.to_sql,
-    }
-    return writers[card_format]()
+    write: Callable[[], str | bytes] | None = getattr(release.card(), f"to_{card_format}", None)
+    if write is None:
+        raise ValueError(f"--format {card_format}: is for scorecards; a tree can be written as html or sql")
+    return write()
 
 
 def _write_file(path: Path, content: bytes) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Floats
-from privsolve.checks import check_positive
+from privsolve.checks import check_positive, check_share
 from privsolve.models.point import Box
 
 __all__ = [
@@ -163,8 +163,7 @@ def absolute_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]]) ->
 
 def pinball(data: ArrayLike, box: Box | Sequence[Sequence[float]], level: float) -> PiecewiseLinear:
     """`Σ_i level·(a_i - x)⁺ + (1 - level)·(x - a_i)⁺` per coordinate: convex, minimised by the quantile at `level`."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie strictly between 0 and 1, got {level!r}")
+    level = check_share("level", level, "; 0.5 is the median")
     the_box = as_box(box)
     records = _records(data, the_box)
     n = len(records)

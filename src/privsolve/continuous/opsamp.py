@@ -22,7 +22,7 @@ from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_ops
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.mechanisms.solving import PaidNoise
 from privsolve.models.point import SETTING, Box, BoxPoint, top_steps
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -198,7 +198,7 @@ def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -
     """
     offsets = points - box.corner
     mean = np.array([fsum(column) / len(points) for column in offsets.T])
-    noise = discrete_laplace(rng, plan.scale_steps, box.dim)
+    noise = DiscreteLaplace(plan.scale_steps).draws(rng, box.dim)
     rounded = np.rint(mean / plan.grid).astype(np.int64)
     return np.asarray(np.clip(rounded + noise, 0, top_steps(box, plan.grid)), dtype=np.int64)
 

@@ -235,6 +235,7 @@ class ConvexOracle(ContinuousOracle):
         """The tangents that certify the minimum of the unperturbed loss."""
         if getattr(objective, "subgradient", None) is None:
             raise ValueError("objective must have a subgradient for the convex oracle")
+        _check_form(objective)
         empty = _Cuts(objective, np.empty((0, box.dim)), np.empty(0), np.empty((0, box.dim)))
         middle = (box.corner + np.array(box.high)) / 2
         return self._solve(empty.with_point(middle), box, np.zeros(box.dim))[1]
@@ -347,6 +348,7 @@ class LipschitzOracle(ContinuousOracle):
 
     def prepare(self, objective: Objective, box: Box) -> _Cells:
         """The first boxes, all of one size."""
+        _check_form(objective)
         sides = np.array(box.widths)
         counts = np.ones(box.dim, dtype=np.int64)
         while 2 * counts.prod() <= self.start:
@@ -430,6 +432,15 @@ def _allowance(objective: Objective, values: Floats, box: Box, eta: Floats) -> f
     steepest = objective.n * objective.lipschitz + np.abs(eta)
     relative = float(getattr(objective, "relative_error", Objective.relative_error))
     return relative * (float(np.abs(values).max()) + float(steepest @ np.array(box.widths)))
+
+
+def _check_form(objective: object) -> None:
+    """Raise unless it says what these oracles need: what shows later would show after it is paid for."""
+    for name in ("values", "n", "lipschitz"):
+        if getattr(objective, name, None) is None:
+            raise ValueError(
+                f"objective must be an Objective for this oracle, with {name}: got {type(objective).__name__}"
+            )
 
 
 def _checked_tolerance(tolerance: float) -> float:

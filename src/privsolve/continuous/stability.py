@@ -16,8 +16,8 @@ from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
 
 from scipy.optimize import minimize_scalar
 
-from privsolve.checks import check_count, check_error, check_positive
-from privsolve.noise.draws import LARGEST_STEPS
+from privsolve.checks import check_choice, check_count, check_error, check_items, check_positive
+from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
 
@@ -57,7 +57,8 @@ _MANY_DRAWS = 10**12
 
 def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
     """The side lengths of the box as floats; raise unless all are finite and positive."""
-    sides = tuple(check_positive("widths", w) for w in widths)
+    wanted = "be a list of positive numbers, one per coordinate"
+    sides = tuple(check_positive("widths", w) for w in check_items("widths", widths, wanted))
     if not sides:
         raise ValueError("widths must hold one positive number per coordinate, got none")
     return sides
@@ -183,10 +184,7 @@ class Calibration(StrEnum):
     @classmethod
     def of(cls, value: object) -> Calibration:
         """The calibration of this name, or an error that names the choices."""
-        try:
-            return cls(value)  # type: ignore[arg-type]
-        except ValueError:
-            raise ValueError(f"calibration must be 'proved' or 'published', got {reprlib.repr(value)}") from None
+        return check_choice("calibration", value, cls)
 
 
 @dataclass(frozen=True)
@@ -346,7 +344,7 @@ def plan_opsamp(
         n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
         noise.calibration is Calibration.PROVED,
     )  # fmt: skip
-    if plan.scale_steps > LARGEST_STEPS:
+    if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
 

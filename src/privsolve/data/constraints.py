@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from privsolve.checks import check_integer
-from privsolve.data.columns import Bins, Categories, Column, Number
+from privsolve.data.columns import Bins, Categories, Column, Encoding, Number
 
 KEYS = ("direction", "required", "excluded", "max_cuts")
 """Keys of a column in a schema file that are constraints; whatever its kind, it may have them."""
@@ -148,7 +148,7 @@ def signs_of(column: Column, direction: Direction) -> tuple[int, ...]:
     section 16). What says that the value is missing has no place in the order and is free.
     """
     where = f"columns.{column.column}"
-    if isinstance(column, Bins) and column.encoding != "thresholds":
+    if isinstance(column, Bins) and column.encoding is not Encoding.THRESHOLDS:
         raise ValueError(f'{where}: a direction needs encoding = "thresholds", as bins have points of their own each')
     missing = isinstance(column, Bins | Categories) and column.missing is not None
     ordered = len(column.names) - missing

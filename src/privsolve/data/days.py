@@ -110,9 +110,7 @@ def day_of(value: Any, name: str, form: str, marks: Marks) -> Any:
     parts = [ibis.cases((matches, text.re_extract(pattern, group)), else_="").nullif("") for group in groups]
     year, month, day = (part.try_cast("int64") for part in parts)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    last = ibis.cases(
-        (month.isin(_LONG_MONTHS), 31), (month != 2, 30), (is_leap, 29), else_=28
-    )  # fmt: skip
+    last = ibis.cases((month.isin(_LONG_MONTHS), 31), (month != 2, 30), (is_leap, 29), else_=28)
     exists = (year >= 1) & month.between(1, 12) & (day >= 1) & (day <= last)
     missing = [(text.isin(list(marks.texts)), null)] if marks.texts else []
     number = (year * 10_000 + month * 100 + day).cast("float64")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
+from privsolve.checks import check_items
 from privsolve.errors import IntegerRangeError
 
 if TYPE_CHECKING:
@@ -250,9 +251,7 @@ def checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
     """One different name per feature: `x0`, `x1`, ... if none are given."""
     if names is None:
         return tuple(f"x{j}" for j in range(dim))
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise ValueError(f"names must be a list of {dim} different feature names, got {names!r}")
-    result = tuple(str(name) for name in names)
+    result = tuple(map(str, check_items("names", names, f"be a list of {dim} different feature names")))
     if len(result) != dim or len(set(result)) != dim:
         raise ValueError(f"names must be {dim} different feature names, got {len(set(result))} different")
     return result

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
+from privsolve.checks import check_items
 from privsolve.data import toml
 from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
@@ -109,7 +110,7 @@ class Schema:
         constraints: Constraints = NO_CONSTRAINTS,
         about: About = NO_WORDS,
     ) -> None:
-        found = tuple(columns)
+        found = check_items("columns", columns, "list at least one of Categories, Bins and Number")
         if not found or not all(isinstance(column, Column) for column in found):
             raise ValueError("columns must list at least one of Categories, Bins and Number")
         if label is not None and not isinstance(label, Label):

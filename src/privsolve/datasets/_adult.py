@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from privsolve.data.patterns import PatternTable
 
 MISSING = "?"
 POSITIVE = ">50K"
+Split = Literal["train", "test"]
 SPLITS = ("train", "test")
 
 ADULT_COLUMNS = (
@@ -140,7 +142,7 @@ def adult() -> pd.DataFrame:
     return _load().copy()
 
 
-def adult_paper(seed: int = 0, split: str = "train") -> PatternTable:
+def adult_paper(seed: int = 0, split: Split = "train") -> PatternTable:
     """Balanced Adult with 23 features: 20 indicators and three scaled numbers (n = 15,682 for train).
 
     Indicators of marital-status, relationship, race and sex, in that order, then capital-gain, capital-loss
@@ -158,7 +160,7 @@ def adult_paper(seed: int = 0, split: str = "train") -> PatternTable:
     return _table(frame, np.hstack([indicators, numbers]), [*names, *_PAPER_SCALES], ranges, scales)
 
 
-def adult_categorical(seed: int = 0, split: str = "train") -> PatternTable:
+def adult_categorical(seed: int = 0, split: Split = "train") -> PatternTable:
     """Balanced Adult with 59 indicators of seven categorical attributes (same records as `adult_paper`).
 
     Columns: workclass (8), education (16), marital-status (7), occupation (15), relationship (6), race (5)
@@ -173,7 +175,7 @@ def adult_categorical(seed: int = 0, split: str = "train") -> PatternTable:
     return _table(frame, indicators, names, [(0, 1)] * len(names))
 
 
-def adult_scorecard(split: str = "train") -> PatternTable:
+def adult_scorecard(split: Split = "train") -> PatternTable:
     """All records of `split` (n = 32,561 for train) with 21 indicators and, last, an `"intercept"` of ones.
 
     Ranges of age, education-num, hours-per-week, capital-gain and capital-loss; married (civil or
@@ -199,7 +201,7 @@ def _load() -> pd.DataFrame:
     return pd.read_csv(io.BytesIO(bz2.decompress(packed)), keep_default_na=False)
 
 
-def _split(split: str) -> pd.DataFrame:
+def _split(split: Split) -> pd.DataFrame:
     if split not in SPLITS:
         raise ValueError(f"split must be 'train' or 'test', got {split!r}")
     frame = _load()

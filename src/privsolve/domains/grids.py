@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_integer
+from privsolve.checks import check_integer, check_items
 from privsolve.domains.finite import LARGEST_VALUE
 from privsolve.domains.knapsack import Knapsack
 from privsolve.domains.knapsack_domain import KnapsackDomain
@@ -30,9 +30,10 @@ class IntegerGrid(KnapsackDomain):
     def __init__(self, low: Sequence[int], high: Sequence[int]) -> None:
         ends = {}
         for name, values in (("low", low), ("high", high)):
-            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+            if not isinstance(values, Sequence | np.ndarray):
                 raise ValueError(f"{name} must be a list of whole numbers, one per coordinate")
-            ends[name] = tuple(check_integer(name, v, -LARGEST_VALUE, LARGEST_VALUE) for v in values)
+            listed = check_items(name, values, "be a list of whole numbers, one per coordinate")
+            ends[name] = tuple(check_integer(name, v, -LARGEST_VALUE, LARGEST_VALUE) for v in listed)
         if not 1 <= len(ends["low"]) == len(ends["high"]) <= 10_000:
             raise ValueError("low and high must be lists of one length, one number per coordinate")
         if any(a > b for a, b in zip(ends["low"], ends["high"], strict=True)):

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.evaluation.intervals import Figure, Floats, Moments, ratio, smooth
+from privsolve.arrays import Floats
+from privsolve.evaluation.intervals import Figure, Moments, ratio, smooth
 from privsolve.models.outcomes import Outcome
 
 NEGATIVE, POSITIVE = 0, 1

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from privsolve.arrays import Floats
 
 Z = 1.959963984540054
 """The two-sided 95% quantile of the normal law."""

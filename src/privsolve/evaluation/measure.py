@@ -13,7 +13,7 @@ from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.evaluation import Evaluation, MeasuredOn
 from privsolve.models.base import Model
 from privsolve.models.outcomes import Outcomes
-from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -37,8 +37,8 @@ def exact_cells(outcomes: Outcomes, groups: Sequence[PatternTable | None]) -> Ce
 def promise(epsilon: float, adjacency: Adjacency | str, *, seeded: bool = False) -> Guarantee:
     """What one noisy histogram promises (theory, 11.1)."""
     checked = check_epsilon(epsilon)
-    if checked < 2 / LARGEST_STEPS:
-        raise ValueError(f"epsilon must be at least {2 / LARGEST_STEPS:.3g} for exact noise, got {checked:g}")
+    if checked < 2 / LARGEST_SCALE:
+        raise ValueError(f"epsilon must be at least {2 / LARGEST_SCALE:.3g} for exact noise, got {checked:g}")
     return Guarantee(
         Pure(checked), Adjacency.of(adjacency), "noisy histogram", "discrete Laplace noise", theory="11", oracle="none",
         seeded=seeded,
@@ -69,15 +69,11 @@ def evaluate(
     rng = as_randomness(random_state)
     guarantee = promise(epsilon, adjacency, seeded=rng.is_seeded)
     exact = exact_cells(outcomes, groups)
+    law = DiscreteLaplace.on_cells(Fraction(guarantee.epsilon), guarantee.adjacency)
     with charged(budget, guarantee):
-        noise = discrete_laplace(rng, steps(guarantee), exact.counts.size)
+        noise = law.draws(rng, exact.counts.size)
     noisy = exact.counts + noise.reshape(exact.counts.shape)
     return Evaluation(outcomes.kind, outcomes.listed, labels, noisy, tested, guarantee, by, tuple(names))
-
-
-def steps(guarantee: Guarantee) -> Fraction:
-    """The scale of the noise as a fraction, so that its law has no rounding: twice as much where a record may move."""
-    return (2 if guarantee.adjacency is Adjacency.REPLACE else 1) / Fraction(guarantee.epsilon)
 
 
 def summary(cells: Cells) -> dict[str, Any]:

@@ -25,7 +25,7 @@ def as_measurement(
     mechanism: Callable[[PatternTable], Any],
     guarantee: Guarantee,
     *,
-    measure: str = "dp",
+    measure: Measure | str = Measure.DP,
 ) -> Any:
     """An OpenDP measurement from pattern tables to releases (the diagnostics of a run are dropped).
 
@@ -50,9 +50,10 @@ def as_measurement(
         raise ImportError("OpenDP is not installed: pip install 'privsolve[opendp]'") from None
     if not isinstance(guarantee, Guarantee):
         raise TypeError(f"guarantee must be a Guarantee, got {type(guarantee).__name__}")
-    if check_choice("measure", measure, Measure) is Measure.ZCDP and guarantee.zcdp is None:
+    counted = check_choice("measure", measure, Measure)
+    if counted is Measure.ZCDP and guarantee.zcdp is None:
         raise ValueError("guarantee has no zcdp bound: use measure='dp', or the exponential mechanism")
-    output, privacy_map = _privacy_map(dp, guarantee, measure)
+    output, privacy_map = _privacy_map(dp, guarantee, counted)
     metric = dp.change_one_distance() if guarantee.adjacency is Adjacency.REPLACE else dp.symmetric_distance()
     return dp.m.make_user_measurement(
         dp.user_domain("privsolve.PatternTable", lambda table: isinstance(table, PatternTable)),
@@ -64,10 +65,10 @@ def as_measurement(
 
 
 def _privacy_map(
-    dp: Any, guarantee: Guarantee, measure: str
+    dp: Any, guarantee: Guarantee, measure: Measure
 ) -> tuple[Any, Callable[[int], float | tuple[float, float]]]:
     epsilon, delta, zcdp = guarantee.epsilon, guarantee.delta, guarantee.zcdp
-    if measure == "zcdp" and zcdp is not None:
+    if measure is Measure.ZCDP and zcdp is not None:
         return dp.zero_concentrated_divergence(), lambda records: at_least(records**2 * exact(zcdp))
     if delta:
         return dp.approximate(dp.max_divergence()), lambda records: group_privacy(epsilon, delta, records)

@@ -23,8 +23,9 @@ from privsolve.learn.publishing import load_release
 from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account, Accountant
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.releases import Release
+from privsolve.releases import Release, Run
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
@@ -43,9 +44,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     release_: Release
     classes_: NDArray[Any]
     schema: StatedSchema
-    adjacency: str
+    adjacency: Adjacency | str
     budget: Account | None
     random_state: RandomState
+    progress: Any
 
     instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
     """What to do where somebody wants to pass weights of records."""
@@ -134,6 +136,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         return self.release_.guarantee
 
+    @property
+    def schema_(self) -> Schema:
+        """The schema of the model's features: the given one, or the one guessed from the data; that of a tree is all yes/no."""
+        self._check_fitted()
+        if self.release_.schema is None:
+            raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
+        return self.release_.schema
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """What every mechanism takes beside the problem."""
+        return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
+
+    def _keep(self, run: Run) -> Self:
+        """Be fitted."""
+        self.release_ = run.release
+        self.diagnostics_ = run.diagnostics
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = self.random_state is None
+        tags.input_tags.allow_nan = True  # the schema says where missing values go
+        return tags
+
     def _check_fitted(self) -> None:
         check_is_fitted(self, "release_")
 
@@ -162,11 +189,6 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
 
-    def _evaluated(self, X: Any) -> Any:
-        """The table to evaluate on, of the fitted model."""
-        self._check_fitted()
-        return self._frame(X, reset=False)
-
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
         stated = not (isinstance(self.schema, str) and self.schema == GUESS)
@@ -185,7 +207,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         )
 
 
-def check_paid(schema: Schema, adjacency: str) -> None:
+def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
     """Raise if the schema was drafted under another adjacency than the fit: the two guarantees would not add up."""
     if schema.paid is not None and schema.paid.guarantee.adjacency != adjacency:
         raise ValueError(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
@@ -16,11 +15,12 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.engines.supports.work import check_work
-from privsolve.learn.base import PrivateEstimator, RandomState, StatedSchema, one_per_record, warn_in_search
+from privsolve.learn.base import RandomState, StatedSchema, warn_in_search
+from privsolve.learn.classifying import ClassEstimator
 from privsolve.learn.estimators import read_for_fit
 from privsolve.learn.fitting import Recipe, scorecard_domain, with_outside
 from privsolve.learn.growing import TreeRecipe
-from privsolve.learn.labels import class_numbers, classes_of
+from privsolve.learn.labels import classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.trees import DEPTH
 from privsolve.losses import ZeroOneLoss
@@ -33,6 +33,7 @@ from privsolve.models.score_range import check_scores
 from privsolve.models.tree import DecisionTree
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
 from privsolve.problems.unions import UnionProblem, label_costs
 from privsolve.releases import Run
@@ -48,7 +49,7 @@ class UnionRecipe:
     max_features: int | None = None
     max_points: int = 3
     intercept: int | tuple[int, int] = (-8, 8)
-    adjacency: str = "replace"
+    adjacency: Adjacency | str = Adjacency.REPLACE
     false_positive: int = 1
     false_negative: int = 1
     weights: Mapping[str, float] = field(default_factory=lambda: EQUAL_WEIGHTS)
@@ -108,7 +109,7 @@ class UnionRecipe:
         return with_outside(run, encoded)
 
 
-class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class PrivateClassifier(ClassEstimator):
     """A scorecard or a decision tree for two classes, whichever fits better: one exact draw over both, one epsilon.
 
     Args:
@@ -153,7 +154,7 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         false_negative: int = 1,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,
@@ -188,11 +189,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         of_label = classes_of(self.release_.schema)
         self.classes_ = label_array(leaves.labels) if isinstance(leaves, LabelLeaves) else of_label
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        numbers = class_numbers(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
-        return float(super().score(X, self.classes_[numbers], sample_weight))
-
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
 
@@ -205,12 +201,10 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         frame, schema, classes, positive = read_for_fit(self, X, y, stated)
         run = self._run(schema, weights, frame, positive)
         self.classes_ = classes
-        self.release_ = run.release
-        self.diagnostics_ = run.diagnostics
-        return self
+        return self._keep(run)
 
     def _run(self, schema: Schema, weights: Mapping[str, float], frame: Any, positive: NDArray[np.bool_] | None) -> Run:
-        options = {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
+        options = self._options
         costs: dict[str, Any] = {"false_positive": self.false_positive, "false_negative": self.false_negative}
         if set(weights) == {ModelClass.CARD}:
             cards = Recipe(self.epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
@@ -243,13 +237,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
         assert isinstance(model, LinearRule | DecisionTree)
         return model
 
-    @property
-    def schema_(self) -> Schema:
-        """The schema of the model's features."""
-        schema = self.model_.schema
-        assert schema is not None
-        return schema
-
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The names of the features that the model may use."""
         return np.array(self.model_.features, dtype=object)
@@ -264,9 +251,6 @@ class PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
-        tags.non_deterministic = self.random_state is None
-        tags.input_tags.allow_nan = True  # the schema says where missing values go
         return tags
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from privsolve.arrays import Int64Array
@@ -18,7 +17,6 @@ from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
-from privsolve.evaluation import Evaluation
 from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
@@ -28,16 +26,16 @@ from privsolve.learn.base import (
     warn_in_search,
     with_label,
 )
-from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.fitting import Recipe, linear_domain
-from privsolve.learn.labels import binary_labels, class_numbers, classes_of
+from privsolve.learn.classifying import ClassEstimator
+from privsolve.learn.fitting import DomainName, Recipe, linear_domain
+from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
-from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace
+from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace
 from privsolve.noise.entropy import as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account, charged
@@ -57,7 +55,7 @@ class PrivateScore:
     guarantee: Guarantee
 
 
-class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class _PrivateClassifier(ClassEstimator):
     """Fitting by a schema, predicting by exact integer scores."""
 
     def _recipe(self) -> Recipe:
@@ -80,10 +78,6 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         encoded = schema.table(frame, positive)
         return recipe.run(encoded, self._domain(schema), **self._options)
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
-
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
 
@@ -96,9 +90,7 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         frame, schema, classes, positive = read_for_fit(self, X, y, stated)
         run = self._run(recipe, schema, frame, positive)
         self.classes_ = classes
-        self.release_ = run.release
-        self.diagnostics_ = run.diagnostics
-        return self
+        return self._keep(run)
 
     @property
     def _rule(self) -> LinearRule:
@@ -107,11 +99,6 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         rule = self.release_.model
         assert isinstance(rule, LinearRule)
         return rule
-
-    @property
-    def schema_(self) -> Schema:
-        """The schema of the fit: the given one, or the one guessed from the data."""
-        return self._rule.stated_schema
 
     @property
     def scorecard_(self) -> Scorecard:
@@ -146,15 +133,6 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         self._check_fitted()
         return self._rule.scores(self._frame(X, reset=False))
 
-    def _positive(self, y: ArrayLike, rows: int) -> NDArray[np.bool_]:
-        """Which records are of the positive class, by the classes of the fit."""
-        return np.equal(class_numbers(one_per_record(y, rows), self.classes_, self._with_stated_label()), 1)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        named = self.classes_[self._positive(y, np.shape(y)[0]).astype(np.intp)]
-        return float(super().score(X, named, sample_weight))
-
     def private_score(
         self,
         X: Any,
@@ -178,33 +156,27 @@ class _PrivateClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mis
         """
         self._check_fitted()
         epsilon = check_epsilon(epsilon)
-        if epsilon < 1 / LARGEST_STEPS:
-            raise ValueError(f"epsilon must be at least {1 / LARGEST_STEPS:.3g} for exact noise, got {epsilon:g}")
+        if epsilon < 1 / LARGEST_SCALE:
+            raise ValueError(f"epsilon must be at least {1 / LARGEST_SCALE:.3g} for exact noise, got {epsilon:g}")
         positive = self._rule.decide(self._frame(X, reset=False))
         n = len(positive)
-        right = int((positive == self._positive(y, n)).sum())
-        counts = np.array([right] if self.adjacency == "replace" else [right, n - right], dtype=np.int64)
+        right = int((positive == (self._numbers(y, n) == 1)).sum())
+        adjacency = Adjacency.of(self.adjacency)
+        counts = np.array([right] if adjacency is Adjacency.REPLACE else [right, n - right], dtype=np.int64)
         rng = as_randomness(random_state)
         guarantee = Guarantee(
-            Pure(epsilon), Adjacency.of(self.adjacency), "noisy count", "discrete Laplace noise",
+            Pure(epsilon), adjacency, "noisy count", "discrete Laplace noise",
             theory="9", oracle="none", seeded=rng.is_seeded,
         )  # fmt: skip
+        noise = DiscreteLaplace(1 / Fraction(epsilon))
         with charged(budget if budget is not None or other_records else self.budget, guarantee):
-            noisy = np.maximum(counts + discrete_laplace(rng, 1 / Fraction(epsilon), len(counts)), 0)
-        total = n if self.adjacency == "replace" else max(1, int(noisy.sum()))
+            noisy = np.maximum(counts + noise.draws(rng, len(counts)), 0)
+        total = n if adjacency is Adjacency.REPLACE else max(1, int(noisy.sum()))
         return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
-
-    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
-        """How good the model is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
-        frame = self._evaluated(X)
-        return evaluate_frame(self.release_, frame, self._positive(y, len(frame)), epsilon, self.budget, **options)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
-        tags.non_deterministic = self.random_state is None
-        tags.input_tags.allow_nan = True  # the schema says where missing values go
         return tags
 
 
@@ -265,7 +237,7 @@ class PrivateScorecard(_PrivateClassifier):
         false_positive: int = 1,
         false_negative: int = 1,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,
@@ -367,7 +339,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         epsilon: float = 1.0,
         *,
         mechanism: str = "exponential",
-        domain: str | Domain | None = None,
+        domain: DomainName | Domain | None = None,
         prior: Prior | None = None,
         oracle: str | Oracle = "tree",
         noise: str | None = None,
@@ -375,7 +347,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         false_positive: int = 1,
         false_negative: int = 1,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: Any = None,
@@ -402,7 +374,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         )  # fmt: skip
 
     def _domain(self, schema: Schema) -> Domain:
-        usual = "cards" if self.mechanism == Exponential.name else "ball"
+        usual: DomainName = "cards" if self.mechanism == Exponential.name else "ball"
         return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
 
 

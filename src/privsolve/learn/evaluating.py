@@ -20,6 +20,7 @@ from privsolve.models.base import Model
 from privsolve.models.linear import decision_words
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.together import side_by_side
 from privsolve.releases import Release
@@ -97,7 +98,7 @@ def evaluate_tables(
     epsilon: float,
     column: Column | None,
     tested: MeasuredOn,
-    adjacency: str,
+    adjacency: Adjacency | str,
     random_state: RandomState,
     budget: Account | None,
 ) -> Evaluation:

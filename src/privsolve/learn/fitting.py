@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from privsolve.checks import check_count
 from privsolve.data import EncodedTable
 from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.engines.supports.problems import declares_columns
@@ -24,10 +25,14 @@ from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
 from privsolve.problems.questions import question_of
 from privsolve.releases import Run
+
+DomainName = Literal["cards", "ball", "ternary"]
+"""Domains of linear rules that have a name."""
 
 WIDE = 50
 """Features from which on the exponential mechanism on a ball has taken minutes on usual tables."""
@@ -45,7 +50,7 @@ class Recipe:
 
     epsilon: float
     mechanism: str = "exponential"
-    adjacency: str = "replace"
+    adjacency: Adjacency | str = Adjacency.REPLACE
     prior: Prior | None = None
     oracle: str | Oracle = "tree"
     noise: str | None = None
@@ -115,8 +120,9 @@ def _warn_of_width(domain: Domain) -> None:
     if domain.dim > WIDE:
         _log.warning(
             "privsolve: an exact draw from all weights on %d features may not end in minutes; cards (domain='cards') take "
-            "seconds", domain.dim,
-        )  # fmt: skip
+            "seconds",
+            domain.dim,
+        )
 
 
 def _check_work(domain: SparsePoints, records: int) -> None:
@@ -137,11 +143,11 @@ def scorecard_domain(
 ) -> SparsePoints:
     """Scorecards on `dim` features, the last of which is the intercept if there is one; few features limit the card."""
     columns = dim - (intercept is not None)
-    most = default_max_features(columns) if max_features is None else max_features
+    most = default_max_features(columns) if max_features is None else check_count("max_features", max_features)
     return SparsePoints(dim, min(most, columns), max_points, intercept)
 
 
-def linear_domain(dim: int, domain: str | Domain, intercept: bool) -> Domain:
+def linear_domain(dim: int, domain: DomainName | Domain, intercept: bool) -> Domain:
     """A domain, or one of the names `"cards"` (few features, up to 3 points), `"ball"` (integers, squared length at most 4)
     and `"ternary"` (-1, 0 and 1).
     """

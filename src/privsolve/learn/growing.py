@@ -17,6 +17,7 @@ from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLe
 from privsolve.models.linear import answers
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 from privsolve.problems.unions import label_costs
 from privsolve.releases import Run
@@ -30,7 +31,7 @@ class TreeRecipe:
     schema: Schema
     depth: int
     leaves: LeafKind | str = LeafKind.LABELS
-    adjacency: str = "replace"
+    adjacency: Adjacency | str = Adjacency.REPLACE
     false_positive: int = 1
     false_negative: int = 1
     prior: TreePrior | None = None

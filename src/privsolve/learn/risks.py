@@ -56,7 +56,7 @@ class StagedRecipe:
     max_points: int = 3
     intercept: int | tuple[int, int] = (-8, 8)
     log_odds: float | tuple[float, ...] = 0.5
-    adjacency: str = "replace"
+    adjacency: Adjacency | str = Adjacency.REPLACE
     false_positive: int = 1
     false_negative: int = 1
     limits: CardLimits = NO_LIMITS

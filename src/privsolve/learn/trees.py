@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import assert_all_finite
 
-from privsolve.checks import check_choice, check_finite
+from privsolve.checks import check_choice, check_finite, check_items
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.data.frames import check_order
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
-from privsolve.evaluation import Evaluation
 from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
@@ -27,13 +26,14 @@ from privsolve.learn.base import (
     warn_in_search,
     with_label,
 )
-from privsolve.learn.evaluating import evaluate_frame
+from privsolve.learn.classifying import ClassEstimator
 from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
 from privsolve.mechanisms.trees import ProgressCallback, private_tree
 from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 
 DEPTH = 3
@@ -54,12 +54,14 @@ class _PrivateTree(PrivateEstimator):
         trees = DecisionTrees(TreeQuestions.of(asked), self.depth, leaves)
         problem = TreeProblem.from_records(asked.encode(frame, readable=True), targets, trees, asked)
         run = private_tree(
-            problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, random_state=self.random_state,
-            simplify=self.simplify, progress=self.progress, budget=self.budget,
-        )  # fmt: skip
-        self.release_ = run.release
-        self.diagnostics_ = run.diagnostics
-        return self
+            problem,
+            self.epsilon,
+            prior=self.prior,
+            adjacency=self.adjacency,
+            simplify=self.simplify,
+            **self._options,
+        )
+        return self._keep(run)
 
     @property
     def tree_(self) -> DecisionTree:
@@ -68,12 +70,6 @@ class _PrivateTree(PrivateEstimator):
         tree = self.release_.model
         assert isinstance(tree, DecisionTree)
         return tree
-
-    @property
-    def schema_(self) -> Schema:
-        """The schema of the questions, all of them yes/no."""
-        assert self.tree_.schema is not None
-        return self.tree_.schema
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
         """The names of the features that a tree may ask."""
@@ -87,14 +83,8 @@ class _PrivateTree(PrivateEstimator):
         self._check_fitted()
         return self._frame(X, reset=False)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.non_deterministic = self.random_state is None
-        tags.input_tags.allow_nan = True  # the schema says where missing values go
-        return tags
 
-
-class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc]
+class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
     """A decision tree for two or more classes, drawn exactly from all trees of a depth.
 
     Args:
@@ -136,7 +126,7 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
         prior: TreePrior | None = None,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: ProgressCallback | None = None,
@@ -201,29 +191,13 @@ class PrivateTreeClassifier(ClassifierMixin, _PrivateTree):  # type: ignore[misc
 
     def _public_classes(self, labels: NDArray[Any], schema: Schema | None) -> NDArray[Any]:
         if self.classes is not None:
-            return label_array(LabelLeaves(list(self.classes)).labels)
+            return label_array(LabelLeaves(check_items("classes", self.classes, "be a list of labels")).labels)
         if schema is not None:
             return public_classes(labels, schema)
         found = occurring_classes(labels)
         if len(found) < 2:
             raise ValueError(f"y has {len(found)} class: give two or more classes, or name them in classes")
         return found
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
-        return tags
-
-    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
-        """How good the tree is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
-        frame = self._evaluated(X)
-        numbers = class_numbers(one_per_record(y, len(frame)), self.classes_, self._with_stated_label())
-        return evaluate_frame(self.release_, frame, numbers == 1, epsilon, self.budget, **options)
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        numbers = class_numbers(one_per_record(y, np.shape(y)[0]), self.classes_, self._with_stated_label())
-        return float(super().score(X, self.classes_[numbers], sample_weight))
 
     @available_if(lambda self: self.leaves == LeafKind.PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -261,7 +235,7 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         prior: TreePrior | None = None,
         simplify: bool = True,
         schema: StatedSchema = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
         random_state: RandomState = None,
         progress: ProgressCallback | None = None,

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_integer
+from privsolve.checks import check_integer, check_items
 from privsolve.losses.base import COST_LIMIT, Loss
 
 LARGEST_WINDOW = 2**12
@@ -92,6 +92,8 @@ class ScoreTable(ScoreLoss):
 
 def _entries(values: Sequence[int], name: str) -> tuple[int, ...]:
     """The entries as Python integers; raise for anything else."""
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not 1 <= len(values) <= LARGEST_WINDOW:
-        raise ValueError(f"{name} must be a list of 1 to {LARGEST_WINDOW:,} integers, one per score")
-    return tuple(check_integer(name, value, 0, COST_LIMIT) for value in values)
+    wanted = f"be a list of 1 to {LARGEST_WINDOW:,} integers, one per score"
+    listed = check_items(name, values, wanted)
+    if not 1 <= len(listed) <= LARGEST_WINDOW:
+        raise ValueError(f"{name} must {wanted}, got {len(listed):,}")
+    return tuple(check_integer(name, value, 0, COST_LIMIT) for value in listed)

@@ -18,6 +18,7 @@ from privsolve.privacy.accounting import promised
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.problems.problem import BaseProblem
+from privsolve.registry import enter
 from privsolve.releases import Run
 
 ANY_MEMBER = "any points"
@@ -64,12 +65,7 @@ class Mechanism(ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if "name" in vars(cls):
-            known = _MECHANISMS.get(cls.name, cls)
-            if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-                raise TypeError(
-                    f"mechanism {cls.name!r} belongs to {known.__module__}.{known.__qualname__}: choose another"
-                )
-            _MECHANISMS[cls.name] = cls
+            enter(_MECHANISMS, cls, "mechanism", "name")
 
     @property
     def called(self) -> str:

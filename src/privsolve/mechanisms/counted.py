@@ -14,7 +14,7 @@ from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.problems import columns_of
 from privsolve.mechanisms.stages import ENOUGH_RECORDS, StageDraws, Stages, number_of_stages
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -93,10 +93,10 @@ def staged_by_count(
     for one in draws:
         one.check(one.plan.epsilons(left))
     draws[0].first((left,))  # compiles, and takes at least the memory that any other stage takes
-    guarantee = _guarantee(problem, epsilon, plan, rng)
+    guarantee, noise = _guarantee(problem, epsilon, plan, rng), DiscreteLaplace(1 / exact(own))
     rng.ask(question_of(problem, epsilon=epsilon, adjacency=Adjacency.ADD_REMOVE, plan=plan))
     with charged(budget, guarantee):
-        count = problem.n + int(discrete_laplace(rng, 1 / exact(own), 1)[0])
+        count = problem.n + int(noise.draws(rng, 1)[0])
         chosen = draws[plan.chosen(epsilon, count).count - 1]
         shares = chosen.plan.epsilons(left)
         try:

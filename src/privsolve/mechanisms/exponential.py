@@ -226,7 +226,7 @@ class ExponentialSampler:
         problem: BaseProblem,
         epsilon: float,
         *,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = Adjacency.REPLACE,
         prior: Prior | None = None,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         method: Method | str = Method.AUTO,
@@ -308,12 +308,12 @@ def _best_method(problem: BaseProblem) -> Method:
     return Method.SUPPORTS if declares_columns(problem) else Method.TREE
 
 
-def inverse_temperature(epsilon: float, adjacency: str, loss: Loss) -> float:
+def inverse_temperature(epsilon: float, adjacency: Adjacency | str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
     return temperature_of_range(epsilon, adjacency, loss.largest)
 
 
-def temperature_of_range(epsilon: float, adjacency: str, largest: int) -> float:
+def temperature_of_range(epsilon: float, adjacency: Adjacency | str, largest: int) -> float:
     """The same for a loss that one record changes by at most `largest`, relative to any other member's."""
     epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
@@ -326,7 +326,7 @@ def exponential_utility_bound(
     epsilon: float,
     *,
     weights: NDArray[np.int64] | None = None,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: Prior | None = None,
     loss: Loss | None = None,
     beta: float = 0.05,
@@ -351,7 +351,7 @@ def exponential(
     problem: BaseProblem,
     epsilon: float,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: Prior | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     method: Method | str = Method.AUTO,

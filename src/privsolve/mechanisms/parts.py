@@ -16,9 +16,8 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer
 from privsolve.data.parts import check_divisible, in_parts
 from privsolve.mechanisms.registry import Mechanism, mechanism_of
-from privsolve.mechanisms.selection import log_laplace_cdf
 from privsolve.models.no_answer import NoAnswer
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -101,7 +100,7 @@ class Parts:
     @cached_property
     def publishing(self) -> Floats:
         """`t(f)` for f = 0, ..., count failed parts: the chance that what a part has found is published if it is drawn."""
-        within = np.exp(self._log_at_most(self.threshold - np.arange(self.count + 1)))
+        within = np.exp(self.noise.log_cdf(self.threshold - np.arange(self.count + 1)))
         return np.asarray((1.0 - float(self.coin)) * within)
 
     @property
@@ -112,8 +111,10 @@ class Parts:
             "part_epsilon": self.part_epsilon,
         }  # fmt: skip
 
-    def _log_at_most(self, values: Int64Array) -> Floats:
-        return log_laplace_cdf(values, 1.0 / self.test_epsilon)
+    @cached_property
+    def noise(self) -> DiscreteLaplace:
+        """The law of the noise on the number of failed parts."""
+        return DiscreteLaplace(1 / exact(self.test_epsilon))
 
     @cached_property
     def _log_ratio(self) -> float:
@@ -183,7 +184,7 @@ def release_or_failure(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
         failed = sum(answer is None for answer in answers)
-        noisy = failed + int(discrete_laplace(own, 1 / exact(parts.test_epsilon), 1)[0])
+        noisy = failed + int(parts.noise.draws(own, 1)[0])
         drawn = answers[own.integer_below(parts.count)]
         withheld = own.integer_below(parts.coin.denominator) < parts.coin.numerator
         chosen = None if withheld or noisy > parts.threshold else drawn

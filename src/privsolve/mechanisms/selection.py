@@ -19,7 +19,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count
 from privsolve.data.patterns import checked_names
 from privsolve.models.candidate import Candidate
-from privsolve.noise.draws import LARGEST_STEPS, discrete_laplace, exp_coin
+from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace, exp_coin
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -156,7 +156,7 @@ class Selector:
     def log_law(self) -> Floats:
         """The log probability of every candidate, in floating point: for audits of a few hundred. Not private."""
         if self.method is Selection.REPORT_NOISY_MAX:
-            return noisy_max_law([int(score / self._grid) for score in self.scores], float(self._scale))
+            return noisy_max_law([int(score / self._grid) for score in self.scores], self._noise)
         exponents = np.array([float(exponent) for exponent in self.exponents])
         if self.method is Selection.EXPONENTIAL:
             return np.asarray(-exponents - np.logaddexp.reduce(-exponents))
@@ -172,7 +172,7 @@ class Selector:
             raise ValueError(
                 "report-noisy-max adds noise on a public grid: pass step=, or scores that are whole numbers"
             )
-        if self._scale > LARGEST_STEPS:
+        if self._scale > LARGEST_SCALE:
             raise ValueError("epsilon is too small for noise on this grid: use a larger one, or a coarser step")
 
     @property
@@ -180,8 +180,12 @@ class Selector:
         """Of the noise, in steps of the grid."""
         return self.sensitivity.range / self._grid / self.epsilon
 
+    @property
+    def _noise(self) -> DiscreteLaplace:
+        return DiscreteLaplace(self._scale)
+
     def _noisiest(self) -> int:
-        noise = discrete_laplace(self._rng, self._scale, len(self.scores)).tolist()
+        noise = self._noise.draws(self._rng, len(self.scores)).tolist()
         noisy = [int(score / self._grid) + z for score, z in zip(self.scores, noise, strict=True)]
         return noisy.index(max(noisy))
 
@@ -267,34 +271,24 @@ def permute_and_flip_law(exponents: Floats) -> Floats:
     return np.asarray(-exponents + np.log(0.5 * weights @ others))
 
 
-def noisy_max_law(scores: Sequence[int], scale: float) -> Floats:
+def noisy_max_law(scores: Sequence[int], noise: DiscreteLaplace) -> Floats:
     """Log probabilities of report-noisy-max, `Σ_m P(s_r + Z_r = m)·Π_{s<r} P(s_s + Z_s < m)·Π_{s>r} P(s_s + Z_s <= m)`.
 
-    The noise is discrete Laplace, the first of equals is chosen. What lies more than 50 scales beyond all scores adds less to
+    The first of equals is chosen. What lies more than 50 scales beyond all scores adds less to
     any of them than floats hold (theory, section 14).
     """
     places = np.asarray(scores, dtype=np.int64)
-    reach = math.ceil(TAIL * scale) + 1
+    reach = math.ceil(TAIL * float(noise.scale)) + 1
     first, last = min(scores) - reach, max(scores) + reach
     if (last - first + 1) * len(scores) > MOST_IN_LAW:
         raise ValueError("scores and noise spread over too many steps to sum up the law: audit the draws instead")
     values = np.arange(first, last + 1)
     away = values[None, :] - places[:, None]
-    log_at = math.log(math.tanh(0.5 / scale)) - np.abs(away) / scale
-    at_most = log_laplace_cdf(away, scale)
-    below = log_laplace_cdf(away - 1, scale)
+    log_at, at_most, below = noise.log_probability(away), noise.log_cdf(away), noise.log_cdf(away - 1)
     nothing = np.zeros((1, len(values)))
     earlier = np.cumsum(np.concatenate([nothing, below[:-1]]), axis=0)
     later = np.cumsum(np.concatenate([nothing, at_most[:0:-1]]), axis=0)[::-1]
     return np.asarray(np.logaddexp.reduce(log_at + earlier + later, axis=1))
-
-
-def log_laplace_cdf(z: Int64Array, scale: float) -> Floats:
-    """`log P(Z <= z)` of discrete Laplace noise: `q^-z/(1+q)` below 0, otherwise `1 - q^(z+1)/(1+q)`, `q = exp(-1/scale)`."""
-    log_half = math.log1p(math.exp(-1.0 / scale))
-    return np.where(
-        z < 0, np.minimum(z, 0) / scale - log_half, np.log1p(-np.exp(-(np.maximum(z, 0) + 1) / scale - log_half))
-    )
 
 
 def _permute_and_flip(rng: Randomness, exponents: Sequence[Fraction]) -> int:

@@ -168,7 +168,7 @@ def columns_of_a_stage(columns: int) -> int:
     return min(max(fits, default=1), max(columns, 1))
 
 
-def number_of_stages(epsilon: float, records: int, adjacency: str = "replace") -> int:
+def number_of_stages(epsilon: float, records: int, adjacency: Adjacency | str = Adjacency.REPLACE) -> int:
     """The rule for how many stages are worth their noise: by `records·epsilon`, half of it where a record is replaced.
 
     The number of records must be one that may be known: it is public under `"replace"`, and a noisy count will do where it
@@ -188,7 +188,7 @@ def staged(
     epsilon: float,
     plan: Stages,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: SamplingCallback | None = None,
     budget: Account | None = None,
@@ -247,7 +247,7 @@ class StageDraws:
     problem: Problem
     plan: Stages
     columns: Columns
-    adjacency: str
+    adjacency: Adjacency | str
     rng: Randomness
     progress: SamplingCallback | None
 
@@ -367,7 +367,7 @@ def _words(plan: Stages) -> str:
 
 
 def stages_utility_bound(
-    plan: Stages, epsilon: float, *, loss: ScoreLoss, adjacency: str = "replace", beta: float = 0.05
+    plan: Stages, epsilon: float, *, loss: ScoreLoss, adjacency: Adjacency | str = Adjacency.REPLACE, beta: float = 0.05
 ) -> float:
     """With probability `1 - beta` no stage costs more than its best short card by more than this, all stages together.
 

@@ -66,7 +66,7 @@ class TreeSampler:
         epsilon: float,
         *,
         prior: TreePrior | None = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = Adjacency.REPLACE,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         simplify: bool = True,
         max_memory: int = MAX_MEMORY,
@@ -137,7 +137,7 @@ def private_tree(
     epsilon: float,
     *,
     prior: TreePrior | None = None,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     simplify: bool = True,
     max_memory: int = MAX_MEMORY,
@@ -204,7 +204,7 @@ def tree_utility_bound(
     *,
     tree: Node | None = None,
     prior: TreePrior | None = None,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     beta: float = 0.05,
 ) -> float:
     """With probability `1 - beta` the release loses at most this much more than `tree` does, before simplification.
@@ -220,7 +220,7 @@ def tree_utility_bound(
     return (-log_p - math.log(beta)) / tree_temperature(trees, epsilon, adjacency)
 
 
-def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: str) -> float:
+def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: Adjacency | str) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, trees)."""
     epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:

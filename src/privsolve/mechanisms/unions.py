@@ -36,7 +36,7 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.priors import Prior, check_prior, default_prior, log_mass
 from privsolve.problems.questions import question_of
-from privsolve.problems.unions import Choice, UnionProblem
+from privsolve.problems.unions import CardOrTree, UnionProblem
 from privsolve.releases import Diagnostics, Release, Run
 
 LEAST_WEIGHT = 1e-9
@@ -100,7 +100,7 @@ class UnionSampler:
         weights: Mapping[str, float] = EQUAL_WEIGHTS,
         card_prior: Prior | None = None,
         tree_prior: TreePrior | None = None,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = Adjacency.REPLACE,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         simplify: bool = True,
         max_nodes: int = MAX_NODES,
@@ -154,7 +154,7 @@ class UnionSampler:
         choosing = choosing_error(self._kappa * largest + public)
         return choosing + max(self.cards.relative_error(largest), self.trees.relative_error)
 
-    def draw(self) -> Choice:
+    def draw(self) -> CardOrTree:
         """A tree, or the weights of a scorecard; every call spends epsilon."""
         with self._choice.held():
             while True:
@@ -162,7 +162,7 @@ class UnionSampler:
                 if found is not None:
                     return found
 
-    def _attempt(self) -> Choice | None:
+    def _attempt(self) -> CardOrTree | None:
         """One attempt: a class in proportion to its current bound, then a member of it; None if it is lost."""
         if self._chosen() is ModelClass.TREE:
             return self.trees.attempt()
@@ -206,7 +206,7 @@ def private_union(
     weights: Mapping[str, float] = EQUAL_WEIGHTS,
     card_prior: Prior | None = None,
     tree_prior: TreePrior | None = None,
-    adjacency: str = "replace",
+    adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     simplify: bool = True,
     max_nodes: int = MAX_NODES,
@@ -257,7 +257,7 @@ def checked_weights(weights: Mapping[str, float]) -> dict[ModelClass, float]:
     return {kind: weight / total for kind, weight in found.items()}
 
 
-def _setting(sampler: UnionSampler, chosen: Choice) -> dict[str, Any]:
+def _setting(sampler: UnionSampler, chosen: CardOrTree) -> dict[str, Any]:
     """How the model was chosen, the class that it is not of included."""
     cards, trees = sampler.problem.cards.setting, tree_setting(sampler.problem.trees, sampler.trees.prior)
     both = {

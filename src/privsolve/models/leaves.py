@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve import registry
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_finite, check_integer
+from privsolve.checks import check_finite, check_integer, check_items
 from privsolve.data.columns import Value, check_values, value_text
 
 COST_LIMIT = 2**20
@@ -147,9 +147,11 @@ class LabelLeaves(_Classes):
         k = len(self.labels)
         rows = None
         if costs is not None:
-            if len(costs) != k or any(len(row) != k for row in costs):
-                raise ValueError(f"costs must have a row and a column for each of the {k} labels")
-            rows = tuple(tuple(check_integer("costs", cost, 0, COST_LIMIT) for cost in row) for row in costs)
+            wanted = f"have a row and a column for each of the {k} labels"
+            listed = [check_items("costs", row, wanted) for row in check_items("costs", costs, wanted)]
+            if len(listed) != k or any(len(row) != k for row in listed):
+                raise ValueError(f"costs must {wanted}")
+            rows = tuple(tuple(check_integer("costs", cost, 0, COST_LIMIT) for cost in row) for row in listed)
             if all(max(row) == min(row) for row in rows):
                 raise ValueError("costs do not depend on what a leaf says: at least one mistake must cost something")
         object.__setattr__(self, "costs", rows)

@@ -1,26 +1,21 @@
-"""Draws of one number or vector at a time from uniform words: the algorithms behind the noise laws (theory, section 6).
+"""Draws of one number or vector at a time from uniform words: the algorithms behind the continuous laws (theory, section 6).
 
-Every continuous law is drawn by inverse CDF from uniforms of full *relative* precision, with a random sign or a random choice
-of tail. The far tails are therefore really reached, and the error of a draw is relative to its size. Discrete laws are drawn
-exactly, with integers only.
+Every law is drawn by inverse CDF from uniforms of full *relative* precision, with a random sign or a random choice
+of tail. The far tails are therefore really reached, and the error of a draw is relative to its size.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
-from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_finite
+from privsolve.arrays import Floats
+from privsolve.checks import check_above_zero
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness
 
 __all__ = [
     "directions",
-    "discrete_laplace",
-    "exp_coin",
     "gamma",
     "gaussian",
     "l2_gamma",
@@ -31,7 +26,6 @@ __all__ = [
 
 
 SHORT = 0.25  # the length below which a normal vector is drawn with more bits
-LARGEST_STEPS = 2**52  # keeps an int64 overflow of discrete_laplace below probability exp(-2047)
 
 
 def standard_normal(rng: Randomness, size: int) -> Floats:
@@ -63,8 +57,8 @@ def directions(rng: Randomness, dim: int, count: int) -> Floats:
 
 def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
     """Independent Gamma(shape, scale): a fair choice between the two halves, each drawn from its own tail."""
-    _check_scale("shape", shape)
-    _check_scale("scale", scale)
+    check_above_zero("shape", shape)
+    check_above_zero("scale", scale)
     check_scipy()
     u = 0.5 * rng.uniform(size)
     draws = np.where(rng.sign(size) < 0, gammaincinv(shape, u), gammainccinv(shape, u))
@@ -73,7 +67,7 @@ def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
 
 def laplace(rng: Randomness, scale: float, size: int) -> Floats:
     """Independent Laplace noise, density proportional to `exp(-|x|/scale)`."""
-    _check_scale("scale", scale)
+    check_above_zero("scale", scale)
     return -scale * rng.sign(size) * np.log(rng.uniform(size))
 
 
@@ -95,7 +89,7 @@ def linf_gamma(rng: Randomness, dim: int, scale: float, count: int | None = None
 def gaussian(rng: Randomness, dim: int, sigma: float, count: int | None = None) -> Floats:
     """A vector of N(0, sigma^2 I) on R^dim, or `count` as rows (theory, section 2.2)."""
     _check_dim(dim)
-    _check_scale("sigma", sigma)
+    check_above_zero("sigma", sigma)
     return _one_or_all(sigma * standard_normal(rng, dim * (count or 1)).reshape(-1, dim), count)
 
 
@@ -103,58 +97,6 @@ def _one_or_all(rows: Floats, count: int | None) -> Floats:
     return rows[0] if count is None else rows
 
 
-def discrete_laplace(rng: Randomness, scale_steps: Fraction, size: int) -> Int64Array:
-    """Independent integers with `P(k)` proportional to `exp(-|k|/scale_steps)`, exactly.
-
-    `scale_steps` is the scale in grid steps, as a fraction so that the law has no rounding at all. The
-    sampler is algorithm 2 of Canonne, Kamath and Steinke, "The discrete Gaussian for differential privacy".
-    """
-    if not 0 < scale_steps <= LARGEST_STEPS:
-        raise ValueError(f"scale_steps must be positive and at most 2^52 (use a coarser grid), got {scale_steps}")
-    exact = Fraction(scale_steps)
-    return np.array([_one_discrete_laplace(rng, exact) for _ in range(size)], dtype=np.int64)
-
-
-def _one_discrete_laplace(rng: Randomness, scale: Fraction) -> int:
-    t, s = scale.numerator, scale.denominator
-    while True:
-        remainder = rng.integer_below(t)
-        if not _bernoulli_exp(rng, remainder, t):
-            continue
-        quotient = 0
-        while _bernoulli_exp(rng, 1, 1):
-            quotient += 1
-        # remainder + t*quotient is geometric with ratio exp(-1/t); s of its steps make one of ours.
-        size = (remainder + t * quotient) // s
-        negative = rng.integer_below(2) == 1
-        if size or not negative:  # otherwise 0 would be counted twice
-            return -size if negative else size
-
-
-def exp_coin(rng: Randomness, exponent: Fraction) -> bool:
-    """True with probability exactly `exp(-exponent)`, for a fraction of at least 0: a coin for every whole 1 of it first."""
-    if exponent < 0:
-        raise ValueError("exponent must not be negative")
-    whole, rest = divmod(exponent.numerator, exponent.denominator)
-    return all(_bernoulli_exp(rng, 1, 1) for _ in range(whole)) and _bernoulli_exp(rng, rest, exponent.denominator)
-
-
-def _bernoulli_exp(rng: Randomness, numerator: int, denominator: int) -> bool:
-    """True with probability exactly `exp(-g)`, `g = numerator/denominator` in [0, 1].
-
-    The first k at which a Bernoulli(g/k) fails is odd with probability 1 - g + g^2/2! - ... = exp(-g).
-    """
-    k = 1
-    while rng.integer_below(denominator * k) < numerator:
-        k += 1
-    return k % 2 == 1
-
-
 def _check_dim(dim: int) -> None:
     if dim < 1:
         raise ValueError(f"dim must be at least 1, got {dim}")
-
-
-def _check_scale(name: str, value: float) -> None:
-    if check_finite(name, value, "be finite and positive") <= 0:
-        raise ValueError(f"{name} must be finite and positive, got {value}")

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privsolve.arrays import Floats
-
-Words = npt.NDArray[np.uint64]
+from privsolve.arrays import Floats, Words
 
 _BLOCK = 1024  # words fetched from the operating system at a time
 _MANTISSA_BITS = 52

@@ -13,12 +13,13 @@ probability.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from privsolve.arrays import Int64Array
-from privsolve.noise.entropy import Randomness, Words
+from privsolve.arrays import Int64Array, Words
+from privsolve.noise.entropy import Randomness
 
 LARGEST_BITS = 56
 """Of the deviation `2^bits`: what is drawn stays in int64 below 127 deviations, that is but for probability e^-8000."""
@@ -29,16 +30,24 @@ _SURPLUS = 3
 _Bools = npt.NDArray[np.bool_]
 
 
-def rounded_gaussian(rng: Randomness, bits: int, size: int) -> Int64Array:
-    """`size` independent integers with exactly the law of `⌊N(0, 4^bits)⌋`."""
-    if not 0 <= bits <= LARGEST_BITS:
-        raise ValueError(f"bits must be a whole number from 0 to {LARGEST_BITS}, got {bits!r}")
-    found = [np.empty(0, dtype=np.int64)]
-    missing = size
-    while missing > 0:
-        found.append(_accepted(rng, bits, _SURPLUS * missing + 16)[:missing])
-        missing -= len(found[-1])
-    return np.concatenate(found)
+@dataclass(frozen=True)
+class RoundedGaussian:
+    """Independent integers with exactly the law of `⌊N(0, 4^bits)⌋`."""
+
+    bits: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.bits <= LARGEST_BITS:
+            raise ValueError(f"bits must be a whole number from 0 to {LARGEST_BITS}, got {self.bits!r}")
+
+    def draws(self, rng: Randomness, count: int) -> Int64Array:
+        """`count` independent integers."""
+        found = [np.empty(0, dtype=np.int64)]
+        missing = count
+        while missing > 0:
+            found.append(_accepted(rng, self.bits, _SURPLUS * missing + 16)[:missing])
+            missing -= len(found[-1])
+        return np.concatenate(found)
 
 
 def _accepted(rng: Randomness, bits: int, candidates: int) -> Int64Array:

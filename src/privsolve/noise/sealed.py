@@ -23,8 +23,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from privsolve._version import __version__
+from privsolve.arrays import Words
 from privsolve.errors import PrivsolveError, SealedRunError
-from privsolve.noise.entropy import Randomness, Words, as_randomness
+from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.fingerprints import SIZE, fingerprint
 from privsolve.noise.journal import Journal
 from privsolve.privacy.accounting import Account

@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
+from privsolve.checks import check_finite, check_items
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
@@ -114,7 +115,8 @@ class Budget:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
         object.__setattr__(self, "delta", check_total_delta(self.delta))
-        part = at_most(exact(self.delta) / 2) if self.composition_delta is None else self.composition_delta
+        given = self.composition_delta
+        part = at_most(exact(self.delta) / 2) if given is None else check_finite("composition_delta", given)
         if not 0 <= part <= self.delta:
             raise ValueError(f"composition_delta must be between 0 and delta={self.delta:g}, got {part}")
         object.__setattr__(self, "composition_delta", float(part))
@@ -258,9 +260,10 @@ class Accountant:
 
 
 def _checked_plan(budget: Budget, plan: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    for guarantee in plan:
+    releases = check_items("plan", plan, "be a list of at least one Guarantee")
+    for guarantee in releases:
         check_adjacency(guarantee, budget.adjacency)
-    total = compose(plan, budget.delta)
+    total = compose(releases, budget.delta)
     if total.epsilon > budget.epsilon:
         raise BudgetExceeded(
             f"the plan costs epsilon={total.epsilon:.6g} at delta={budget.delta:g} ({total.method}), above the budget of "

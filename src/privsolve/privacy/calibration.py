@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainccinv, log_ndtr
 
-from privsolve.checks import check_error, check_finite, check_positive, check_share
+from privsolve.checks import check_above_zero, check_error, check_positive, check_share
 from privsolve.privacy.adjacency import Adjacency
 
 __all__ = [
@@ -79,8 +79,7 @@ def check_beta(beta: float) -> float:
 
 def _check_positive(**arguments: float) -> None:
     for name, value in arguments.items():
-        if check_finite(name, value, "be finite and positive") <= 0:
-            raise ValueError(f"{name} must be finite and positive, got {value}")
+        check_above_zero(name, value)
 
 
 def _check_count(**arguments: int) -> None:

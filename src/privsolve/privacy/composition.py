@@ -15,6 +15,7 @@ from fractions import Fraction
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from privsolve.checks import check_below_one, check_items
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import LARGEST_LOSS, Guarantee, Proof
@@ -103,7 +104,7 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
         up; `pld` convolves the privacy losses of the most revealing mechanisms with these guarantees, `zcdp` adds
         zero-concentrated bounds and converts. Proofs are in docs/budgets.md.
     """
-    releases = tuple(plan)
+    releases = check_items("plan", plan, "be a list of at least one Guarantee")
     if not releases or not all(isinstance(g, Guarantee) for g in releases):
         raise ValueError("plan must be a list of at least one Guarantee")
     adjacency = releases[0].adjacency
@@ -128,13 +129,7 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
 
 def check_total_delta(delta: float) -> float:
     """`delta` if it is a number from 0 up to but without 1."""
-    if isinstance(delta, bool) or not isinstance(delta, (int, float, np.number)):
-        raise TypeError(f"delta must be a number, got {delta!r}")
-    if not 0 <= delta < 1:
-        raise ValueError(
-            f"delta must be at least 0 and below 1, got {delta}; choose it far below 1/n, for example 1e-9"
-        )
-    return float(delta)
+    return check_below_one("delta", delta, "; choose it far below 1/n, for example 1e-9")
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:

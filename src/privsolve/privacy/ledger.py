@@ -113,7 +113,7 @@ class Ledger:
         epsilon: float,
         delta: float = 0.0,
         *,
-        adjacency: str = "replace",
+        adjacency: Adjacency | str = Adjacency.REPLACE,
         dataset: str = "",
         composition_delta: float | None = None,
     ) -> Ledger:

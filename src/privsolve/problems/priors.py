@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privsolve.checks import check_above_zero, check_share
 from privsolve.domains import ConstrainedPoints, Domain, FiniteSet, SparsePoints
 from privsolve.domains.constrained import LOGS
 
@@ -62,9 +63,9 @@ class SparsePrior:
     kind: ClassVar[str] = "sparse"
 
     def __post_init__(self) -> None:
-        if not 0 < self.p_zero < 1:
-            raise ValueError(f"p_zero must lie strictly between 0 and 1, got {self.p_zero}")
-        if not 0 < self.decay <= 1:
+        object.__setattr__(self, "p_zero", check_share("p_zero", self.p_zero, "; it is the share of zeros expected"))
+        object.__setattr__(self, "decay", check_above_zero("decay", self.decay))
+        if self.decay > 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
 
     def log_tables(self, domain: Domain) -> list[NDArray[np.float64]]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_items
 from privsolve.domains import Domain
 from privsolve.problems.perturbation import ListedPerturbation, Perturbation, noise_vector, rounded_units
 
@@ -48,7 +49,10 @@ class Indicators:
 
     def __init__(self, domain: Domain, indicators: Sequence[Indicator]) -> None:
         members = domain.members()
-        values = np.array([[bool(e(w)) for e in indicators] for w in members], dtype=bool).reshape(len(members), -1)
+        functions = check_items("indicators", indicators, "be a list of functions of a member")
+        if not all(map(callable, functions)):
+            raise ValueError("indicators must be a list of functions of a member")
+        values = np.array([[bool(e(w)) for e in functions] for w in members], dtype=bool).reshape(len(members), -1)
         distinct = np.unique(values, axis=0)
         if len(distinct) < len(members):
             raise ValueError(

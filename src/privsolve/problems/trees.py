@@ -45,7 +45,10 @@ class TreeProblem:
     ) -> None:
         if not isinstance(trees, DecisionTrees):
             raise ValueError(f"trees must be DecisionTrees, got {type(trees).__name__}")
-        rows, counts = _checked_rows(answers, trees.questions.size), np.asarray(statistics, dtype=np.int64)
+        rows, counts = _checked_rows(answers, trees.questions.size), np.asarray(statistics)
+        if counts.dtype.kind not in "iu":
+            raise ValueError("statistics must be whole numbers of at most 64 bits")
+        counts = counts.astype(np.int64)
         if counts.shape != (len(rows), trees.leaves.width):
             raise ValueError(f"statistics must have one row per row of answers and {trees.leaves.width} columns")
         if records < 1:

@@ -20,7 +20,7 @@ from privsolve.models.tree import Leaf, Node, Split
 from privsolve.problems.problem import Problem
 from privsolve.problems.trees import TreeProblem
 
-Choice = Node | Int64Array
+CardOrTree = Node | Int64Array
 """What is chosen: a tree, or the weights of a scorecard."""
 
 
@@ -76,15 +76,15 @@ class UnionProblem:
         """Whether what is public about the table was inferred from the data, in part or whole."""
         return self.cards.schema_guessed
 
-    def model(self, chosen: Choice) -> Model:
+    def model(self, chosen: CardOrTree) -> Model:
         """The card or the tree as a model to publish."""
         return self.grown.model(chosen) if isinstance(chosen, Leaf | Split) else self.cards.model(chosen)
 
-    def total_loss(self, chosen: Choice) -> int:
+    def total_loss(self, chosen: CardOrTree) -> int:
         """`L(D, w)` or `L(D, T)`, exactly. Data-dependent: not for publication."""
         return self.grown.total_loss(chosen) if isinstance(chosen, Leaf | Split) else self.cards.total_loss(chosen)
 
-    def quality(self, chosen: Choice) -> dict[str, Any]:
+    def quality(self, chosen: CardOrTree) -> dict[str, Any]:
         """How good it is on the data: for the curator, not for publication."""
         return self.grown.quality(chosen) if isinstance(chosen, Leaf | Split) else self.cards.quality(chosen)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.questions import Choice, Question
+from privsolve.registry import enter
 
 OTHER, MISSING, BELOW, ABOVE = "other", "missing", "below", "above"
 
@@ -37,10 +38,7 @@ class Column(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        known = KINDS.setdefault(cls.key, cls)
-        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"{cls.__name__}: the key {cls.key!r} belongs to {known.__name__}: choose another one")
-        KINDS[cls.key] = cls
+        enter(KINDS, cls, "column", "key")
 
     @property
     @abstractmethod

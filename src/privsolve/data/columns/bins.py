@@ -60,7 +60,7 @@ class Bins(Column):
 
     column: str
     cuts: tuple[Real, ...]
-    encoding: str = "thresholds"
+    encoding: Encoding = Encoding.THRESHOLDS
     whole: bool = False
     missing: str | None = None
     missing_values: tuple[Value, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
+from privsolve.checks import check_items
 from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
 from privsolve.data.columns.values import (
     Value,
@@ -215,7 +216,7 @@ def _is_in(value: Any, values: Sequence[Any]) -> Any:
 
 def _category(option: Value | Category, where: str) -> Category:
     if isinstance(option, Category):
-        return Category(option.name, tuple(option.values))
+        return Category(option.name, check_items(f"{where}: the values of {option.name!r}", option.values, "be a list"))
     return Category(value_text(option, where), (option,))
 
 

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any, ClassVar
 
 from privsolve.arrays import Floats
-from privsolve.data.columns.bins import Bins
+from privsolve.data.columns.bins import Bins, Encoding
 from privsolve.data.columns.values import Real, Value, declared, declared_marks, marks_of
 from privsolve.data.days import FORMATS, ISO, day_of, days_of, number_of_day
 from privsolve.data.questions import DateSpan, Span
@@ -26,7 +26,7 @@ class Dates(Bins):
     key: ClassVar[str] = "dates"
     keys: ClassVar[tuple[str, ...]] = ("dates", "encoding", "missing", "missing_values", "format")
 
-    encoding: str = "thresholds"
+    encoding: Encoding = Encoding.THRESHOLDS
     whole: bool = field(default=False, init=False)
     decimal: str = field(default=".", init=False)
     format: str = ISO
@@ -35,7 +35,7 @@ class Dates(Bins):
         self,
         column: str,
         cuts: Sequence[date | str | float],
-        encoding: str = "thresholds",
+        encoding: Encoding | str = Encoding.THRESHOLDS,
         missing: str | None = None,
         missing_values: Sequence[Value] = (),
         format: str = ISO,
@@ -78,7 +78,7 @@ class Dates(Bins):
         """As in a schema file."""
         settings: dict[str, Any] = {"dates": [self._cut_text(cut) for cut in self.cuts]}
         said = declared(
-            encoding=self.encoding if self.encoding != "thresholds" else None,
+            encoding=self.encoding if self.encoding is not Encoding.THRESHOLDS else None,
             missing=self.missing,
             format=self.format if self.format != ISO else None,
         )

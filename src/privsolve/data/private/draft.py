@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.checks import check_integer, check_items
 from privsolve.data import toml
 from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value
 from privsolve.data.columns.values import check_decimal, check_missing_values, marks_of
@@ -21,7 +22,7 @@ from privsolve.data.private.texts import Threshold, least_records
 from privsolve.data.profile import NA_CODES
 from privsolve.data.reading import Marks
 from privsolve.data.schema import Schema
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -189,14 +190,15 @@ class _Plan:
         decimal: str,
         intervals: int,
     ) -> _Plan:
+        if not isinstance(label, Label):
+            raise ValueError(f"label must be a Label, with the values of its column, got {type(label).__name__}")
         found = readable(data)
         names = [str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))]
         known = {column.column: column for column in stated}
         for name in (label.column, *known, *bounds, *leave_out):
             if name not in names:
                 raise ValueError(f"the data has no column {name!r}: its columns are {', '.join(names[:20])}")
-        if not isinstance(intervals, int) or not 2 <= intervals <= 10:
-            raise ValueError(f"intervals must be a whole number from 2 to 10, got {intervals!r}")
+        check_integer("intervals", intervals, 2, 10)
         skipped = {label.column, *known, *leave_out}
         grids = {name: _grid(name, bounds) for name in names if name in found and name not in skipped}
         if not grids and not known:
@@ -207,7 +209,7 @@ class _Plan:
             if n not in found and n not in skipped
         }
         order = tuple(name for name in names if name != label.column and name not in leave_out)
-        codes = check_missing_values(list(missing), "missing")
+        codes = check_missing_values(check_items("missing", missing, "be a list of texts and numbers"), "missing")
         return cls(
             label, known, grids, found, frozenset(bounds), order, reasons, codes, check_decimal(decimal, "the draft"),
             are_truths(data, grids), intervals,
@@ -332,13 +334,13 @@ class _Drafting:
         A record is in one of the seven.
         """
         exact_counts = seven_counts(self.counts[name], self.plan.grids[name])
-        moved = 2 if self._adjacency is Adjacency.REPLACE else 1
-        scale = moved * len(self.plan.grids) / (KINDS_SHARE * exact(self.paid.guarantee.epsilon))
-        noise = discrete_laplace(self.rng, scale, len(exact_counts))
+        share = KINDS_SHARE * exact(self.paid.guarantee.epsilon) / len(self.plan.grids)
+        law = DiscreteLaplace.on_cells(share, self._adjacency)
+        noise = law.draws(self.rng, len(exact_counts))
         missing, texts, negative, zeros, ones, whole, fractions = (
             int(count + xi) for count, xi in zip(exact_counts, noise, strict=True)
         )
-        others, clear = negative + whole + fractions, DEVIATIONS * math.sqrt(2) * float(scale)
+        others, clear = negative + whole + fractions, DEVIATIONS * math.sqrt(2) * float(law.scale)
         numbers = others + zeros + ones
         is_text = self.plan.may_be_texts[name] and texts > numbers
         absent = missing if is_text else missing + texts  # a text among numbers is read as missing

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.noise.draws import discrete_laplace
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
 
@@ -16,7 +15,7 @@ from privsolve.privacy.adjacency import Adjacency
 class Threshold:
     """A text appears if `least` records or more have it, and its count plus noise is `least + margin` or more."""
 
-    scale: Fraction
+    noise: DiscreteLaplace
     least: int
     margin: int
 
@@ -26,20 +25,15 @@ class Threshold:
 
         Where a record is replaced there may be two such texts, each with half of `delta`.
         """
-        scale, share = (2 / epsilon, delta / 2) if adjacency is Adjacency.REPLACE else (1 / epsilon, delta)
-        return cls(scale, least, _margin(float(scale), share))
+        noise = DiscreteLaplace.on_cells(epsilon, adjacency)
+        return cls(noise, least, noise.margin(delta / 2 if adjacency is Adjacency.REPLACE else delta))
 
     def published(self, counts: Mapping[str, int], rng: Randomness) -> dict[str, int]:
         """The texts that appear, with their noisy counts."""
         texts = sorted(text for text, count in counts.items() if count >= self.least)
-        noise = discrete_laplace(rng, self.scale, len(texts))
+        noise = self.noise.draws(rng, len(texts))
         noisy = {text: counts[text] + int(xi) for text, xi in zip(texts, noise, strict=True)}
         return {text: count for text, count in noisy.items() if count >= self.least + self.margin}
-
-
-def _margin(scale: float, delta: float) -> int:
-    """The least t with `P(ξ >= t) = e^(-t/s)/(1 + e^(-1/s)) <= delta`, one more for rounding."""
-    return max(1, math.ceil(-scale * (math.log(delta) + math.log1p(math.exp(-1 / scale)))) + 1)
 
 
 def least_records(epsilon: Fraction, delta: float, records: int | None, adjacency: Adjacency) -> int:

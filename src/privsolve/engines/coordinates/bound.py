@@ -167,9 +167,7 @@ def _charge_rows(inst, ws, k, left):
 
 
 @compiled
-def _charge_rows_to(
-    active, score, first, j, rows, low, high, scale, row_costs, n_values, values, costs, left, gain
-):  # fmt: skip
+def _charge_rows_to(active, score, first, j, rows, low, high, scale, row_costs, n_values, values, costs, left, gain):
     """Charge the rows whose first free column is the row-level column j."""
     for i in active:
         if first[i] == j:
@@ -182,9 +180,8 @@ def _charge_rows_to(
 
 @compiled
 def _charge_rows_to_tables(
-    active, score, first, row_levels, rows, rest, grid, low, high,
-    scale, row_costs, n_values, values, costs, left, gain
-):  # fmt: skip
+    active, score, first, row_levels, rows, rest, grid, low, high, scale, row_costs, n_values, values, costs, left, gain
+):
     """Charge the rows whose first free column is a table-level column."""
     for i in active:
         j = first[i]

@@ -424,9 +424,7 @@ def _sort_into_runs(groups: _Groups, classes: _Classes) -> _Runs:
     first, step, rest = (np.zeros((levels, most), dtype=np.int64) for _ in range(3))
     for level in range(levels - 1, -1, -1):
         n = int(groups.n_groups[level])
-        keys = np.stack([
-            groups.first[level, :n], groups.first_step[level, :n], classes.of[groups.rest[level, :n]]
-        ])  # fmt: skip
+        keys = np.stack([groups.first[level, :n], groups.first_step[level, :n], classes.of[groups.rest[level, :n]]])
         deeper = rank[level + 1, groups.merged[level, :n]] if level + 1 < levels else np.zeros(n, dtype=np.int64)
         order = np.lexsort((deeper, keys[2], keys[1], keys[0]))
         rank[level, order] = np.arange(n)

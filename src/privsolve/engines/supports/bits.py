@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Int64Array, Words
 from privsolve.compiled import compiled
 from privsolve.engines.bits import lowest_one, ones_in
 from privsolve.engines.supports.costs import HALF, Step
@@ -30,8 +30,6 @@ WORD = 64
 FEW = 12
 MANY_LATER, MANY_WORDS = 30, 8
 """Columns after a set, and words of rows before its last column, from which on copying the rows of the set pays."""
-
-Words = NDArray[np.uint64]
 
 
 class Bits(NamedTuple):

@@ -70,5 +70,6 @@ def check_work(columns: int, max_features: int, records: int, supports: int | No
     if seconds > LONG:
         _log.warning(
             "privsolve: %s supports to go through, which may take %.0f minutes; fewer features or columns take less",
-            f"{count_supports(columns, max_features) if supports is None else supports:.2g}", math.ceil(seconds / 60),
-        )  # fmt: skip
+            f"{count_supports(columns, max_features) if supports is None else supports:.2g}",
+            math.ceil(seconds / 60),
+        )
