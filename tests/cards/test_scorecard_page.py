@@ -114,7 +114,7 @@ def test_start_over_clears_everything(browser: Browser, tmp_path: Path) -> None:
 def test_it_works_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     show(browser, CARD, tmp_path, width=360)
     for keys in (Keys.TAB, Keys.SPACE, Keys.TAB, Keys.SPACE, Keys.ARROW_DOWN, Keys.TAB, "40", Keys.ENTER):
-        browser.driver.switch_to.active_element.send_keys(keys)
+        browser.press(keys)
         focused = browser.run(
             "const e = document.activeElement.getBoundingClientRect(), bar = document.getElementById('result');"
             "return document.activeElement === document.body || e.bottom <= bar.getBoundingClientRect().top"
@@ -123,8 +123,8 @@ def test_it_works_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
     answers: dict[str, Answer] = {"member": "yes", "since": "last year", "hours": 40}
     assert browser.text("#total") == words.total(CARD, CARD.score(answers))
     assert browser.text("#decision") == "accepted"
-    browser.driver.switch_to.active_element.send_keys(Keys.TAB)
-    browser.driver.switch_to.active_element.send_keys(Keys.ENTER)
+    browser.press(Keys.TAB)
+    browser.press(Keys.ENTER)
     assert browser.text("#decision") == "Not decided yet"
 
 

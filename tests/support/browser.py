@@ -82,6 +82,19 @@ class Browser:
         """Click an element with the mouse, scrolled to the middle as a person would do under a sticky bar."""
         self.run("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()
+        self.settle()
+
+    def press(self, keys: str) -> None:
+        """Type into what has the focus."""
+        self.driver.switch_to.active_element.send_keys(keys)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page has done what it has put off: two frames, and the timers that were due before them."""
+        self.driver.execute_async_script(
+            "const done = arguments[arguments.length - 1];"
+            "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 5)))"
+        )
 
     def text(self, selector: str) -> str:
         """The visible text of the first element that matches."""
