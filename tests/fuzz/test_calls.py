@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ STATES = [None, 0, 7]
 SEEDS = [0, 7]
 GUARANTEE = ps.exponential(PROBLEM, 0.5, random_state=0).release.guarantee
 MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
+PLAN = ps.Stages.of(2, 2, max_features=1, max_points=1, intercept=None)
 TREES = ps.DecisionTrees(ps.TreeQuestions.plain(("a", "b")), 2, ps.LabelLeaves((0, 1)))
 
 
@@ -68,6 +70,11 @@ def spent(guarantee: Any, **call: Any) -> None:
 def largest(records: Any, members: Any) -> Any:
     """A loss of one's own: 1 for members that are not the record."""
     return np.asarray([[int(tuple(record) != tuple(member)) for member in members] for record in records])
+
+
+def nothing(records: Any, low: Any, high: Any) -> Any:
+    """A bound below any loss."""
+    return np.zeros((len(records), len(low)), dtype=int)
 
 
 @dataclass(frozen=True)
@@ -143,8 +150,8 @@ CALLS: dict[str, Calls] = {
     "SpanningTrees": calls(SpanningTrees, nodes=[3], edges=[[(0, 1), (1, 2), (0, 2)], ((0, 1), (0, 2))]),
     "ZeroOneLoss": calls(ps.ZeroOneLoss, false_positive=[1, 5], false_negative=[1, 3]),
     "ScoreTable": calls(ps.ScoreTable, start=[0, -1], positive=[[3, 1], (5, 0)], negative=[[0, 1], (0, 2)]),
-    "BrierLoss": calls(ps.BrierLoss, log_odds=[0.5, 1]),
-    "LogLoss": calls(ps.LogLoss, log_odds=[0.5, 1], clip=[3.0, 2]),
+    "BrierLoss": calls(ps.BrierLoss, log_odds=[0.5, 1], span=[1.5, 3]),
+    "LogLoss": calls(ps.LogLoss, log_odds=[0.5, 1], clip=[3.0, 2], span=[1.5, 3]),
     "LinearLoss": calls(LinearLoss, largest=[1, 100]),
     "SparsePrior": calls(ps.SparsePrior, p_zero=[0.9, 0.5], decay=[0.4, 1.0]),
     # problems
@@ -157,7 +164,20 @@ CALLS: dict[str, Calls] = {
         ps.DiscreteProblem, 100, domain=PLANES, loss=[largest], records=[[(1, 0), (0, 1)], np.eye(2, dtype=int)],
         bound=[1, Fraction(3)], lipschitz=[None], step=[None, 1], clip=[True, False], names=[None, ("a", "b")],
     ),
+    "GridProblem": calls(
+        partial(ps.GridProblem, least=nothing), 100, domain=[ps.IntegerGrid([0, 0], [2, 1])], loss=[largest],
+        records=[[(1, 0), (0, 1)]], bound=[1, Fraction(3)], lipschitz=[None], step=[None, 1], names=[None, ("a", "b")],
+    ),
     # mechanisms
+    "staged": calls(
+        ps.staged, problem=[ps.Problem(TABLE, PLAN.domain, ps.BrierLoss())], epsilon=EPSILONS, plan=[PLAN],
+        adjacency=ADJACENCIES, random_state=STATES, budget=[None],
+    ),
+    "Parts": calls(ps.Parts, count=[40, 99], epsilon=[2.0, 3], delta=[0.01, 0.1], allowed=[0, 1], withheld=[0.1, 0.5]),
+    "release_or_failure": calls(
+        ps.release_or_failure, records=[TABLE], problem_of=[lambda some: ps.Problem(some, BALL)], parts=[ps.Parts(5, 3.0, 0.5)],
+        mechanism=["opdisc", "exponential"], adjacency=ADJACENCIES, random_state=STATES, budget=[None],
+    ),
     "opdisc": calls(
         ps.opdisc, problem=[PROBLEM], epsilon=EPSILONS, delta=[None], adjacency=ADJACENCIES, noise=["gamma"],
         oracle=["tree", "enumeration"], random_state=STATES, budget=[None],
@@ -232,6 +252,15 @@ CALLS: dict[str, Calls] = {
         fitted(ps.PrivateScorecard, random_state=0), 120, epsilon=EPSILONS, schema=[SCHEMA], max_features=[1, 2],
         max_points=[1, 3], intercept=[(-8, 8), 2], prior=[None, ps.SparsePrior()], false_positive=[1, 2], false_negative=[1, 5],
         objective=["mistakes"], adjacency=ADJACENCIES, budget=[None],
+    ),
+    "PrivateScorecard, risk": calls(
+        fitted(ps.PrivateScorecard, random_state=0, objective="risk"), 80, epsilon=EPSILONS, schema=[SCHEMA],
+        max_features=[None, 2], max_points=[1, 3], intercept=[(-8, 8), 2], stages=[None, 2], log_odds=[0.5, (0.25, 1.0)],
+        false_positive=[1, 2], adjacency=ADJACENCIES, budget=[None],
+    ),
+    "PrivateClassifier": calls(
+        fitted(ps.PrivateClassifier, random_state=0, schema=Schema(SCHEMA.columns[:2], SCHEMA.label)), 60, epsilon=EPSILONS,
+        models=[("card", "tree"), ("tree",)], depth=[1, 2], max_features=[1, 2], adjacency=ADJACENCIES, budget=[None],
     ),
     "PrivateLinearClassifier": calls(
         fitted(ps.PrivateLinearClassifier, schema=Schema(SCHEMA.columns[:1], SCHEMA.label)), 80, epsilon=EPSILONS,

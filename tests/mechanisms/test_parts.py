@@ -204,7 +204,7 @@ def test_the_number_of_failed_parts_is_noisy() -> None:
     calls, rng = count(), Randomness.seeded(6)
 
     def five_of_eight_fail(records: Any) -> ps.DiscreteProblem:
-        if next(calls) % 9 > 3:  # the first call is for all records
+        if next(calls) % 10 > 4:  # the first two calls are for all records and for as many as a part has
             raise RuntimeError("gave up")
         return ps.DiscreteProblem(LINE, lost, records, bound=1)
 
@@ -284,7 +284,7 @@ def test_an_interrupt_keeps_no_noise_to_retry_with(table: ps.PatternTable) -> No
 
 
 def test_a_problem_that_is_another_on_a_part_does_not_answer(table: ps.PatternTable) -> None:
-    radius = iter(range(1, 100))
+    radius = iter([1, 1, *range(2, 100)])  # all records, and as many as a part has: both are looked at before paying
     run = ps.release_or_failure(
         table, lambda some: ps.Problem(some, ps.IntegerBall(3, next(radius))), PLAN, random_state=1
     )
@@ -299,6 +299,54 @@ def test_a_sealed_run_is_refused(table: ps.PatternTable, tmp_path: Any) -> None:
         ps.release_or_failure(table, votes, PLAN, random_state=sealed.randomness, budget=sealed)
 
 
+def test_a_sealed_source_of_words_is_refused_before_paying(table: ps.PatternTable, tmp_path: Any) -> None:
+    budget = ps.Accountant(2.0, 0.04)
+    with ps.SealedRun(tmp_path / "run.sealed") as sealed, pytest.raises(ps.PrivsolveError, match="cannot be sealed"):
+        ps.release_or_failure(table, votes, PLAN, random_state=sealed.randomness, budget=budget)
+    assert budget.totals.releases == 0
+
+
+def test_a_record_that_has_no_loss_at_some_points_decides_nothing_by_an_error() -> None:
+    """Points of a grid are not tried beforehand: parts that meet such a record fail, and the rest goes on."""
+
+    def problem_of(records: np.ndarray) -> ps.GridProblem:
+        def loss(some: np.ndarray, points: np.ndarray) -> np.ndarray:
+            apart = np.abs(some[:, :1] - points[:, 0][None, :]) / 9
+            return np.where((some[:, 1:] == 1) & (points[:, 0] > 5)[None, :], np.nan, apart)
+
+        return ps.GridProblem(
+            ps.IntegerGrid([0], [9]),
+            loss,
+            records,
+            lambda some, low, high: np.zeros((len(some), len(low))),
+            bound=1.0,
+            step=1 / 9,
+        )
+
+    records = np.column_stack([np.full(800, 9), np.arange(800) == 700])
+    for seed in range(10):
+        run = ps.release_or_failure(
+            records, problem_of, ps.Parts(40, 3.0, 0.05), mechanism="exponential", random_state=seed
+        )
+        assert run.diagnostics.failed <= 1
+
+
+def test_a_lack_of_memory_ends_the_run(table: ps.PatternTable) -> None:
+    class Full:
+        name, tolerance = "full", 0.0
+
+        def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> Any:
+            raise MemoryError
+
+    with pytest.raises(MemoryError, match="nothing was released"):
+        ps.release_or_failure(table, votes, PLAN, oracle=Full())
+
+
+def twice(table: ps.PatternTable) -> ps.PatternTable:
+    return ps.PatternTable(table.features, 2 * table.positives, 2 * table.negatives)
+
+
+TWO = ps.PatternTable([[1, 0, 0]], [1000], [1000])
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"parts": 40}, "parts must be Parts"),
     ({"problem_of": 3}, "problem_of must be a function"),
@@ -309,6 +357,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"adjacency": "swap"}, "adjacency must be one of"),
     ({"noise": "gaussian", "delta": 1e-6}, "noise must be pure"),
     ({"oracle": "nothing"}, "nothing"),
+    ({"oracle": ps.oracles.TreeOracle(time_limit=60.0)}, "oracle must not have a time_limit"),
+    ({"problem_of": lambda some: votes(twice(some))}, "problem_of must make one record of each entry at most"),
+    ({"records": ([1, 2], [0, 1]), "problem_of": lambda some: votes(TWO)}, "made 2000 of 2"),
+    ({"problem_of": lambda some: ps.Problem(some, ps.IntegerBall(3, some.n))}, "same domain and loss"),
 ]
 
 

@@ -15,7 +15,8 @@ from privsolve.domains.trees import DecisionTrees
 from privsolve.engines.supports.work import estimate
 from privsolve.engines.trees.sampler import Work
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
-from privsolve.losses import BrierLoss, ZeroOneLoss
+from privsolve.losses import BrierLoss, RiskLoss, ZeroOneLoss
+from privsolve.losses.risks import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
 from privsolve.mechanisms.counted import SHARE, count_and_stages
 from privsolve.mechanisms.stages import Stages, stages_utility_bound
@@ -119,7 +120,7 @@ class StagePlan(Plan):
     def _excess(self, epsilon: float) -> float:
         left = count_and_stages(epsilon)[1] if self.counted else epsilon
         found = stages_utility_bound(self.stages(epsilon), left, loss=self.loss, adjacency=self.adjacency)
-        return found / self.loss.largest
+        return found / (ROUNDED_TO if isinstance(self.loss, RiskLoss) else self.loss.largest)
 
     def share(self, epsilon: float) -> float:
         """All stages together."""

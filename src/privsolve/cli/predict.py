@@ -19,6 +19,7 @@ from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
+from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions
@@ -107,7 +108,7 @@ def show(
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.text and out is None:
-            console.print(escape(found.card().to_text(min(console.width, 100))))
+            console.print(escape(_as_text(found, min(console.width, 100))))
             return
         content = written(found, card_format)
         if out is not None:
@@ -117,6 +118,13 @@ def show(
             raise ValueError(f"--format {card_format}: say where to write the file with --out")
         else:
             write_out(content)
+
+
+def _as_text(release: Release, width: int) -> str:
+    """The card, or what the model says of itself where it is none, and the promise."""
+    if isinstance(release.model, LinearRule | DecisionTree):
+        return release.card().to_text(width)
+    return f"{release.model.describe()}\n\nPrivacy: {release.total.sentence()}"
 
 
 def written(release: Release, card_format: str) -> str | bytes:

@@ -38,6 +38,11 @@ def in_parts(records: Any, count: int, rng: Randomness) -> Iterator[Any]:
         yield _taken(records, order[first:last]) if last > first else None
 
 
+def first_of(records: Any, count: int) -> Any:
+    """The first records, for whoever wants to see what a part is like."""
+    return _taken(records, np.arange(count))
+
+
 def _taken(records: Any, places: NDArray[np.intp]) -> Any:
     """The records at these places; those of a pattern table are counted row by row, the positive ones first."""
     if isinstance(records, PatternTable):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 
@@ -24,7 +23,8 @@ class ClassEstimator(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
-        return float(super().score(X, self.classes_[self._numbers(y, np.shape(y)[0])], sample_weight))
+        self._check_fitted()
+        return float(super().score(X, self.classes_[self._numbers(y, len(self._frame(X, reset=False)))], sample_weight))
 
     def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
         """How good the model is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""

@@ -94,6 +94,8 @@ class LogLoss(RiskLoss):
         object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
         object.__setattr__(self, "span", check_span(self.span))
         object.__setattr__(self, "clip", check_between("clip", self.clip, 0.1, 4.0))
+        if self.largest == 0:
+            raise ValueError(f"clip={self.clip:g} is below what any risk within the span loses: raise clip or span")
 
     def of_risk(self, risk: Floats) -> Floats:
         """`min(-log p, clip) / clip`."""

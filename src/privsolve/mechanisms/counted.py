@@ -13,7 +13,7 @@ from privsolve.checks import check_callback
 from privsolve.domains import SparsePoints
 from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.problems import columns_of
-from privsolve.mechanisms.stages import ENOUGH_RECORDS, StageDraws, Stages, number_of_stages
+from privsolve.mechanisms.stages import ENOUGH_RECORDS, StageDraws, Stages, check_plan, number_of_stages
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -79,8 +79,7 @@ def staged_by_count(
         the two parts (theory, 13.2). Running time, failures and the diagnostics are not covered (section 7).
     """
     start = time.perf_counter()
-    if problem.domain != plan.domain:
-        raise ValueError("problem: its domain must be that of the plan, `plan.domain`")
+    check_plan(problem, plan, CountedStages)
     check_callback("progress", progress)
     rng = as_randomness(random_state)
     own, left = count_and_stages(epsilon)

@@ -14,7 +14,7 @@ import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer
-from privsolve.data.parts import check_divisible, in_parts
+from privsolve.data.parts import check_divisible, first_of, in_parts
 from privsolve.mechanisms.registry import Mechanism, mechanism_of
 from privsolve.models.no_answer import NoAnswer
 from privsolve.noise.discrete import DiscreteLaplace
@@ -150,8 +150,8 @@ def release_or_failure(
 
     Args:
         records: a `PatternTable`, an array, a sparse matrix, a list or a frame, one entry per record.
-        problem_of: makes the problem from some of the records; it must look at these alone, and state the same domain and
-            loss for any of them.
+        problem_of: makes the problem from some of the records; it must look at these alone, make one record of each entry at
+            most, and state the same domain and loss for any of them.
         parts: how many, and the epsilon and delta of the release.
         mechanism: `"opdisc"`, `"rspm"` or `"exponential"`, with noise that is pure.
         adjacency: `"replace"` or `"add-remove"`; the numbers are the same.
@@ -162,18 +162,24 @@ def release_or_failure(
     Guarantee:
         What is released, an answer or `NoAnswer`, is `(epsilon, delta)`-DP for every oracle that certifies what it returns,
         on whatever parts and noise it fails (theory, section 15.4), if whether it does depends on the part, its noise and
-        coins of its own: limit its work, not its time. Running time, interrupts and the diagnostics are not covered.
+        coins of its own: limit its work, not its time. Running time, interrupts, a lack of memory and the diagnostics are not
+        covered.
     """
     start = time.perf_counter()
     if not isinstance(parts, Parts):
         raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
     if not callable(problem_of):
         raise ValueError("problem_of must be a function that makes a problem from some of the records")
-    check_divisible(records)
-    how, rng, whole = mechanism_of(mechanism), as_randomness(random_state), problem_of(records)
-    if not isinstance(whole, BaseProblem):
-        raise ValueError(f"problem_of must return a problem, got {type(whole).__name__}")
-    guarantee = _guarantee(how, whole, parts, Adjacency.of(adjacency), rng, options)
+    count = check_divisible(records)
+    how, rng = mechanism_of(mechanism), as_randomness(random_state)
+    whole, some = (_problem(problem_of, part) for part in (records, first_of(records, max(1, count // parts.count))))
+    if some.setting != whole.setting:
+        raise ValueError(
+            "problem_of must state the same domain and loss for any of the records: make them of public numbers"
+        )
+    _check_clock(options)
+    guarantee = _guarantee(how, some, parts, Adjacency.of(adjacency), rng, options)
+    rng.words(0)  # a sealed run refuses here
     with charged(budget, guarantee):
         own = Randomness(rng.words, seeded=rng.is_seeded)  # which no part asks a question of
         try:
@@ -188,16 +194,41 @@ def release_or_failure(
         drawn = answers[own.integer_below(parts.count)]
         withheld = own.integer_below(parts.coin.denominator) < parts.coin.numerator
         chosen = None if withheld or noisy > parts.threshold else drawn
-    model, quality = (NoAnswer(), {}) if chosen is None else (whole.model(chosen), whole.quality(chosen))
+    model = NoAnswer() if chosen is None else whole.model(chosen)
+    quality = {} if chosen is None else _quality(whole, chosen)
     diagnostics = Diagnostics(time.perf_counter() - start, quality, {"parts": parts.count, "failed": failed})
     return Run(Release(model, guarantee, whole.setting | {"parts": parts.setting}), diagnostics)
 
 
+def _problem(problem_of: Callable[[Any], BaseProblem], records: Any) -> BaseProblem:
+    """The problem of some records, of which each is one record: else one of them would have a say in many."""
+    problem, count = problem_of(records), check_divisible(records)
+    if not isinstance(problem, BaseProblem):
+        raise ValueError(f"problem_of must return a problem, got {type(problem).__name__}")
+    if problem.n > count:
+        raise ValueError(f"problem_of must make one record of each entry at most, but made {problem.n} of {count}")
+    return problem
+
+
+def _check_clock(options: dict[str, Any]) -> None:
+    """A clock ticks for all parts at once, so whether one fails would not depend on it alone."""
+    if getattr(options.get("oracle"), "time_limit", None) is not None:
+        raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
+
+
+def _quality(problem: BaseProblem, chosen: Int64Array) -> dict[str, Any]:
+    """The curator's figures on all records; where a loss cannot say, none: they must not decide whether there is a release."""
+    try:
+        return problem.quality(chosen)
+    except Exception:
+        return {}
+
+
 def _guarantee(
-    how: Mechanism, whole: BaseProblem, parts: Parts, adjacency: Adjacency, rng: Randomness, options: dict[str, Any]
+    how: Mechanism, some: BaseProblem, parts: Parts, adjacency: Adjacency, rng: Randomness, options: dict[str, Any]
 ) -> Guarantee:
-    """What release or failure promise; the mechanism checks its options on all records, and is stopped before its noise."""
-    one = how.promise(whole, parts.part_epsilon, adjacency=Adjacency.ADD_REMOVE, **options)
+    """What release or failure promise; the mechanism checks its options on as many records as a part has, before its noise."""
+    one = how.promise(some, parts.part_epsilon, adjacency=Adjacency.ADD_REMOVE, **options)
     if one.delta or not one.proved:
         raise ValueError("noise must be pure and proved for every part: leave it out, or use another law")
     return Guarantee(
@@ -220,10 +251,13 @@ def _answer(
     if part is None:
         return None
     try:
-        problem = problem_of(part)
+        problem = _problem(problem_of, part)
         if problem.setting != whole.setting:
             return None
         run = how.run(problem, epsilon, adjacency=Adjacency.ADD_REMOVE, random_state=rng, **options)
         return run.release.weights if whole.domain.contains(run.release.weights) else None
-    except Exception:
+    except Exception as error:
+        if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+            # all parts share it, as they share time: the run ends
+            raise MemoryError("too little memory for a part: nothing was released") from None
         return None

@@ -179,7 +179,7 @@ def number_of_stages(epsilon: float, records: int, adjacency: Adjacency | str = 
 
 
 def stage_prior(columns: int) -> SparsePrior:
-    """About five features are the likeliest, however many there are to choose from."""
+    """About five features are expected before a stage cuts them off at its most, however many there are to choose from."""
     return SparsePrior(p_zero=max(0.5, 1 - 5 / columns))
 
 
@@ -203,8 +203,7 @@ def staged(
         13). Running time, failures and the diagnostics are not covered (section 7).
     """
     start = time.perf_counter()
-    if problem.domain != plan.domain:
-        raise ValueError("problem: its domain must be that of the plan, `plan.domain`")
+    check_plan(problem, plan, Stages)
     check_callback("progress", progress)
     rng = as_randomness(random_state)
     shares = plan.epsilons(epsilon)
@@ -223,6 +222,14 @@ def staged(
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while sampling: nothing was released") from None
     return found.run(start, guarantee, plan.setting(shares))
+
+
+def check_plan(problem: object, plan: object, kind: type[Any]) -> None:
+    """Raise unless it is a problem on records, and a plan of that kind for it."""
+    if not isinstance(plan, kind):
+        raise ValueError(f"plan must be {kind.__name__}, such as {kind.__name__}.of(...), got {type(plan).__name__}")
+    if not isinstance(problem, Problem) or problem.domain != plan.domain:  # type: ignore[attr-defined]
+        raise ValueError("problem: its domain must be that of the plan, `plan.domain`")
 
 
 @dataclass(frozen=True)
