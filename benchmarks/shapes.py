@@ -89,7 +89,6 @@ def main() -> None:
         "wine, first kind",
         "diabetes",
         "sex of 800",
-        "digits",
         "digits, 5 to 9",
         "additive",
         "interactions",

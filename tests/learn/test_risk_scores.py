@@ -124,7 +124,7 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     plan = run(
         app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
     )
-    assert json.loads(plan.output)["stages"] == 2
+    assert json.loads(plan.output)["stages"] == 3
     refused = run(
         app, ["fit", str(tmp_path / "patients.csv"), *asked, "--model", "tree", "--out", str(tmp_path / "other")]
     )
