@@ -479,10 +479,10 @@ def _column_order(inst: CardInstance, path: str) -> Int64Array:
 def _trial(inst: CardInstance, kappa: float, largest: int, records: int | None) -> int:
     """How many prefixes of the lazy tree are opened before blocks are made, from public numbers: none if n is not public.
 
-    Where all losses weigh about the same few prefixes are enough, and blocks go through all supports. The trial takes a quarter
+    Where all losses weigh about the same few prefixes are enough, and blocks go through all supports. The trial takes half
     of what they are estimated to take, at most, and is left out where they take long: that should come before the payment.
     """
     if records is None or kappa * records * largest > FLAT:
         return 0
     seconds = estimate(inst.n_columns, inst.max_features, records, cores=1)
-    return int(seconds / 4 / (OPENING + OPENING_EACH * records * inst.n_columns)) if seconds <= SHORT else 0
+    return int(seconds / 2 / (OPENING + OPENING_EACH * records * inst.n_columns)) if seconds <= SHORT else 0
