@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import RocCurveDisplay, roc_auc_score
 from sklearn.model_selection import TunedThresholdClassifierCV
 from typer.testing import CliRunner
@@ -124,9 +125,18 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     plan = run(
         app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
     )
-    assert json.loads(plan.output)["stages"] == 3
+    planned = json.loads(plan.output)
+    assert planned["stages"] == 3
+    stages = ps.Stages.of(34, 3, max_features=None, max_points=3, intercept=(-8, 8))
+    bound = ps.stages_utility_bound(stages, 1.0, loss=ps.BrierLoss(0.5, 1.5))
+    assert planned["excess"] == pytest.approx(bound / 4096)  # a Brier loss of 1 is 4096 in the table, whatever the span
     refused = run(
         app, ["fit", str(tmp_path / "patients.csv"), *asked, "--model", "tree", "--out", str(tmp_path / "other")]
     )
     assert refused.exit_code != 0
     assert "--objective is for --model card" in refused.output
+
+
+def test_a_score_before_the_fit_is_refused_in_words() -> None:
+    with pytest.raises(NotFittedError):
+        ps.PrivateScorecard(1.0, schema=SCHEMA).score(X, Y)

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import binom, chi2, dlaplace
+from typer.testing import CliRunner
 
 import privsolve as ps
+from privsolve.cli import app
 from privsolve.data.parts import in_parts
 from privsolve.noise.entropy import Randomness
 
@@ -255,11 +257,16 @@ class GivesUp:
         raise ps.WorkLimitReached("too much work")
 
 
-def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable) -> None:
+def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_path: Any) -> None:
     oracle = GivesUp()
     run = ps.release_or_failure(table, votes, PLAN, oracle=oracle, random_state=1)
     assert run.release.model == ps.NoAnswer()
     assert run.diagnostics.failed == 40
+    file = tmp_path / "release.json"
+    file.write_text(run.release.to_json())
+    shown = " ".join(CliRunner().invoke(app, ["show", str(file)]).output.split())
+    assert shown.startswith("no answer")
+    assert "Privacy: Changing one record" in shown
     again = ps.Release.from_json(run.release.to_json())
     assert again.model == ps.NoAnswer()
     assert "no answer" in again.model.describe()

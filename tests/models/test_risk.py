@@ -69,6 +69,11 @@ def test_losses_written_without_a_span_have_the_whole_scale() -> None:
         loss_from_dict({"kind": "brier", "span": 1.0})
 
 
+def test_a_clip_that_leaves_nothing_to_choose_by_is_refused() -> None:
+    with pytest.raises(ValueError, match="raise clip or span"):
+        ps.LogLoss(0.5, 0.1, 1.5)
+
+
 @pytest.mark.parametrize("span", [0.0, 3.6, math.nan, "wide"])
 def test_wrong_spans_are_refused(span: object) -> None:
     with pytest.raises(ValueError, match="span must be a number from"):

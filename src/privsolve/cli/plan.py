@@ -47,8 +47,8 @@ from privsolve.learn.limits import CardLimits
 from privsolve.learn.planning import smallest_epsilon
 from privsolve.learn.publishing import as_json
 from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
-from privsolve.learn.risks import Objective
-from privsolve.losses import NARROW_SPAN, BrierLoss, ZeroOneLoss
+from privsolve.learn.risks import Objective, risk_loss
+from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.stages import Stages, number_of_stages
 from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves
 from privsolve.problems.unions import label_costs
@@ -158,7 +158,7 @@ def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int,
             count = number_of_stages(epsilon, records, wanted.adjacency) if wanted.stages is None else wanted.stages
             return Stages.of(dim, count, **most, restrict=restrict, units=wanted.units)
 
-        by = BrierLoss(wanted.log_odds[0], NARROW_SPAN) if wanted.objective is Objective.RISK else loss
+        by = risk_loss(wanted.log_odds[0]) if wanted.objective is Objective.RISK else loss
         counted = wanted.stages is None and wanted.adjacency == "add-remove"
         return StagePlan(records, wanted.adjacency, shape, by, counted)
     domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)

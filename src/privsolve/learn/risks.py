@@ -39,6 +39,11 @@ class Objective(StrEnum):
     """The squared error of a probability: the card says how likely it is."""
 
 
+def risk_loss(log_odds: float) -> BrierLoss:
+    """What risk scores are chosen by, with this unit."""
+    return BrierLoss(log_odds, NARROW_SPAN)
+
+
 @dataclass(frozen=True)
 class StagedRecipe:
     """How a card is drawn in stages: everything but the data. All of it is public and fixed before the data is looked at.
@@ -80,7 +85,7 @@ class StagedRecipe:
     def loss(self) -> BrierLoss | ZeroOneLoss:
         """What a record loses; of several units that are offered, with the first."""
         if self.objective is Objective.RISK:
-            return BrierLoss(self.offered[0], NARROW_SPAN)
+            return risk_loss(self.offered[0])
         return ZeroOneLoss(self.false_positive, self.false_negative)
 
     @property

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from privsolve.domains.constrained import ConstrainedPoints
 
 REFILL = 4
+"""Uniforms are drawn for so many attempts at their longest."""
 
 FLAT = 100.0
 """Up to this exponent between the best and the worst scorecard one can think of, the law counts as nearly flat."""
@@ -88,7 +89,6 @@ OPENING, OPENING_EACH = 2.5e-4, 1.5e-9
 
 SHORT = 6.0
 """CPU seconds of blocks that may come after the payment."""
-"""Uniforms are drawn for so many attempts at their longest."""
 
 
 class ListedFrontier(NamedTuple):
