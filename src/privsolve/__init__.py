@@ -76,7 +76,6 @@ if TYPE_CHECKING:
     from privsolve.privacy.guarantee import Guarantee, Proof
     from privsolve.privacy.ledger import Ledger
     from privsolve.problems.discrete import DiscreteProblem
-    from privsolve.problems.grids import GridProblem
     from privsolve.problems.perturbation import Perturbation
     from privsolve.problems.priors import SparsePrior, UniformPrior
     from privsolve.problems.problem import LinearProblem, Problem
@@ -111,7 +110,6 @@ __all__ = [
     "Evaluation",
     "ExponentialSampler",
     "FiniteSet",
-    "GridProblem",
     "Guarantee",
     "IntegerBall",
     "IntegerGrid",
@@ -244,7 +242,6 @@ _HOMES = {
     "privacy.guarantee": "Guarantee Proof",
     "privacy.ledger": "Ledger",
     "problems.discrete": "DiscreteProblem",
-    "problems.grids": "GridProblem",
     "problems.perturbation": "Perturbation",
     "problems.priors": "SparsePrior UniformPrior",
     "problems.problem": "LinearProblem Problem",

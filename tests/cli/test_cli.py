@@ -95,7 +95,6 @@ def test_solvers_are_listed_with_what_is_missing() -> None:
     assert set(rows) == {
         "tree",
         "enumeration",
-        "boxes",
         "assignment",
         "subset",
         "spanning-tree",

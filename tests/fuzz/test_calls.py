@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,11 +69,6 @@ def spent(guarantee: Any, **call: Any) -> None:
 def largest(records: Any, members: Any) -> Any:
     """A loss of one's own: 1 for members that are not the record."""
     return np.asarray([[int(tuple(record) != tuple(member)) for member in members] for record in records])
-
-
-def nothing(records: Any, low: Any, high: Any) -> Any:
-    """A bound below any loss."""
-    return np.zeros((len(records), len(low)), dtype=int)
 
 
 @dataclass(frozen=True)
@@ -163,10 +157,6 @@ CALLS: dict[str, Calls] = {
     "DiscreteProblem": calls(
         ps.DiscreteProblem, 100, domain=PLANES, loss=[largest], records=[[(1, 0), (0, 1)], np.eye(2, dtype=int)],
         bound=[1, Fraction(3)], lipschitz=[None], step=[None, 1], clip=[True, False], names=[None, ("a", "b")],
-    ),
-    "GridProblem": calls(
-        partial(ps.GridProblem, least=nothing), 100, domain=[ps.IntegerGrid([0, 0], [2, 1])], loss=[largest],
-        records=[[(1, 0), (0, 1)]], bound=[1, Fraction(3)], lipschitz=[None], step=[None, 1], names=[None, ("a", "b")],
     ),
     # mechanisms
     "staged": calls(

@@ -313,31 +313,6 @@ def test_a_sealed_source_of_words_is_refused_before_paying(table: ps.PatternTabl
     assert budget.totals.releases == 0
 
 
-def test_a_record_that_has_no_loss_at_some_points_decides_nothing_by_an_error() -> None:
-    """Points of a grid are not tried beforehand: parts that meet such a record fail, and the rest goes on."""
-
-    def problem_of(records: np.ndarray) -> ps.GridProblem:
-        def loss(some: np.ndarray, points: np.ndarray) -> np.ndarray:
-            apart = np.abs(some[:, :1] - points[:, 0][None, :]) / 9
-            return np.where((some[:, 1:] == 1) & (points[:, 0] > 5)[None, :], np.nan, apart)
-
-        return ps.GridProblem(
-            ps.IntegerGrid([0], [9]),
-            loss,
-            records,
-            lambda some, low, high: np.zeros((len(some), len(low))),
-            bound=1.0,
-            step=1 / 9,
-        )
-
-    records = np.column_stack([np.full(800, 9), np.arange(800) == 700])
-    for seed in range(10):
-        run = ps.release_or_failure(
-            records, problem_of, ps.Parts(40, 3.0, 0.05), mechanism="exponential", random_state=seed
-        )
-        assert run.diagnostics.failed <= 1
-
-
 def test_a_lack_of_memory_ends_the_run(table: ps.PatternTable) -> None:
     class Full:
         name, tolerance = "full", 0.0

@@ -357,18 +357,13 @@ def test_a_file_left_before_it_was_paid_for_begins_anew(tmp_path: Path) -> None:
     assert not set(words[0]) & set(words[1])
 
 
-def test_a_loss_that_is_a_function_cannot_be_sealed(tmp_path: Path) -> None:
+def test_a_question_with_a_function_cannot_be_sealed(tmp_path: Path) -> None:
     """Nobody could tell that it is another one when the run is resumed."""
-    problem = ps.GridProblem(
-        ps.IntegerGrid([0], [9]), lambda r, m: np.abs(r - m[:, 0]), np.zeros((3, 1)), bound=9, lipschitz=1, step=1
-    )
-    ledger = ps.Ledger.create(tmp_path / "ledger", 9.0)
     with (
         pytest.raises(TypeError, match="run it without a sealed file"),
-        ps.SealedRun(tmp_path / "run.sealed", budget=ledger) as sealed,
+        ps.SealedRun(tmp_path / "run.sealed") as sealed,
     ):
-        ps.exponential(problem, 1.0, random_state=sealed.randomness, budget=sealed)
-    assert ledger.history() == ()
+        sealed.randomness.ask({"loss": lambda record: 0})
 
 
 def test_foreign_and_damaged_files_are_left_alone(tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import chi2
 
@@ -183,12 +185,11 @@ def test_permute_and_flip_expects_to_lose_no_more_than_the_exponential_mechanism
     """A hundred losses of users' own, listed or over grids."""
     for seed in range(100):
         rng = np.random.default_rng(seed)
-        problem: ps.DiscreteProblem | ps.GridProblem
         if seed % 2:
             domain = DOMAINS[seed % len(DOMAINS)]
             problem = of(domain, slice(None), **made(domain, rng, 30))
         else:
-            problem = ps.GridProblem(GRID, distances, rng.integers(-3, 4, size=(30, 2)), lipschitz=1, step=0.25)
+            problem = ps.DiscreteProblem(GRID, distances, rng.integers(-3, 4, size=(30, 2)), lipschitz=1, step=0.25)
         losses, epsilon = problem.losses_of(problem.domain.members()), float(rng.uniform(0.1, 5))
         flip = np.exp(ps.Selector(-losses, problem.loss.largest, epsilon).log_law())
         exponential = np.exp(ps.audit.exponential_law(problem, epsilon))
@@ -293,17 +294,38 @@ def test_losses_of_any_precision_are_rounded_in_one(kind: type) -> None:
     table[:, 1] = [1.0, 1000.0, 0.25]
     problem = ps.DiscreteProblem(quad, table.astype(kind), bound=1000, step=0.01)
     assert problem.totals.tolist() == [0, 100_125, 0, 0]
-    grid = ps.GridProblem(
-        ps.IntegerGrid([0], [3]), lambda r, m: table.astype(kind)[r[:, 0]][:, m[:, 0]], np.arange(3)[:, None],
-        lambda r, low, high: np.zeros((len(r), len(low)), dtype=kind), bound=1000, step=0.01,
-    )  # fmt: skip
-    assert grid.losses_of(quad.members()).tolist() == [0, 100_125, 0, 0]
-    far = ps.GridProblem(
-        ps.IntegerGrid([0], [9]), lambda r, m: 2.0**20 + m[:, 0] + 0 * r, np.zeros((1, 1)),
-        lambda r, low, high: (2.0**20 + low[:, 0] + 0 * r).astype(np.float32), lipschitz=1, step=0.003,
-    )  # fmt: skip
-    corners = np.array([[0]]), np.array([[9]])
-    assert far.least_of(*corners)[0] <= far.losses_of(corners[0])[0]
+
+
+OTHERS: list[Any] = [0.25, True, np.float32(0.1), np.uint64(2**63), 2**63 - 1, -1, np.float16(0.5), np.longdouble(1)]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=repr)
+@pytest.mark.parametrize("road", ["rows", "array", "function", "pandas", "polars"])
+def test_one_record_of_another_type_does_not_change_how_the_others_are_cut(road: str, other: Any) -> None:
+    """NumPy and frames give a column one type for all records: with 0.25 among them, whole losses were cut elsewhere."""
+    pair = ps.FiniteSet([[0], [1]])
+    rule: dict[str, Any] = {"bound": 2.5, "step": 0.5, "clip": True}
+    losses = [9] * 59 + [other]
+    rows = [[x, 0] for x in losses]
+    frame = {"a": losses, "b": [0] * 60}
+    tables: dict[str, Any] = {
+        "array": lambda: np.array(rows),
+        "pandas": lambda: pd.DataFrame(frame).to_numpy(),
+        "polars": lambda: pl.DataFrame(frame, strict=False).to_numpy(),
+    }
+    table = tables[road]() if road in tables else rows
+    arguments = (lambda some, _: some, rows) if road == "function" else (table,)
+    if np.asarray(table).dtype == object:  # what frames make of some mixtures
+        with pytest.raises(ValueError, match="loss must give numbers, got dtype object"):
+            ps.DiscreteProblem(pair, *arguments, **rule)
+        return
+    alone = ps.DiscreteProblem(pair, [[float(other), 0.0]], **rule).totals
+    assert ps.DiscreteProblem(pair, *arguments, **rule).totals.tolist() == [59 * 5 + alone[0], 0]
+
+
+def test_whole_losses_may_come_as_floats() -> None:
+    pair = ps.FiniteSet([[0], [1]])
+    assert ps.DiscreteProblem(pair, [[1.0, 2], [3, 0]], bound=3).totals.tolist() == [4, 2]
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -360,7 +382,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((GRID, WHOLE), {"bound": 1, "step": "x"}, "step must be"),
     ((GRID, WHOLE), {"lipschitz": 1, "clip": True}, "needs a bound"),
     ((GRID, WHOLE), {"bound": 1, "columns": [[0, 0]] * 15}, "columns must be the 15 members"),
-    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list .*: use GridProblem"),
+    ((ps.IntegerGrid([0, 0], [9999, 9999]), WHOLE), {"bound": 1}, "too many to list .*: state a smaller domain"),
     (("grid", WHOLE), {"bound": 1}, "domain must be"),
 ]
 

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_choice, check_count
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
-from privsolve.engines.boxes import BoxSampler
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
@@ -36,7 +35,6 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
-from privsolve.problems.grids import GridProblem
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import (
     Prior,
@@ -71,7 +69,6 @@ class Method(StrEnum):
 
     TREE = "tree"
     SUPPORTS = "supports"
-    BOXES = "boxes"
     ENUMERATION = "enumeration"
 
 
@@ -129,7 +126,7 @@ class _Enumeration:
         return {"members": len(self._members)}
 
 
-_Sampler = TypeVar("_Sampler", TreeSampler, SupportSampler, BoxSampler)
+_Sampler = TypeVar("_Sampler", TreeSampler, SupportSampler)
 
 
 class _Engine(Generic[_Sampler]):
@@ -184,16 +181,6 @@ class _Supports(_Engine[SupportSampler]):
         return super().log_partition() + self._log_zero
 
 
-class _Boxes(_Engine[BoxSampler]):
-    """The boxes of a grid."""
-
-    def __init__(self, problem: GridProblem, kappa: float, rng: Randomness, **options: Any) -> None:
-        self._sampler = BoxSampler(problem, kappa, rng, **options)
-
-    def draw(self) -> Int64Array:
-        return self._sampler.draw()
-
-
 class ExponentialSampler:
     """Exact draws from `P(w) ∝ prior(w) · exp(-(ε/Δ) L(w))`, with the work of one draw reused by the next.
 
@@ -209,8 +196,7 @@ class ExponentialSampler:
         prior: a public separable prior such as `SparsePrior()`; uniform over the domain by default.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
         method: `"auto"` picks by what is public, the domain and the declared `ranges` of the table; `"tree"`,
-            `"supports"` (scorecards over 0/1 columns; a table with other values is refused), `"boxes"` (a `GridProblem`) or
-            `"enumeration"` insist.
+            `"supports"` (scorecards over 0/1 columns; a table with other values is refused) or `"enumeration"` insist.
         max_nodes: the frontier may hold this many nodes, about `4·dim + 50` bytes each; beyond it nothing is released.
         progress: called now and then with the state of the sampler (`SamplingProgress`), the curator's, not private.
         max_attempts: attempts over all draws; checked between attempts only, so that the limit cannot bias the law.
@@ -256,10 +242,6 @@ class ExponentialSampler:
         self._draws: _Draws
         if chosen is Method.ENUMERATION:
             self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
-        elif chosen is Method.BOXES:
-            if not isinstance(problem, GridProblem) or not isinstance(self.prior, UniformPrior):
-                raise ValueError("method='boxes' needs a GridProblem and the uniform prior: use method='enumeration'")
-            self._draws = _Boxes(problem, kappa, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={str(chosen)!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen is Method.SUPPORTS:
@@ -301,8 +283,6 @@ class ExponentialSampler:
 
 def _best_method(problem: BaseProblem) -> Method:
     """By what is public alone: the problem, the domain, the scales and the declared ranges of the features."""
-    if isinstance(problem, GridProblem):
-        return Method.BOXES
     if isinstance(problem.domain, FiniteSet) or not isinstance(problem, Problem):
         return Method.ENUMERATION
     return Method.SUPPORTS if declares_columns(problem) else Method.TREE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from privsolve.oracles.base import Oracle, Solution, verified
-from privsolve.oracles.boxes import BoxOracle
 from privsolve.oracles.catalogue import Solver, SolverUnavailable
 from privsolve.oracles.combinatorial import AssignmentOracle, SpanningTreeOracle, SubsetOracle
 from privsolve.oracles.cpsat import CpsatOracle
@@ -16,7 +15,6 @@ from privsolve.oracles.tree import TreeOracle
 ORACLES: tuple[type[Oracle], ...] = (
     TreeOracle,
     EnumerationOracle,
-    BoxOracle,
     AssignmentOracle,
     SubsetOracle,
     SpanningTreeOracle,
@@ -51,7 +49,6 @@ __all__ = [
     "ORACLES",
     "SOLVERS",
     "AssignmentOracle",
-    "BoxOracle",
     "CpsatOracle",
     "EnumerationOracle",
     "GurobiOracle",

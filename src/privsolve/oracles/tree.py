@@ -53,8 +53,8 @@ class TreeOracle(Oracle):
         """Classification problems only."""
         if not isinstance(problem, Problem):
             return (
-                "the tree oracle solves classification problems: pass the oracle of your domain, 'enumeration' for a "
-                "DiscreteProblem or 'boxes' for a GridProblem"
+                "the tree oracle solves classification problems: pass the oracle of your domain, or "
+                "'enumeration' for a DiscreteProblem"
             )
         return super().unsupported(problem)
 

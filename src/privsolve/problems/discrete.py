@@ -77,7 +77,7 @@ class DiscreteProblem(MemberProblem):
         columns: ArrayLike | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
-        check_domain(domain).check_listable("use GridProblem over an IntegerGrid, or state a smaller domain")
+        check_domain(domain).check_listable("state a smaller domain")
         stated = state(domain, bound, lipschitz, step, clip)
         members = domain.members()
         source = _source(loss, records, members, columns)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_positive
 from privsolve.domains import Domain
 from privsolve.errors import IntegerRangeError
@@ -31,9 +31,6 @@ BLOCK = 4_000_000
 LARGEST_LOSS = 2**31
 """Of one record, in steps."""
 
-HAIR = 2.0**-30
-"""Lower bounds are taken this much lower, which covers the rounding of ordinary sums and of large whole numbers."""
-
 
 @dataclass(frozen=True)
 class Rounding:
@@ -43,60 +40,44 @@ class Rounding:
     bound: Fraction | None
 
     def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
-        """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut."""
+        """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut.
+
+        All are float64 before anything is decided: NumPy gives a block one type for all its records (theory, section 15.3).
+        """
         found = as_numbers("loss", values)
-        found = found.astype(np.int64) if found.dtype.kind == "b" else found
         if found.shape != (rows, columns):
             raise ValueError(f"loss must give one row per record and one column per member, got shape {found.shape}")
-        if found.dtype.kind not in ("iuf" if self.stated.step else "iu"):
-            raise ValueError(
-                f"loss must give whole numbers, got dtype {found.dtype}: state a step that they are rounded to"
-                if found.dtype.kind == "f"
-                else f"loss must give numbers, got dtype {found.dtype}"
-            )
-        if found.dtype.kind == "f":
-            found = found.astype(np.float64)  # what follows counts on its precision and range
-            if not np.isfinite(found).all():
-                raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+        if found.dtype.kind not in "biuf":
+            raise ValueError(f"loss must give numbers, got dtype {found.dtype}")
+        found = found.astype(np.float64)
+        if not np.isfinite(found).all():
+            raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+        if not self.stated.step and (found != np.floor(found)).any():
+            raise ValueError("loss must give whole numbers: state a step that they are rounded to")
         steps = self._steps(self._bounded(found))
         self._check_range(steps)
         return steps
-
-    def lowest(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
-        """Lower bounds on losses, in steps: the rule for losses is non-decreasing, so what it makes of a bound is a bound."""
-        given = as_numbers("least", values)
-        found = given.astype(np.float64) if given.dtype.kind in "iuf" else given
-        if found.shape != (rows, columns) or found.dtype.kind != "f" or not np.isfinite(found).all():
-            raise ValueError(
-                f"least must give one row per record and one column per box ({rows} × {columns}) of finite numbers, got "
-                f"dtype {given.dtype} and shape {given.shape}"
-            )
-        found = found - HAIR * (np.abs(found) + self.unit)
-        if self.bound is not None:
-            found = np.clip(found, 0, float(self.bound))
-        found = np.clip(found / self.unit, -LARGEST_LOSS, LARGEST_LOSS)
-        return np.asarray(np.floor(found + 0.5) if self.stated.step else np.ceil(found)).astype(np.int64)
 
     @property
     def unit(self) -> float:
         """One step."""
         return float(Fraction(self.stated.step or 1))
 
-    def _bounded(self, found: NDArray[Any]) -> NDArray[Any]:
+    def _bounded(self, found: Floats) -> Floats:
         if self.bound is None:
             return found
         highest = float(self.bound)
         if self.stated.clipped:
-            return np.asarray(np.clip(found, 0, int(self.bound) if found.dtype.kind in "iu" else highest))
+            return np.asarray(np.clip(found, 0.0, highest))
         if found.size and (found.min() < 0 or found.max() > highest):
             raise ValueError(
                 f"a record's loss lies outside 0..bound={highest:g}: state a larger bound, or cut losses to it by clip=True"
             )
         return found
 
-    def _steps(self, found: NDArray[Any]) -> Int64Array:
+    def _steps(self, found: Floats) -> Int64Array:
         unit = self.unit
-        if found.size and max(abs(float(found.min())), abs(float(found.max()))) / unit >= LARGEST_LOSS:
+        if found.size and max(abs(found.min()), abs(found.max())) / unit >= LARGEST_LOSS:
             raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
         if not self.stated.step:
             return found.astype(np.int64)
