@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := $(VENV)/.demo
 
-# what is run on other versions than the latest: reading, noise and estimators rest on them
-PORTABLE := tests/learn tests/data tests/noise
-PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium
+# what is run on other versions than the latest: reading, noise, estimators and the command line rest on them
+PORTABLE := tests/learn tests/data tests/noise tests/start/test_command_line.py
+PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient
 
 QUICK := tests/privacy tests/problems tests/models tests/domains/test_domains.py tests/cards/test_scorecard.py tests/data/test_schema.py
 
