@@ -269,10 +269,6 @@ CALLS: dict[str, Calls] = {
     "predict": calls(
         lambda X: (FITTED.predict(X), FITTED.decision_function(X)), 100, X=[X, X.iloc[::-1], X.head(1)],
     ),
-    "private_score": calls(
-        lambda **call: FITTED.private_score(**call), 100, X=[X, FRAME], y=[Y, ["yes", "no"]], epsilon=EPSILONS,
-        random_state=STATES, budget=[None],
-    ),
     # budgets
     "Accountant": calls(
         spent, 150, guarantee=[GUARANTEE], epsilon=EPSILONS, delta=[0.0, 1e-6], adjacency=["replace"],

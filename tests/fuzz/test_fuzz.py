@@ -405,7 +405,7 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "Label positive": lambda v: Label("a", v),
     "a number in a table": lambda v: SCHEMA.table(FRAME.assign(age=pd.Series([v, 1], dtype=object))),
     "a label in a table": lambda v: SCHEMA.table(FRAME.assign(ill=pd.Series([v, "no"], dtype=object))),
-    "private_score epsilon": lambda v: FITTED.private_score(FRAME.drop(columns="ill"), FRAME["ill"], v),
+    "evaluate epsilon": lambda v: FITTED.evaluate(FRAME.drop(columns="ill"), FRAME["ill"], v),
     "objective_perturbation epsilon": lambda v: objective_perturbation(TABLE, v, 1.0, 2.0),
     "objective_perturbation norm_bound": lambda v: objective_perturbation(TABLE, 1.0, 1.0, v),
     "objective_perturbation regularisation": lambda v: objective_perturbation(TABLE, 1.0, v, 2.0),
@@ -448,10 +448,10 @@ def test_what_opsamp_cannot_run_costs_nothing(options: dict[str, Any]) -> None:
     assert not budget.history
 
 
-def test_a_score_with_too_much_noise_costs_nothing() -> None:
+def test_an_evaluation_with_too_much_noise_costs_nothing() -> None:
     budget = ps.Accountant(1.0)
     with pytest.raises(ValueError, match=r"^epsilon must be at least"):
-        FITTED.private_score(FRAME.drop(columns="ill"), FRAME["ill"], 1e-20, budget=budget)
+        FITTED.evaluate(FRAME.drop(columns="ill"), FRAME["ill"], 1e-20, budget=budget)
     assert not budget.history
 
 

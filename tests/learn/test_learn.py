@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 import warnings
 from collections.abc import Callable
@@ -15,7 +14,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from scipy import stats
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -217,10 +215,6 @@ def test_a_budget_pays_or_refuses_before_the_draw() -> None:
         fitted.set_params(random_state=UNTOUCHED).fit(X, Y)
     assert len(accountant.history) == 1
     assert fitted.release_.weights is weights
-    with pytest.raises(ps.BudgetExceeded):
-        fitted.private_score(X, Y, 0.4, random_state=UNTOUCHED, budget=accountant)
-    score = fitted.private_score(X, Y, 0.3, random_state=0, budget=accountant)
-    assert accountant.history == (fitted.privacy_, score.guarantee)
 
 
 def test_clones_share_the_budget() -> None:
@@ -266,64 +260,19 @@ def test_searches_and_ensembles_warn_that_every_fit_spends() -> None:
         CalibratedClassifierCV(scorecard(), cv=2).fit(X, Y)
 
 
-@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
-@pytest.mark.parametrize("epsilon", [0.25, 1.0])
-def test_the_noise_of_a_private_score(adjacency: str, epsilon: float) -> None:
-    """Scores follow the law of counts with discrete Laplace noise of scale 1 / epsilon, by its probabilities."""
-    fitted = scorecard(adjacency=adjacency).fit(X, Y)
-    asked, rng = X[:60], Randomness.seeded(7)
-    truth = fitted.predict(asked)
-    truth[:30] = np.where(truth[:30] == "yes", "no", "yes")  # 30 right and 30 wrong answers
-    scores = [fitted.private_score(asked, truth, epsilon, random_state=rng) for _ in range(600)]
-    guarantee = scores[0].guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.adjacency) == (epsilon, 0.0, adjacency)
-    assert (guarantee.proved, guarantee.seeded) == (True, True)
-    noise = np.arange(-200, 201)
-    p = np.exp(-epsilon * np.abs(noise)) * math.tanh(epsilon / 2)
-    right = np.maximum(30 + noise, 0)
-    if adjacency == "replace":
-        values, probabilities = np.minimum(right / 60, 1.0), p
-        variance = 2 * math.exp(epsilon) / math.expm1(epsilon) ** 2 / 60**2
-        assert np.var([s.accuracy for s in scores]) == pytest.approx(variance, rel=0.25)
-    else:  # wrong answers have noise of their own, so that the number of records is protected
-        values = (right[:, None] / np.maximum(1, right[:, None] + right[None, :])).ravel()
-        probabilities = np.outer(p, p).ravel()
-    _check_law(np.array([s.accuracy for s in scores]), values, probabilities)
-
-
-def _check_law(found: Any, values: Any, probabilities: Any) -> None:
-    """A chi-square test of `found` against a discrete law, in about ten classes."""
-    order = np.argsort(values, kind="stable")
-    values, cumulative = values[order], np.cumsum(probabilities[order])
-    assert cumulative[-1] == pytest.approx(1.0)
-    tops = np.unique([values[np.searchsorted(cumulative, q)] for q in np.arange(0.1, 0.95, 0.1)])
-    below = np.array([cumulative[np.searchsorted(values, top + 1e-12) - 1] for top in tops])
-    expected = np.diff([0.0, *below, 1.0]) * len(found)
-    observed = np.diff([0, *((found <= top + 1e-12).sum() for top in tops), len(found)])
-    keep = expected > 0.5
-    assert observed[~keep].sum() == 0
-    assert stats.chisquare(observed[keep], expected[keep] * len(found) / expected[keep].sum()).pvalue > 1e-3
-
-
-def test_private_scores_stay_between_0_and_1_and_refuse_other_shapes() -> None:
+def test_labels_that_the_model_does_not_know_are_refused() -> None:
     fitted = scorecard().fit(X, Y)
-    scores = [fitted.private_score(X[:2], Y[:2], 0.05, random_state=seed).accuracy for seed in range(20)]
-    assert min(scores) == 0.0
-    assert max(scores) == 1.0
     with pytest.raises(ValueError, match="one label per record"):
-        fitted.private_score(X, Y[:3], 1.0)
-    with pytest.raises(ValueError, match="epsilon"):
-        fitted.private_score(X, Y, 0.0)
+        fitted.evaluate(X, Y[:3], 1.0)
     with pytest.raises(ValueError, match="neither in positive nor in negative"):
-        fitted.private_score(X[:2], ["yes", "perhaps"], 1.0)
+        fitted.evaluate(X[:2], ["yes", "perhaps"], 1.0)
     plain = scorecard(schema=Schema(INDICATORS.columns)).fit(X, Y == "yes")
     with pytest.raises(ValueError, match="they are 0, 1"):
-        plain.private_score(X[:2], ["yes", "no"], 1.0)
+        plain.evaluate(X[:2], ["yes", "no"], 1.0)
     with pytest.raises(ValueError, match="must hold 0 and 1"):
         plain.fit(X[:2], ["1", "0"])
-    assert plain.private_score(X, Y == "yes", 1e6).accuracy == plain.score(X, Y == "yes")
     with pytest.raises(NotFittedError):
-        scorecard().private_score(X, Y, 1.0)
+        scorecard().evaluate(X, Y, 1.0)
 
 
 def test_a_schema_is_guessed_on_demand_only() -> None:
@@ -339,18 +288,6 @@ def test_a_schema_is_guessed_on_demand_only() -> None:
     assert accountant.history[0].schema_guessed
     assert "SCHEMA GUESSED" in fitted.scorecard_.to_text().replace("\n", " ")
     assert not scorecard().fit(X, Y).privacy_.schema_guessed
-
-
-def test_a_private_score_is_paid_for_by_the_budget_of_the_fit() -> None:
-    accountant, others = Accountant(6.0), Accountant(1.0)
-    fitted = scorecard(epsilon=5.0, budget=accountant).fit(X, Y)
-    fitted.private_score(X, Y, 0.5)
-    assert accountant.totals.epsilon == 5.5
-    fitted.private_score(X, Y, 0.25, other_records=True)
-    fitted.private_score(X, Y, 0.25, budget=others)
-    assert (accountant.totals.epsilon, others.totals.epsilon) == (5.5, 0.25)
-    with pytest.raises(ps.BudgetExceeded):
-        fitted.private_score(X, Y, 1.0, random_state=UNTOUCHED)
 
 
 def test_a_release_file_alone_predicts_with_the_columns_it_uses() -> None:

@@ -61,7 +61,7 @@ def test_costs_move_the_decision_and_not_the_risks() -> None:
     assert (careful.predict(X) == careful.classes_[(careful.predict_proba(X)[:, 1] > 0.1).astype(int)]).all()
     assert careful.release_.guarantee == plain.release_.guarantee
     assert careful.diagnostics_.mistakes == (careful.predict(X) != Y).sum()
-    noisy = careful.private_score(X, Y, 1000.0, random_state=0).accuracy
+    noisy = careful.evaluate(X, Y, 1000.0, random_state=0).cells.accuracy().value
     assert noisy == pytest.approx(careful.score(X, Y), abs=0.01)
 
 

@@ -20,6 +20,7 @@ import pytest
 import privsolve as ps
 from privsolve.engines.stages.sampler import StageSampler
 from privsolve.noise import sealed as module
+from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.fingerprints import fingerprint
 from privsolve.noise.journal import Journal
 from privsolve.noise.sealed import was_committed
@@ -342,9 +343,8 @@ def test_what_does_not_say_its_question_is_refused_before_it_pays(tmp_path: Path
 
 def test_words_are_handed_out_for_a_question_only(tmp_path: Path) -> None:
     """A mechanism that says none would get the same words for other data, or for another epsilon."""
-    fitted = ps.PrivateScorecard(1.0, schema=INDICATORS, max_features=1, random_state=0).fit(patients())
     with pytest.raises(ps.PrivsolveError, match="cannot be sealed"), ps.SealedRun(tmp_path / "run.sealed") as sealed:
-        fitted.private_score(patients().drop(columns="ill"), patients()["ill"], 0.5, random_state=sealed.randomness)
+        DiscreteLaplace(Fraction(2)).draws(sealed.randomness, 1)
 
 
 def test_a_file_left_before_it_was_paid_for_begins_anew(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -35,24 +33,11 @@ from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
-from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace
-from privsolve.noise.entropy import as_randomness
 from privsolve.oracles.base import Oracle
-from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import check_epsilon
-from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.profiles import Pure
 from privsolve.problems.priors import Prior
 from privsolve.releases import Run
-
-
-@dataclass(frozen=True)
-class PrivateScore:
-    """An accuracy that may be published, with what it promises."""
-
-    accuracy: float
-    guarantee: Guarantee
 
 
 class _PrivateClassifier(ClassEstimator):
@@ -132,47 +117,6 @@ class _PrivateClassifier(ClassEstimator):
         """Exact scores in units of `1 / unit` of the used columns; the fit has made sure that they stay in 64 bits."""
         self._check_fitted()
         return self._rule.scores(self._frame(X, reset=False))
-
-    def private_score(
-        self,
-        X: Any,
-        y: ArrayLike,
-        epsilon: float,
-        *,
-        random_state: RandomState = None,
-        budget: Account | None = None,
-        other_records: bool = False,
-    ) -> PrivateScore:
-        """The accuracy on held-out records, with noise, so that it may be published.
-
-        It is paid for by `budget`, or by the estimator's own if none is given: records held out of the same data set
-        belong to the same budget. Say `other_records=True` if these records are of other people, who have lost nothing yet.
-
-        Guarantee:
-            `epsilon`-DP for the records in `X` and `y`, under the estimator's adjacency: a count that one record changes
-            by at most 1 has discrete Laplace noise of scale `1 / epsilon`. Under `"add-remove"` the right and the wrong
-            answers are counted apart, so that the number of records is protected as well. If these records were also used
-            to fit, the two guarantees add up.
-        """
-        self._check_fitted()
-        epsilon = check_epsilon(epsilon)
-        if epsilon < 1 / LARGEST_SCALE:
-            raise ValueError(f"epsilon must be at least {1 / LARGEST_SCALE:.3g} for exact noise, got {epsilon:g}")
-        positive = self._rule.decide(self._frame(X, reset=False))
-        n = len(positive)
-        right = int((positive == (self._numbers(y, n) == 1)).sum())
-        adjacency = Adjacency.of(self.adjacency)
-        counts = np.array([right] if adjacency is Adjacency.REPLACE else [right, n - right], dtype=np.int64)
-        rng = as_randomness(random_state)
-        guarantee = Guarantee(
-            Pure(epsilon), adjacency, "noisy count", "discrete Laplace noise",
-            theory="9", oracle="none", seeded=rng.is_seeded,
-        )  # fmt: skip
-        noise = DiscreteLaplace(1 / Fraction(epsilon))
-        with charged(budget if budget is not None or other_records else self.budget, guarantee):
-            noisy = np.maximum(counts + noise.draws(rng, len(counts)), 0)
-        total = n if adjacency is Adjacency.REPLACE else max(1, int(noisy.sum()))
-        return PrivateScore(min(1.0, float(noisy[0]) / total), guarantee)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
