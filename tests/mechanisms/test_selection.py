@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, dlaplace, ncx2
+from scipy.stats import chi2, ncx2
 
 import privsolve as ps
 from privsolve.audit import exact_epsilon, lower_bound
@@ -17,7 +17,6 @@ from privsolve.noise.discrete import exp_coin
 from privsolve.noise.entropy import Randomness
 
 METHODS = tuple(ps.Selection)
-WITH_LAW = (ps.Selection.PERMUTE_AND_FLIP, ps.Selection.EXPONENTIAL)
 SCORES = [7, 10, 9, 9, 4]
 
 
@@ -33,23 +32,7 @@ def enumerated(coins: np.ndarray) -> np.ndarray:
     return law
 
 
-def noisy_max_law(scores: list[int], scale: float) -> np.ndarray:
-    """The law of report-noisy-max, by summing over the winning value."""
-    noise = dlaplace(1.0 / scale)
-    values = np.arange(min(scores) - int(40 * scale), max(scores) + int(40 * scale))
-    law = []
-    for r, score in enumerate(scores):
-        terms = noise.pmf(values - score)
-        for s, other in enumerate(scores):
-            if s != r:
-                terms = terms * noise.cdf(values - other - (1 if s < r else 0))
-        law.append(terms.sum())
-    return np.array(law)
-
-
 def law_of(selector: ps.Selector) -> np.ndarray:
-    if selector.method is ps.Selection.REPORT_NOISY_MAX:
-        return noisy_max_law([int(s) for s in selector.scores], float(1 / selector.kappa))
     return np.exp(selector.log_law())
 
 
@@ -65,18 +48,6 @@ def test_the_closed_form_is_the_definition(seed: int) -> None:
     selector = ps.Selector(scores, 2, 1.5)
     coins = np.exp(-1.5 / 4 * (max(scores) - np.array(scores)))
     assert np.allclose(np.exp(selector.log_law()), enumerated(coins), atol=1e-13)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_law_of_report_noisy_max_is_its_sum(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(-20, 20, size=int(rng.integers(2, 7))).tolist()
-    selector = ps.Selector(scores, 1, float(rng.uniform(0.1, 4)), method="report-noisy-max", step=1)
-    law = np.exp(selector.log_law())
-    assert np.allclose(law, law_of(selector), rtol=1e-9, atol=1e-15)
-    assert abs(law.sum() - 1) < 1e-12
-    with pytest.raises(ValueError, match="audit the draws"):
-        ps.Selector([0, 10**9], 1, 1.0, method="report-noisy-max").log_law()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -99,7 +70,7 @@ def test_permute_and_flip_never_expects_to_lose_more_than_the_exponential_mechan
     for _ in range(100):
         scores = rng.integers(0, int(rng.integers(2, 60)), size=int(rng.integers(2, 30))).tolist()
         epsilon, gaps = float(rng.uniform(0.05, 5)), max(scores) - np.array(scores)
-        flip, exponential = (law_of(ps.Selector(scores, 1, epsilon, method=method)) for method in WITH_LAW)
+        flip, exponential = (law_of(ps.Selector(scores, 1, epsilon, method=method)) for method in METHODS)
         assert abs(flip.sum() - 1) < 1e-12
         for gap in range(1, int(gaps.max()) + 1):  # every tail, not only the mean
             assert flip[gaps >= gap].sum() <= exponential[gaps >= gap].sum() + 1e-12
@@ -217,8 +188,6 @@ WRONG = [
     ({"names": ["a", "a"]}, "names must be 2 different"),
     ({"names": []}, "names must be 2 different"),
     ({"adjacency": "swap"}, "adjacency must be one of"),
-    ({"scores": [Fraction(1, 3), 2], "method": "report-noisy-max"}, "public grid"),
-    ({"epsilon": 1e-20, "method": "report-noisy-max"}, "epsilon is too small"),
 ]
 
 

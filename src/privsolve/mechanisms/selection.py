@@ -19,7 +19,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count
 from privsolve.data.patterns import checked_names
 from privsolve.models.candidate import Candidate
-from privsolve.noise.discrete import LARGEST_SCALE, DiscreteLaplace, exp_coin
+from privsolve.noise.discrete import exp_coin
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
@@ -33,10 +33,6 @@ Number = int | float | Fraction | Decimal
 Scores = Mapping[str, Number] | Sequence[Number] | NDArray[Any]
 
 
-TAIL, MOST_IN_LAW = 50, 50_000_000
-"""For the law of report-noisy-max: scales beyond the scores that are summed, and numbers in memory."""
-
-
 class Selection(StrEnum):
     """How one of the candidates is chosen (theory, section 14)."""
 
@@ -45,9 +41,6 @@ class Selection(StrEnum):
 
     EXPONENTIAL = "exponential"
     """With probability proportional to `exp(ε·score/R)`: its losses have bounded range, so many of them compose better."""
-
-    REPORT_NOISY_MAX = "report-noisy-max"
-    """The largest score after discrete Laplace noise, the first of equals."""
 
     @property
     def called(self) -> str:
@@ -118,12 +111,14 @@ class Selector:
         self.names = checked_names(plain if names is None else names, len(listed))
         self._rng = as_randomness(random_state)
         self.guarantee = Guarantee(
-            self.method.profile(float(epsilon)), the_adjacency, self.method.called,
-            "discrete Laplace noise" if self.method is Selection.REPORT_NOISY_MAX else "exact sample",
-            theory="14", oracle="exact sampler", seeded=self._rng.is_seeded,
-        )  # fmt: skip
-        if self.method is Selection.REPORT_NOISY_MAX:
-            self._check_grid()
+            self.method.profile(float(epsilon)),
+            the_adjacency,
+            self.method.called,
+            "exact sample",
+            theory="14",
+            oracle="exact sampler",
+            seeded=self._rng.is_seeded,
+        )
 
     @property
     def kappa(self) -> Fraction:
@@ -147,47 +142,16 @@ class Selector:
 
     def draw(self, size: int = 1) -> Int64Array:
         """The places of `size` candidates drawn independently; each of them spends epsilon."""
-        if self.method is Selection.REPORT_NOISY_MAX:
-            return np.array([self._noisiest() for _ in range(size)], dtype=np.int64)
         exponents = self.exponents
         one = _permute_and_flip if self.method is Selection.PERMUTE_AND_FLIP else _accepted_at_random
         return np.array([one(self._rng, exponents) for _ in range(size)], dtype=np.int64)
 
     def log_law(self) -> Floats:
         """The log probability of every candidate, in floating point: for audits of a few hundred. Not private."""
-        if self.method is Selection.REPORT_NOISY_MAX:
-            return noisy_max_law([int(score / self._grid) for score in self.scores], self._noise)
         exponents = np.array([float(exponent) for exponent in self.exponents])
         if self.method is Selection.EXPONENTIAL:
             return np.asarray(-exponents - np.logaddexp.reduce(-exponents))
         return permute_and_flip_law(exponents)
-
-    @property
-    def _grid(self) -> Fraction:
-        """The public grid of the noise: whole numbers unless another is stated."""
-        return self.sensitivity.step or Fraction(1)
-
-    def _check_grid(self) -> None:
-        if any((score / self._grid).denominator != 1 for score in self.scores):
-            raise ValueError(
-                "report-noisy-max adds noise on a public grid: pass step=, or scores that are whole numbers"
-            )
-        if self._scale > LARGEST_SCALE:
-            raise ValueError("epsilon is too small for noise on this grid: use a larger one, or a coarser step")
-
-    @property
-    def _scale(self) -> Fraction:
-        """Of the noise, in steps of the grid."""
-        return self.sensitivity.range / self._grid / self.epsilon
-
-    @property
-    def _noise(self) -> DiscreteLaplace:
-        return DiscreteLaplace(self._scale)
-
-    def _noisiest(self) -> int:
-        noise = self._noise.draws(self._rng, len(self.scores)).tolist()
-        noisy = [int(score / self._grid) + z for score, z in zip(self.scores, noise, strict=True)]
-        return noisy.index(max(noisy))
 
 
 def choose(
@@ -213,7 +177,7 @@ def choose(
         names: public names of the candidates.
         monotone: state that between any two neighbours no score falls where another one rises, such as counts when a record is
             added. That halves the noise. It needs `adjacency="add-remove"`: a record that is replaced moves scores both ways.
-        method: `"permute-and-flip"` (default, never worse than the next), `"exponential"` or `"report-noisy-max"`.
+        method: `"permute-and-flip"` (default, never worse) or `"exponential"` (composes better).
         step: a public grid that scores are rounded to, halves up; the sensitivity is rounded up to whole steps.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`: the one that the sensitivity is for.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
@@ -269,26 +233,6 @@ def permute_and_flip_law(exponents: Floats) -> Floats:
     factors = np.log1p(-0.5 * (nodes[:, None] + 1.0) * coins[None, :])
     others = np.exp(factors.sum(axis=1, keepdims=True) - factors)
     return np.asarray(-exponents + np.log(0.5 * weights @ others))
-
-
-def noisy_max_law(scores: Sequence[int], noise: DiscreteLaplace) -> Floats:
-    """Log probabilities of report-noisy-max, `Σ_m P(s_r + Z_r = m)·Π_{s<r} P(s_s + Z_s < m)·Π_{s>r} P(s_s + Z_s <= m)`.
-
-    The first of equals is chosen. What lies more than 50 scales beyond all scores adds less to
-    any of them than floats hold (theory, section 14).
-    """
-    places = np.asarray(scores, dtype=np.int64)
-    reach = math.ceil(TAIL * float(noise.scale)) + 1
-    first, last = min(scores) - reach, max(scores) + reach
-    if (last - first + 1) * len(scores) > MOST_IN_LAW:
-        raise ValueError("scores and noise spread over too many steps to sum up the law: audit the draws instead")
-    values = np.arange(first, last + 1)
-    away = values[None, :] - places[:, None]
-    log_at, at_most, below = noise.log_probability(away), noise.log_cdf(away), noise.log_cdf(away - 1)
-    nothing = np.zeros((1, len(values)))
-    earlier = np.cumsum(np.concatenate([nothing, below[:-1]]), axis=0)
-    later = np.cumsum(np.concatenate([nothing, at_most[:0:-1]]), axis=0)[::-1]
-    return np.asarray(np.logaddexp.reduce(log_at + earlier + later, axis=1))
 
 
 def _permute_and_flip(rng: Randomness, exponents: Sequence[Fraction]) -> int:

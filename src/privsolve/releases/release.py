@@ -25,7 +25,7 @@ from privsolve.models.tree import DecisionTree
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.together import one_after_another, side_by_side
-from privsolve.releases import box_format_1, format_1
+from privsolve.releases import version_0_1
 
 FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
@@ -37,9 +37,6 @@ STAGES = "stages"
 
 PARTS = "parts"
 """A field of the setting of what was chosen on one of several parts of the records: how many, and what may fail."""
-
-OLDER_FORMATS = {format_1.FORMAT: format_1.upgraded, box_format_1.FORMAT: box_format_1.upgraded}
-"""What turns the content of an older file into that of the present format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,8 +181,8 @@ def _content(text: str) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"not a release file: it is not JSON ({error})") from None
     file_format = content.get("format") if isinstance(content, dict) else None
-    if isinstance(file_format, str) and file_format in OLDER_FORMATS:
-        return OLDER_FORMATS[file_format](content) | {"format": FORMAT}
+    if isinstance(file_format, str) and file_format in version_0_1.FIELDS:
+        return version_0_1.upgraded(content) | {"format": FORMAT}
     if file_format != FORMAT:
         raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
     return cast(dict[str, Any], content)

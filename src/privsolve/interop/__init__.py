@@ -1,1 +1,0 @@
-"""Bridges to other privacy libraries; each module needs its own optional dependency."""
