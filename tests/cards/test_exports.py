@@ -48,7 +48,7 @@ def test_sql_says_what_python_says(seed: int, risk: bool) -> None:
     model: Any = made.model
     assert found["prediction"].tolist() == model.predict(data).tolist()
     assert found["score"].tolist() == pytest.approx(model.totals(data).tolist())
-    assert list(found) == ["score", *(["risk"] if risk else []), "prediction"]
+    assert list(found) == [*data, "score", *(["risk"] if risk else []), "prediction"]
     if risk:
         assert found["risk"].tolist() == pytest.approx(model.risks(data).tolist())
 
@@ -66,7 +66,7 @@ def test_sql_knows_missing_values_and_other_kinds() -> None:
 
 
 def test_sql_needs_a_schema_and_something_to_ask() -> None:
-    with pytest.raises(ValueError, match="fit with one to write SQL"):
+    with pytest.raises(ValueError, match="fit with one to write a program"):
         Scorecard.of(release_of(["a"], [1])).to_sql()
     with pytest.raises(ValueError, match="asks for no column"):
         release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).scorecard().to_sql()

@@ -52,4 +52,4 @@ def test_every_word_is_a_method() -> None:
     methods = {name.removeprefix("to_") for name in dir(Scorecard) if name.startswith("to_")}
     assert set(CardFormat) - {CardFormat.json} == methods - {"frame"}
     of_trees = {name.removeprefix("to_") for name in dir(TreeCard) if name.startswith("to_")}
-    assert methods - of_trees == {"xlsx"}
+    assert methods - of_trees == {"xlsx", "python", "javascript"}

@@ -375,3 +375,12 @@ def test_reachable_totals_of_small_schemas(encoding: str) -> None:
         assert [outcomes.listed[i].text for i in numbers] == [str(t) for t in totals]
         assert [outcomes.listed[i].positive for i in numbers] == (model.scores(frame) > 0).tolist()
         assert {o.text for o in outcomes.listed} == {str(t) for t in totals}
+
+
+def test_an_interval_of_a_share_never_leaves_the_shares() -> None:
+    outcomes = (Outcome("0", 0, False), Outcome("1", 1, True))
+    counts = np.array([[[1000, 300], [-40, 500]]])  # noise left fewer than no false positives
+    evaluation = Evaluation("total", outcomes, YES_NO, counts, MeasuredOn.HELD_OUT, promise(1.0, "replace"))
+    figure = evaluation.cells.false_positives()
+    assert (figure.low, figure.high, figure.noise_low, figure.noise_high) == (0, 0, 0, 0)
+    assert figure.percent() == "0.0% (0.0% to 0.0%)"

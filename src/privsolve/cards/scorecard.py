@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from privsolve.cards import words
 from privsolve.cards.card import Card
 from privsolve.cards.html import scorecard_html
 from privsolve.cards.latex import scorecard_latex
 from privsolve.cards.markdown import scorecard_markdown
 from privsolve.cards.notebook import card_frame, card_panel, card_plot
+from privsolve.cards.programs import javascript_program, python_program
 from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
+from privsolve.cards.sql import scorecard_sql
 from privsolve.cards.text import scorecard_text
 from privsolve.cards.workbook import scorecard_workbook
 from privsolve.data.about import About
@@ -20,7 +23,6 @@ from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
 from privsolve.models.risk import RiskScore, half_of
-from privsolve.models.scoring import rule_sql
 from privsolve.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -89,10 +91,29 @@ class Scorecard(Card):
         return scorecard_latex(self)
 
     def to_sql(self, dialect: str = "duckdb") -> str:
-        """A query that gives score and prediction of every row of a table `data`, with the schema's meaning of every value."""
+        """A query that adds score, risk and prediction to the rows of a table `data`: one `CASE` for each question.
+
+        Columns may be typed or texts as in a CSV file. `duckdb` and `sqlite` are tested; other dialects, such as `postgres` or
+        `tsql`, are written by sqlglot.
+        """
+        return scorecard_sql(self._applied, dialect)
+
+    def to_python(self) -> str:
+        """A Python module that needs no package: `score({column: value, ...})` gives score, risk and prediction."""
+        return python_program(self._applied, words.title(self), self.guarantee.sentence())
+
+    def to_javascript(self) -> str:
+        """The same as JavaScript, for browsers and Node.js."""
+        return javascript_program(self._applied, words.title(self), self.guarantee.sentence())
+
+    @property
+    def _applied(self) -> LinearRule:
+        """The rule, where its schema says how columns become answers."""
         if self.rule is None or self.rule.schema is None:
-            raise ValueError("the card has no schema that says how columns become answers: fit with one to write SQL")
-        return rule_sql(self.rule, dialect)
+            raise ValueError(
+                "the card has no schema that says how columns become answers: fit with one to write a program"
+            )
+        return self.rule
 
     def to_xlsx(self) -> bytes:
         """The card as a workbook with a sheet that adds up the points of the answers that are chosen. Needs openpyxl."""

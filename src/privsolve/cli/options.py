@@ -186,6 +186,8 @@ class CardFormat(StrEnum):
     html = "html"
     json = "json"
     sql = "sql"
+    python = "python"
+    javascript = "javascript"
     xlsx = "xlsx"
 
 

@@ -97,20 +97,22 @@ def _no_formula(label: Any) -> Any:
 def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
     card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the card.")] = CardFormat.text,
+    dialect: Annotated[str, typer.Option(help="Of sql: duckdb, sqlite, postgres, tsql, ...")] = "duckdb",
     out: Annotated[
         Path | None, typer.Option(help="File to write to; needed for xlsx.", show_default="print it")
     ] = None,
 ) -> None:
-    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON, SQL or a workbook.
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or a workbook (xlsx).
 
-    SQL is one query on a table called data; xlsx is a workbook for spreadsheets that adds up the chosen answers.
+    sql is one query on a table called data; python and javascript are functions that need no package. All of them give a
+    record what `privsolve predict` gives it.
     """
     with one_line_errors():
         found = load_release(release)
         if card_format is CardFormat.text and out is None:
             console.print(escape(_as_text(found, min(console.width, 100))))
             return
-        content = written(found, card_format)
+        content = written(found, card_format, dialect)
         if out is not None:
             _write_file(out, content if isinstance(content, bytes) else content.encode())
             console.print(escape(str(out)), soft_wrap=True)
@@ -127,14 +129,14 @@ def _as_text(release: Release, width: int) -> str:
     return f"{release.model.describe()}\n\nPrivacy: {release.total.sentence()}"
 
 
-def written(release: Release, card_format: str) -> str | bytes:
+def written(release: Release, card_format: str, dialect: str = "duckdb") -> str | bytes:
     """The release in a format: what the method `to_...` of its card writes."""
     if card_format == CardFormat.json:
         return release.to_json()
-    write: Callable[[], str | bytes] | None = getattr(release.card(), f"to_{card_format}", None)
+    write: Callable[..., str | bytes] | None = getattr(release.card(), f"to_{card_format}", None)
     if write is None:
         raise ValueError(f"--format {card_format}: is for scorecards; a tree can be written as html or sql")
-    return write()
+    return write(dialect) if card_format == CardFormat.sql else write()
 
 
 def _write_file(path: Path, content: bytes) -> None:

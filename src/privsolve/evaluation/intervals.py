@@ -70,8 +70,8 @@ def ratio(counts: Floats, top: Floats, bottom: Floats, noise: Moments, *, share:
         return Figure(None, *ends, *ends)
     value = min(max(above / below, ends[0]), ends[1])
     found = [_solve(counts, top, bottom, noise, value, share, sampled) for sampled in (False, True)]
-    clipped = [(max(low, ends[0]), min(high, ends[1])) for low, high in found]
-    return Figure(value, *map(float, (*clipped[0], *clipped[1])))
+    clipped = [min(max(end, ends[0]), ends[1]) for interval in found for end in interval]
+    return Figure(value, *map(float, clipped))
 
 
 def _solve(

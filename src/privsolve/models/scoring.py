@@ -12,7 +12,6 @@ from privsolve.models.linear import LinearRule, answers
 from privsolve.models.odds import last_score, risks_of
 from privsolve.models.risk import RiskScore
 from privsolve.models.tally import Tally
-from privsolve.models.tree_sql import column_type
 
 
 def with_predictions(
@@ -44,19 +43,6 @@ def _added(
     if isinstance(model, RiskScore):
         added[risk] = _risk(model, total)
     return added | {prediction: ibis.cases((total >= tally.threshold, yes), else_=no)}
-
-
-def rule_sql(model: LinearRule, dialect: str) -> str:
-    """A query in this dialect that gives score, risk and prediction of every row of a table called `data`."""
-    import ibis
-
-    kinds = {entry.column.column: column_type(entry.column) for entry in model.tally.entries}
-    if not kinds:
-        raise ValueError(
-            "the card asks for no column, so that there is nothing to compute: its decision is always the same"
-        )
-    table = ibis.table(kinds, name="data")
-    return str(ibis.to_sql(table.select(**_added(table, model)), dialect=dialect)) + "\n"
 
 
 def total_expression(table: Any, tally: Tally) -> Any:

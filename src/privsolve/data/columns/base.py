@@ -88,10 +88,9 @@ class Column(ABC):
 
     def points_of_codes(self, value: Any, by_code: Sequence[int]) -> Any:
         """The points of the code of a value, as an expression of Ibis."""
-        import ibis
-
         code = self.code(value).cast("int64")
-        return ibis.cases(*((code == number, points) for number, points in enumerate(by_code) if points), else_=0)
+        listed = [(number, points) for number, points in enumerate(by_code) if points]
+        return code.cases(*listed, else_=0) if listed else code * 0
 
     def points_by_code(self, weights: Sequence[int]) -> list[int]:
         """The column's part of the score for every code."""

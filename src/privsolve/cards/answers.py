@@ -1,0 +1,151 @@
+"""A linear rule as other programs apply it: for each column, which values give which points.
+
+SQL, Python and JavaScript are written from these values, so that one place says what a missing or an unlisted value counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from privsolve.data.columns import Bins, Categories, Dates, Number, Value
+from privsolve.data.columns.base import MISSING, OTHER
+from privsolve.data.columns.values import Real, kind_of, marks_of
+from privsolve.data.reading import PLAIN, Marks
+from privsolve.models.linear import LinearRule, answers
+from privsolve.models.odds import last_score
+from privsolve.models.points import Slope
+from privsolve.models.risk import RiskScore
+from privsolve.models.tally import Entry
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A number or a date: `points[k]` from the k-th cut on (`points[0]` below the first). Dates are numbers YYYYMMDD."""
+
+    column: str
+    cuts: tuple[Real, ...]
+    points: tuple[int, ...]
+    missing: int
+    marks: Marks = PLAIN
+    date_format: str | None = None
+
+    @property
+    def spread(self) -> int:
+        """How many points an answer can move the total by."""
+        return max(*self.points, self.missing) - min(*self.points, self.missing)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A column with listed values: those of each group have its points, all others `other`. `kind` is how to read it."""
+
+    column: str
+    kind: str
+    groups: tuple[tuple[tuple[Value, ...], int], ...]
+    other: int
+    missing: int
+    marks: Marks = PLAIN
+
+    @property
+    def spread(self) -> int:
+        """How many points an answer can move the total by."""
+        found = [points for _, points in self.groups] + [self.other, self.missing]
+        return max(found) - min(found)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A number that is clipped to `low..high`, rounded to steps and multiplied: `points` for each step."""
+
+    column: str
+    low: float
+    high: float
+    step: float
+    points: int
+    missing: int
+    marks: Marks = PLAIN
+
+    @property
+    def spread(self) -> int:
+        """How many points an answer can move the total by."""
+        return round((self.high - self.low) / self.step) * abs(self.points)
+
+
+Asked = Cut | Listed | Amount
+
+
+@dataclass(frozen=True)
+class Program:
+    """A rule as a program: the columns it asks for, the least total that is decided positive, and the risk of a total.
+
+    Points are in units of `1 / unit`. The risk of a total is `1 / (1 + exp(-log_odds * (total - half)))`, and does not change
+    any more beyond a distance of `ends` from `half`; there is none without `log_odds`.
+    """
+
+    asked: tuple[Asked, ...]
+    threshold: int
+    unit: int
+    positive: Value
+    negative: Value
+    log_odds: float | None = None
+    half: Fraction = field(default=Fraction(0))
+    ends: int = 0
+
+
+def program_of(rule: LinearRule) -> Program:
+    """The rule as a program, the columns that matter most first."""
+    tally = rule.tally
+    asked = sorted((_asked(entry) for entry in tally.entries), key=lambda found: -found.spread)
+    yes, no = answers(rule.stated_schema.label)
+    plain = (tuple(asked), tally.threshold, tally.unit, yes, no)
+    if not isinstance(rule, RiskScore):
+        return Program(*plain)
+    return Program(*plain, rule.log_odds, rule.half, last_score(rule.log_odds))
+
+
+def _asked(entry: Entry) -> Asked:
+    column = entry.column
+    if isinstance(column, Number):
+        assert isinstance(entry.printed, Slope)
+        missing = column.steps(column.low if column.missing is None else column.missing) * entry.printed.points
+        bounds = float(column.low), float(column.high), float(column.step)
+        return Amount(
+            column.column, *bounds, entry.printed.points, missing, marks_of(column.missing_values, column.decimal)
+        )
+    if isinstance(column, Categories):
+        return _listed(column, entry.by_code)
+    if isinstance(column, Bins):
+        return _cut(column, entry.by_code)
+    raise ValueError(f"columns.{column.column}: a column of the kind {column.key!r} cannot be written as a program")
+
+
+def _cut(column: Bins, by_code: list[int]) -> Cut:
+    """The cuts at which the points change."""
+    *points, missing = by_code
+    kept = [i for i in range(len(column.cuts)) if points[i] != points[i + 1]]
+    return Cut(
+        column.column,
+        tuple(column.cuts[i] for i in kept),
+        (points[0], *(points[i + 1] for i in kept)),
+        missing,
+        marks_of(column.missing_values, column.decimal),
+        column.format if isinstance(column, Dates) else None,
+    )
+
+
+def _listed(column: Categories, by_code: list[int]) -> Listed:
+    """The values by their points; those that count like unlisted ones need not be listed."""
+    other, missing = (by_code[column.outside[fate]] for fate in (OTHER, MISSING))
+    groups: dict[int, list[Value]] = {}
+    for option, points in zip(column.listed, by_code, strict=False):
+        if points != other:
+            groups.setdefault(points, []).extend(option.values)
+    return Listed(
+        column.column,
+        kind_of(column.options[0].values[0]),
+        tuple((tuple(values), points) for points, values in groups.items()),
+        other,
+        missing,
+        marks_of(column.missing_values, truths=column.kind == "boolean"),
+    )
