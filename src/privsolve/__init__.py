@@ -53,16 +53,13 @@ if TYPE_CHECKING:
     from privsolve.learn.showing import ShowProgress
     from privsolve.learn.trees import PrivateTreeClassifier, PrivateTreeRegressor
     from privsolve.losses import BrierLoss, LogLoss, ScoreTable, ZeroOneLoss
-    from privsolve.mechanisms.counted import CountedStages, staged_by_count
     from privsolve.mechanisms.exponential import ExponentialSampler, exponential, exponential_utility_bound
     from privsolve.mechanisms.opdisc import opdisc, sphere_noise
     from privsolve.mechanisms.parts import Parts, release_or_failure
     from privsolve.mechanisms.rspm import rspm, separator_noise
     from privsolve.mechanisms.selection import Selection, Selector, choice_utility_bound, choose
-    from privsolve.mechanisms.stages import Stages, number_of_stages, staged, stages_utility_bound
     from privsolve.mechanisms.trees import TreeSampler, best_tree, private_tree, tree_utility_bound
     from privsolve.mechanisms.unions import UnionSampler, private_union
-    from privsolve.mechanisms.units import Units
     from privsolve.models.candidate import Candidate
     from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
     from privsolve.models.no_answer import NoAnswer
@@ -99,7 +96,6 @@ __all__ = [
     "Composition",
     "ConstrainedPoints",
     "Constraints",
-    "CountedStages",
     "Dates",
     "DecisionTree",
     "DecisionTrees",
@@ -165,7 +161,6 @@ __all__ = [
     "SparsePoints",
     "SparsePrior",
     "SparseSigns",
-    "Stages",
     "Subsets",
     "TernaryCube",
     "TreePrior",
@@ -175,7 +170,6 @@ __all__ = [
     "UniformPrior",
     "UnionProblem",
     "UnionSampler",
-    "Units",
     "WorkLimitReached",
     "ZeroOneLoss",
     "__version__",
@@ -189,7 +183,6 @@ __all__ = [
     "draws_needed",
     "exponential",
     "exponential_utility_bound",
-    "number_of_stages",
     "opdisc",
     "open_table",
     "opsamp",
@@ -203,9 +196,6 @@ __all__ = [
     "rspm",
     "separator_noise",
     "sphere_noise",
-    "staged",
-    "staged_by_count",
-    "stages_utility_bound",
     "tree_schema",
     "tree_utility_bound",
 ]
@@ -228,7 +218,6 @@ _HOMES = {
     "evaluation": "Evaluation MeasuredOn",
     "learn.estimators": "PrivateLinearClassifier PrivateScorecard",
     "losses": "BrierLoss LogLoss ScoreTable ZeroOneLoss",
-    "mechanisms.counted": "CountedStages staged_by_count",
     "mechanisms.exponential": "ExponentialSampler exponential exponential_utility_bound",
     "mechanisms.opdisc": "opdisc sphere_noise",
     "mechanisms.parts": "Parts release_or_failure",
@@ -250,9 +239,7 @@ _HOMES = {
     "learn.trees": "PrivateTreeClassifier PrivateTreeRegressor",
     "mechanisms.selection": "Selection Selector choice_utility_bound choose",
     "models.candidate": "Candidate",
-    "mechanisms.stages": "Stages number_of_stages staged stages_utility_bound",
     "mechanisms.unions": "UnionSampler private_union",
-    "mechanisms.units": "Units",
     "problems.unions": "UnionProblem",
     "mechanisms.trees": "TreeSampler best_tree private_tree tree_utility_bound",
     "domains.trees": "DecisionTrees TreePrior TreeQuestions tree_schema",

@@ -507,7 +507,7 @@ def test_plan_finds_the_epsilon_for_what_may_be_lost(here: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [(), ("--objective", "risk", "--stages", 1, "--max-features", 2), ("--model", "tree", "--depth", 2)]
+    "options", [(), ("--objective", "risk", "--max-features", 2), ("--model", "tree", "--depth", 2)]
 )
 def test_a_rehearsal_fits_made_up_records(here: Path, options: tuple[Any, ...]) -> None:
     ask = ("plan", "--records", 4000, "--schema", "s.toml", "--epsilon", 2, "--rehearse", *options)

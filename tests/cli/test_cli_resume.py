@@ -24,7 +24,7 @@ FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.05", "--out", "o
 KINDS = {
     "card": ["--max-features", "2"],
     "held out": ["--max-features", "2", "--holdout", "0.3", "--evaluate-epsilon", "0.5", "--by", "colour"],
-    "stages": ["--objective", "risk", "--stages", "2", "--max-features", "1"],
+    "risk": ["--objective", "risk", "--max-features", "1"],
     "tree": ["--model", "tree", "--depth", "2"],
     "card or tree": ["--model", "auto", "--depth", "2", "--max-features", "2"],
     "opdisc": ["--mechanism", "opdisc", "--max-features", "2"],
@@ -96,10 +96,10 @@ def test_kill_9_at_every_moment(here: Path, moment: str, untouched: str) -> None
     assert released(here) == untouched
 
 
-@pytest.mark.parametrize("kind", ["stages", "held out", "card or tree"])
+@pytest.mark.parametrize("kind", ["risk", "held out", "card or tree"])
 def test_killed_again_and_again(here: Path, kind: str) -> None:
     """Ctrl-C, SIGTERM and kill -9 by turns while it draws; the release is written in the end, for one payment."""
-    moments = {"stages": "making the release", "held out": "drawn", "card or tree": "making the release"}
+    moments = {"risk": "making the release", "held out": "drawn", "card or tree": "making the release"}
     for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGINT):
         resume = ["--resume"] if (here / SEALED).exists() else []
         status = run(here, *KINDS[kind], *resume, moment=moments[kind], number=number)

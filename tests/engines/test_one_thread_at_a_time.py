@@ -10,11 +10,8 @@ import pytest
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
-from privsolve.engines.stages.sampler import StageInstance, StageSampler
-from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.noise.coins import Uniforms
-from privsolve.noise.entropy import Randomness
 
 
 def by_supports(max_nodes: int = 1 << 20) -> Callable[[], Int64Array]:
@@ -34,22 +31,13 @@ def by_coordinates() -> Callable[[], Int64Array]:
     return lambda: sampler.draw()[0]
 
 
-def by_stages() -> Callable[[], Int64Array]:
-    rng, points, intercepts = np.random.default_rng(0), np.array([-2, -1, 1, 2]), np.arange(-2, 3)
-    rows = rng.integers(0, 2, (20, 4)).astype(np.uint8)
-    counts = rng.integers(0, 5, (2, 20))
-    inst = StageInstance(rows, *counts, np.zeros(20, dtype=np.int64), ZeroOneLoss(), 2, points, intercepts)
-    sampler = StageSampler(inst, np.zeros((4, 4)), np.zeros(5), 0.001, Randomness.seeded(1))
-    return sampler.draw
-
-
 def table_of() -> ps.PatternTable:
     rng = np.random.default_rng(0)
     features = np.column_stack([rng.integers(0, 2, (20, 4)), np.ones(20, dtype=int)])
     return ps.PatternTable(features, *rng.integers(0, 5, (2, 20)), ranges=[*[(0, 1)] * 4, (1, 1)])
 
 
-@pytest.mark.parametrize("sampler", [by_supports, by_coordinates, by_stages])
+@pytest.mark.parametrize("sampler", [by_supports, by_coordinates])
 def test_the_next_draw_cannot_overwrite_one(
     sampler: Callable[[], Callable[[], Int64Array]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

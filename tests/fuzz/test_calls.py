@@ -31,7 +31,6 @@ STATES = [None, 0, 7]
 SEEDS = [0, 7]
 GUARANTEE = ps.exponential(PROBLEM, 0.5, random_state=0).release.guarantee
 MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
-PLAN = ps.Stages.of(2, 2, max_features=1, max_points=1, intercept=None)
 TREES = ps.DecisionTrees(ps.TreeQuestions.plain(("a", "b")), 2, ps.LabelLeaves((0, 1)))
 
 
@@ -159,10 +158,6 @@ CALLS: dict[str, Calls] = {
         bound=[1, Fraction(3)], lipschitz=[None], step=[None, 1], clip=[True, False], names=[None, ("a", "b")],
     ),
     # mechanisms
-    "staged": calls(
-        ps.staged, problem=[ps.Problem(TABLE, PLAN.domain, ps.BrierLoss())], epsilon=EPSILONS, plan=[PLAN],
-        adjacency=ADJACENCIES, random_state=STATES, budget=[None],
-    ),
     "Parts": calls(ps.Parts, count=[40, 99], epsilon=[2.0, 3], delta=[0.01, 0.1], allowed=[0, 1], withheld=[0.1, 0.5]),
     "release_or_failure": calls(
         ps.release_or_failure, records=[TABLE], problem_of=[lambda some: ps.Problem(some, BALL)], parts=[ps.Parts(5, 3.0, 0.5)],
@@ -245,7 +240,7 @@ CALLS: dict[str, Calls] = {
     ),
     "PrivateScorecard, risk": calls(
         fitted(ps.PrivateScorecard, random_state=0, objective="risk"), 80, epsilon=EPSILONS, schema=[SCHEMA],
-        max_features=[None, 2], max_points=[1, 3], intercept=[(-8, 8), 2], stages=[None, 2], log_odds=[0.5, (0.25, 1.0)],
+        max_features=[None, 2], max_points=[1, 3], intercept=[(-8, 8), 2], log_odds=[0.5, 1.0],
         false_positive=[1, 2], adjacency=ADJACENCIES, budget=[None],
     ),
     "PrivateClassifier": calls(

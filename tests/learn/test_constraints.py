@@ -70,30 +70,18 @@ def check_kept(points: dict[str, dict[str, int]], most: int | None = None) -> No
 
 
 @pytest.mark.parametrize("objective", ["mistakes", "risk"])
-@pytest.mark.parametrize("stages", [None, 2])
-def test_every_fit_keeps_to_the_schema(objective: Any, stages: int | None) -> None:
+def test_every_fit_keeps_to_the_schema(objective: Any) -> None:
     """At an epsilon so small that nearly every card is drawn."""
     frame = people()
     seen = set()
     for seed in range(12):
         model = ps.PrivateScorecard(
-            0.01, objective=objective, stages=stages, max_features=2 if stages else 3, max_questions=2, schema=SCHEMA,
-            random_state=seed,
-        )  # fmt: skip
+            0.01, objective=objective, max_features=3, max_questions=2, schema=SCHEMA, random_state=seed
+        )
         points = points_of(model.fit(frame, frame["ill"]))
         check_kept(points, 2)
         seen.add(frozenset(points))
     assert len(seen) > 2
-
-
-def test_required_points_are_not_taken_back_by_a_later_stage() -> None:
-    schema = Schema(COLUMNS[:2], LABEL, constraints=Constraints(required=["priors"]))
-    frame = people()
-    for seed in range(30):
-        model = ps.PrivateScorecard(
-            0.01, stages=3, max_features=1, max_points=1, intercept=1, schema=schema, random_state=seed
-        )
-        assert "priors" in points_of(model.fit(frame, frame["ill"]))
 
 
 def test_options_of_the_fit_join_the_schema() -> None:
@@ -191,8 +179,6 @@ def test_numbers_that_are_not_yes_or_no_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="over yes/no features"):
         ps.PrivateScorecard(1.0, schema=schema, budget=budget).fit(frame, frame["ill"])
     assert not budget.history
-    model = ps.PrivateScorecard(1.0, stages=2, schema=schema, random_state=0).fit(frame, frame["ill"])
-    assert all(v > 0 for v in points_of(model).get("dose", {}).values())
 
 
 def test_a_class_of_cards_alone_keeps_to_the_schema() -> None:
@@ -314,8 +300,6 @@ def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
     assert found["bounds"][0]["excess"] < found["without_constraints"]["bounds"][0]["excess"]
     words = run(*common, "--max-questions", 2, "--exclude", "sex").stdout
     assert "The constraints leave" in words
-    staged = run(*common, "--stages", 2, "--exclude", "sex", "--json")
-    assert json.loads(staged.stdout)["excess"] < json.loads(run(*common, "--stages", 2, "--json").stdout)["excess"]
     refused = run("plan", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
     assert "give --schema" in refused.output
 
@@ -332,6 +316,6 @@ def test_a_required_question_stays_on_the_printed_card() -> None:
     fitted = ps.PrivateScorecard(
         0.1, max_questions=2, constraints=Constraints(required=["sex"]), schema=Schema(COLUMNS, LABEL)
     )
-    for stages in (None, None, None, 2, 2):
-        fitted.set_params(stages=stages).fit(people(), people()["ill"])
+    for objective in ("mistakes", "mistakes", "mistakes", "risk", "risk"):
+        fitted.set_params(objective=objective).fit(people(), people()["ill"])
         assert "sex" in {row.column for row in fitted.scorecard_.rows}

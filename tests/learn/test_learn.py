@@ -51,7 +51,7 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 CHECKS = parametrize_with_checks(
     [
         PrivateScorecard(max_features=2, max_points=1, intercept=2, schema="guess", random_state=0),
-        PrivateScorecard(objective="risk", stages=2, max_features=2, intercept=4, schema="guess", random_state=0),
+        PrivateScorecard(objective="risk", max_features=2, max_points=1, intercept=2, schema="guess", random_state=0),
         PrivateLinearClassifier(schema="guess", random_state=0),
     ]
 )

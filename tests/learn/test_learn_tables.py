@@ -27,7 +27,7 @@ def estimators(schema: Any) -> list[Any]:
     common: dict[str, Any] = {"schema": schema, "random_state": 0}
     return [
         ps.PrivateScorecard(20.0, **CARD, **common),
-        ps.PrivateScorecard(20.0, objective="risk", stages=2, max_features=1, **common),
+        ps.PrivateScorecard(20.0, objective="risk", **CARD, **common),
         ps.PrivateLinearClassifier(20.0, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, leaves="probabilities", **common),

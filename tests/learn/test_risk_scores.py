@@ -16,6 +16,8 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
+from privsolve.learn.planning import expectations
+from privsolve.privacy.profiles import BoundedRange
 from small_tables import SCHEMA, patients
 
 FRAME = patients(600)
@@ -48,11 +50,35 @@ def _fraction(value: float) -> object:
     return Fraction(value)
 
 
-def test_a_card_by_mistakes_has_no_probabilities_and_stages_of_it_are_no_risk_scores() -> None:
-    by_mistakes = ps.PrivateScorecard(1.0, stages=2, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
+def test_a_card_by_mistakes_has_no_probabilities() -> None:
+    by_mistakes = ps.PrivateScorecard(1.0, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
     assert not hasattr(by_mistakes, "predict_proba")
     assert not isinstance(by_mistakes.release_.model, ps.RiskScore)
-    assert "2 stages" in by_mistakes.privacy_.mechanism
+
+
+def test_rare_outcomes_are_told_apart() -> None:
+    """2% of 200,000 records are positive. A loss that is flat below 18% would choose at random here."""
+    rng = np.random.default_rng(0)
+    answers = rng.integers(0, 2, (200_000, 8))
+    ill = rng.random(200_000) < 1 / (1 + np.exp(7 - 1.5 * answers[:, :3].sum(axis=1)))
+    frame = pd.DataFrame(answers, columns=[f"c{i}" for i in range(8)]).assign(ill=ill.astype(int))
+    assert 0.01 < ill.mean() < 0.03
+    columns = [ps.Categories(f"c{i}", [ps.Category("yes", [1])]) for i in range(8)]
+    schema = ps.Schema(columns, ps.Label("ill", [1]))
+    for seed in range(3):
+        card = ps.PrivateScorecard(
+            3.0, objective="risk", max_features=3, schema=schema, adjacency="add-remove", random_state=seed
+        ).fit(frame)
+        assert roc_auc_score(ill, card.predict_proba(frame)[:, 1]) > 0.7
+    assert card.release_.loss == ps.BrierLoss(0.5, 5.0)
+
+
+def test_the_draw_has_the_law_of_brier_over_short_cards() -> None:
+    """One draw of the exponential mechanism over the ordinary cards, and its guarantee."""
+    card = fitted(max_features=2, adjacency="add-remove")
+    assert card.release_.guarantee.profile == BoundedRange(3.0)
+    assert card.release_.domain == ps.PrivateScorecard(3.0, max_features=2)._domain(SCHEMA)
+    assert set(card.release_.setting) == {"domain", "loss"}
 
 
 def test_costs_move_the_decision_and_not_the_risks() -> None:
@@ -67,7 +93,7 @@ def test_costs_move_the_decision_and_not_the_risks() -> None:
 
 @pytest.mark.filterwarnings("ignore::privsolve.PrivacyWarning")
 def test_the_tools_of_scikit_learn_take_it() -> None:
-    base = ps.PrivateScorecard(3.0, objective="risk", max_features=2, stages=1, schema=SCHEMA, random_state=1)
+    base = ps.PrivateScorecard(3.0, objective="risk", max_features=2, schema=SCHEMA, random_state=1)
     calibrated = CalibratedClassifierCV(base, cv=2).fit(X, Y)
     assert calibrated.predict_proba(X).shape == (len(X), 2)
     tuned = TunedThresholdClassifierCV(base, cv=2, scoring="balanced_accuracy").fit(X, Y)
@@ -79,10 +105,8 @@ def test_the_tools_of_scikit_learn_take_it() -> None:
     ("wrong", "message"),
     [
         ({"objective": "profit"}, "objective must be one of"),
-        ({"objective": "risk", "stages": 0}, "stages must be between 1 and 6"),
-        ({"objective": "risk", "prior": ps.SparsePrior()}, "prior is for cards chosen by mistakes"),
         ({"objective": "risk", "log_odds": -1.0}, "log_odds must be a number from"),
-        ({"objective": "risk", "max_features": 9}, "max_features of a stage must be between 1 and 5"),
+        ({"objective": "risk", "false_positive": -1}, "false_positive"),
     ],
 )
 def test_wrong_options_are_refused_before_anything_is_paid(wrong: dict[str, object], message: str) -> None:
@@ -126,10 +150,11 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
         app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
     )
     planned = json.loads(plan.output)
-    assert planned["stages"] == 3
-    stages = ps.Stages.of(34, 3, max_features=None, max_points=3, intercept=(-8, 8))
-    bound = ps.stages_utility_bound(stages, 1.0, loss=ps.BrierLoss(0.5, 1.5))
-    assert planned["excess"] == pytest.approx(bound / 4096)  # a Brier loss of 1 is 4096 in the table, whatever the span
+    (bound, _) = expectations(ps.SparsePoints(34, 4, 3, (-8, 8)), 1.0, loss=ps.BrierLoss(), expert=False)
+    assert planned["bounds"][0]["excess"] == pytest.approx(
+        bound.excess / 4096
+    )  # a Brier loss of 1 is 4096 in the table
+    assert planned["bounds"][0]["share"] == pytest.approx(bound.excess / 4096 / 30_000)
     refused = run(
         app, ["fit", str(tmp_path / "patients.csv"), *asked, "--model", "tree", "--out", str(tmp_path / "other")]
     )

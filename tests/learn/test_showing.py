@@ -80,11 +80,11 @@ def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
     ("estimator", "word"),
     [
         (ps.PrivateScorecard(1.0, max_features=2), "sampling"),
-        (ps.PrivateScorecard(1.0, objective="risk", max_features=1), ""),
+        (ps.PrivateScorecard(1.0, objective="risk", max_features=1), "sampling"),
         (ps.PrivateTreeClassifier(1.0, depth=2), "summing over trees: 100%"),
         (ps.PrivateClassifier(1.0, depth=2, max_features=2), "trees"),
     ],
-    ids=["card", "stages", "tree", "union"],
+    ids=["card", "risk", "tree", "union"],
 )
 def test_estimators_show_it(estimator: Any, word: str) -> None:
     log = io.StringIO()

@@ -53,7 +53,7 @@ def test_the_brier_table_is_least_at_the_true_risk() -> None:
 def test_a_narrow_span_lets_one_record_change_less_and_leaves_the_risks_of_the_model() -> None:
     wide, narrow = ps.BrierLoss(0.5), ps.BrierLoss(0.5, 1.5)
     assert narrow.entries(np.array([-9, -3, 3, 9])).tolist() == [0, 0, 6, 6]
-    assert narrow.largest == int(np.ptp(wide.table[:, 4:-4], axis=1).max()) < 0.7 * wide.largest
+    assert narrow.largest == int(np.ptp(wide.table[:, 7:-7], axis=1).max()) < 0.7 * wide.largest
     encoded = SCHEMA.table(FRAME)
     weights, domain = score_of().weights, ps.SparsePoints(DIM, DIM - 1, 3, (-3, 3))
     models = [ps.Problem(encoded.table, domain, loss, SCHEMA).model(weights) for loss in (wide, narrow)]
@@ -64,7 +64,7 @@ def test_a_narrow_span_lets_one_record_change_less_and_leaves_the_risks_of_the_m
 
 
 def test_losses_written_without_a_span_have_the_whole_scale() -> None:
-    assert loss_from_dict({"kind": "brier", "log_odds": 0.7}) == ps.BrierLoss(0.7, 3.5)
+    assert loss_from_dict({"kind": "brier", "log_odds": 0.7}) == ps.BrierLoss(0.7, 5.0)
     with pytest.raises(ValueError, match="loss must have the fields"):
         loss_from_dict({"kind": "brier", "span": 1.0})
 
@@ -74,7 +74,7 @@ def test_a_clip_that_leaves_nothing_to_choose_by_is_refused() -> None:
         ps.LogLoss(0.5, 0.1, 1.5)
 
 
-@pytest.mark.parametrize("span", [0.0, 3.6, math.nan, "wide"])
+@pytest.mark.parametrize("span", [0.0, 5.1, math.nan, "wide"])
 def test_wrong_spans_are_refused(span: object) -> None:
     with pytest.raises(ValueError, match="span must be a number from"):
         ps.BrierLoss(0.5, span)  # type: ignore[arg-type]
@@ -140,4 +140,4 @@ def test_the_lines_of_the_table_cover_every_total_with_its_risk() -> None:
     assert (lines[0].low, lines[-1].high) == (totals[0], totals[-1])
     many = risk_lines(RiskScale(0.01, Fraction(0)), [range(0, 400)])
     assert len(many) <= 24
-    assert many[0].risk == "50% to 51%"
+    assert many[0].risk == "50% to 52%"

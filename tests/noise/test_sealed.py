@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 import privsolve as ps
-from privsolve.engines.stages.sampler import StageSampler
 from privsolve.noise import sealed as module
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.fingerprints import fingerprint
@@ -41,8 +40,7 @@ def table_of(seed: int = 0, rows: int = 30) -> ps.PatternTable:
 
 TABLE = table_of()
 CARDS = ps.Problem(TABLE, ps.SparsePoints(5, 2, 2, (-2, 2)))
-PLAN = ps.Stages.of(5, 3, max_features=1, max_points=1, intercept=(-1, 1))
-STAGED = ps.Problem(TABLE, PLAN.domain, ps.BrierLoss(0.7))
+RISKS = ps.Problem(TABLE, CARDS.domain, ps.BrierLoss(0.7))
 TREES = ps.DecisionTrees(ps.TreeQuestions.plain(4), 2, ps.LabelLeaves(["no", "yes"]))
 GROWN = ps.TreeProblem.from_table(TABLE, TREES)
 BALL = ps.Problem(TABLE, ps.IntegerBall(5, 2))
@@ -51,7 +49,7 @@ RUNS: dict[str, Callable[..., ps.Run]] = {
     "cards": lambda **how: ps.exponential(CARDS, 0.1, **how),
     "ball": lambda **how: ps.exponential(BALL, 0.1, method="tree", **how),
     "list": lambda **how: ps.exponential(BALL, 0.1, method="enumeration", **how),
-    "stages": lambda **how: ps.staged(STAGED, 0.3, PLAN, **how),
+    "risks": lambda **how: ps.exponential(RISKS, 0.3, **how),
     "tree": lambda **how: ps.private_tree(GROWN, 0.1, **how),
     "union": lambda **how: ps.private_union(UnionProblem(TABLE, CARDS.domain, TREES), 0.1, **how),
     "opdisc": lambda **how: ps.opdisc(BALL, 0.5, **how),
@@ -117,26 +115,6 @@ def _killed_at_block(path: Path, run: Callable[..., ps.Run], seed: int, blocks: 
         before = blocks[0]
         sealed_release(path, run, killed=True, random_state=seed)
     return blocks[0] > before
-
-
-def test_stages_that_are_done_are_not_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = RUNS["stages"](random_state=5)
-    draw, calls = StageSampler.draw, [0]
-
-    def dying(sampler: StageSampler) -> Any:
-        calls[0] += 1
-        if calls[0] == 3:
-            raise Killed
-        return draw(sampler)
-
-    monkeypatch.setattr(StageSampler, "draw", dying)
-    assert sealed_release(tmp_path / "run.sealed", RUNS["stages"], random_state=5) == ""
-    assert was_committed(tmp_path / "run.sealed")
-    with ps.SealedRun(tmp_path / "run.sealed", random_state=5) as sealed:
-        run = RUNS["stages"](random_state=sealed.randomness, budget=sealed)
-    assert calls[0] == 4  # the third stage, once more
-    assert run.release.to_json() == expected.release.to_json()
-    assert len(run.diagnostics.values["stages"]) == 3
 
 
 OTHERS: dict[str, tuple[Callable[..., ps.Run], str]] = {

@@ -40,7 +40,6 @@ from privsolve.cli.options import (
     ObjectiveOption,
     OneOf,
     Require,
-    StagesOption,
     TreeLeaves,
     card_limits,
     check_most_features,
@@ -57,9 +56,9 @@ from privsolve.data.patterns import PatternTable
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
+from privsolve.learn.fitting import Objective
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
-from privsolve.learn.risks import Objective
 from privsolve.models.leaves import LeafKind
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
@@ -82,8 +81,7 @@ def fit(
     ] = None,
     mechanism: Mechanism = "exponential",
     objective: ObjectiveOption = Objective.MISTAKES,
-    stages: StagesOption = None,
-    log_odds: LogOdds = None,
+    log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
     max_questions: MaxQuestions = None,
     max_cuts: MaxCuts = None,
@@ -143,7 +141,7 @@ def fit(
         the_schema = _load_schema(schema, publish_guessed)
         check_paid(the_schema, adjacency)
         wanted = Wanted(
-            model, adjacency, (false_positive, false_negative), objective, stages, tuple(log_odds or (0.5,)),
+            model, adjacency, (false_positive, false_negative), objective, log_odds,
             card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
             depth, leaves, card_weight, mechanism, oracle, noise, delta,
         )  # fmt: skip

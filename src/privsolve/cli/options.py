@@ -9,8 +9,8 @@ import typer
 
 from privsolve.data import Categories, Schema
 from privsolve.data.constraints import Constraints
+from privsolve.learn.fitting import Objective
 from privsolve.learn.limits import CardLimits
-from privsolve.learn.risks import Objective
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 from privsolve.models.leaves import LeafKind
 
@@ -41,10 +41,7 @@ Noise = Annotated[
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
 MaxFeatures = Annotated[
     int | None,
-    typer.Option(
-        help="At most so many features have points, in each stage.",
-        show_default="4, fewer on more than 148 columns; in stages by their number",
-    ),
+    typer.Option(help="Maximum number of features with points.", show_default="4, fewer on more than 148 columns"),
 ]
 MaxQuestions = Annotated[int | None, typer.Option(help="At most so many columns of the table are asked for.")]
 MaxCuts = Annotated[int | None, typer.Option(help="At most so many features of one column have points.")]
@@ -62,19 +59,8 @@ Directions = Annotated[
 ObjectiveOption = Annotated[
     Objective, typer.Option(help="mistakes: the card says yes or no; risk: it says how likely.")
 ]
-StagesOption = Annotated[
-    int | None,
-    typer.Option(
-        "--stages", help="Draw so many small cards, one on top of the other.", show_default="1; by risk a rule"
-    ),
-]
 LogOdds = Annotated[
-    list[float] | None,
-    typer.Option(
-        help="Of a risk score: what one point adds to the log-odds; repeated, the draw chooses one.",
-        rich_help_panel=EXPERT,
-        show_default="0.5",
-    ),
+    float, typer.Option(help="For a risk score: what one point adds to the log-odds.", rich_help_panel=EXPERT)
 ]
 MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.", rich_help_panel=EXPERT)]
@@ -120,7 +106,7 @@ CardWeight = Annotated[
 
 _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozenset({"depth"})
 _LIMITS = frozenset({"max_questions", "max_cuts", "require", "exclude", "one_of", "direction"})
-_RISKS = frozenset({"objective", "stages", "log_odds"})
+_RISKS = frozenset({"objective", "log_odds"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
 STRANGE = {
     ModelName.card: _TREES | _LEAVES | _WEIGHT,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,25 +30,22 @@ from privsolve.cli.options import (
     ObjectiveOption,
     OneOf,
     Require,
-    StagesOption,
     TreeLeaves,
     card_limits,
     class_weights,
     refuse_strange_options,
 )
-from privsolve.cli.plans import CardPlan, Plan, StagePlan, TreePlan
+from privsolve.cli.plans import CardPlan, Plan, TreePlan
 from privsolve.cli.recipes import Wanted
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
-from privsolve.learn.fitting import scorecard_domain
+from privsolve.learn.fitting import Objective, scorecard_domain
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.planning import smallest_epsilon
 from privsolve.learn.publishing import as_json
 from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
-from privsolve.learn.risks import Objective, risk_loss
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.stages import Stages, number_of_stages
 from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves
 from privsolve.problems.unions import label_costs
 from privsolve.releases import Run
@@ -68,8 +64,7 @@ def plan(
     schema: Annotated[Path | None, typer.Option(help="Schema file, for the number of features.")] = None,
     features: Annotated[int | None, typer.Option(min=1, help="Number of 0/1 features, instead of a schema.")] = None,
     objective: ObjectiveOption = Objective.MISTAKES,
-    stages: StagesOption = None,
-    log_odds: LogOdds = None,
+    log_odds: LogOdds = 0.5,
     max_features: MaxFeatures = None,
     max_questions: MaxQuestions = None,
     max_cuts: MaxCuts = None,
@@ -107,7 +102,7 @@ def plan(
         found = None if schema is None else Schema.load(schema)
         stated = card_limits(max_questions, max_cuts, require, exclude, one_of, direction)
         wanted = Wanted(
-            model, adjacency, (false_positive, false_negative), objective, stages, tuple(log_odds or (0.5,)), stated,
+            model, adjacency, (false_positive, false_negative), objective, log_odds, stated,
             max_features, max_points, intercept, depth, leaves, card_weight,
         )  # fmt: skip
         if found is None and stated != CardLimits(constraints=Constraints()):
@@ -132,8 +127,7 @@ def plan(
             )
         planned.show(epsilon)
         console.print(PROVED)
-        one_draw = not isinstance(planned, StagePlan)  # of bounded range (theory, section 17.5)
-        if adjacency == "replace" and one_draw:
+        if adjacency == "replace":  # one draw, of bounded range (theory, section 17.5)
             console.print(
                 f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
                 f"libraries, the same draw has {epsilon / 2:g}."
@@ -145,25 +139,14 @@ def plan(
 def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int, expert: bool) -> Plan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
     model, limits, loss = wanted.model, wanted.limits, ZeroOneLoss(*wanted.costs)
-    as_given = model is ModelName.card and not wanted.in_stages
-    asked = schema if schema is None or as_given else tree_schema(schema, intercept=True)
+    asked = schema if schema is None or model is ModelName.card else tree_schema(schema, intercept=True)
     dim, has_intercept = (features + 1, True) if asked is None else (asked.dim, asked.intercept)
     ends = (-wanted.intercept, wanted.intercept) if has_intercept else None
     most: dict[str, Any] = {"max_features": wanted.max_features, "max_points": wanted.max_points, "intercept": ends}
     restricted = asked if model is ModelName.card and asked is not None and limits.states(asked) else None
-    if wanted.in_stages:
-        restrict = None if restricted is None else partial(limits.on, restricted)
-
-        def shape(epsilon: float) -> Stages:
-            count = number_of_stages(epsilon, records, wanted.adjacency) if wanted.stages is None else wanted.stages
-            return Stages.of(dim, count, **most, restrict=restrict, units=wanted.units)
-
-        by = risk_loss(wanted.log_odds[0]) if wanted.objective is Objective.RISK else loss
-        counted = wanted.stages is None and wanted.adjacency == "add-remove"
-        return StagePlan(records, wanted.adjacency, shape, by, counted)
     domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)
     if model is ModelName.card:
-        return CardPlan(records, wanted.adjacency, domain, loss, expert)
+        return CardPlan(records, wanted.adjacency, domain, wanted.card_recipe(1.0).loss, expert)
     questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree_schema(schema))
     trees = DecisionTrees(questions, wanted.depth, _leaves(wanted.leaves, loss))
     probabilities = wanted.leaves is LeafKind.PROBABILITIES

@@ -1,10 +1,10 @@
-"""What is expected of a card, of a card in stages, of a tree and of their union: a promise for every epsilon."""
+"""What is expected of a card, of a tree and of their union: a promise for every epsilon."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.table import Table
@@ -15,11 +15,9 @@ from privsolve.domains.trees import DecisionTrees
 from privsolve.engines.supports.work import estimate
 from privsolve.engines.trees.sampler import Work
 from privsolve.learn.planning import expectations, tree_expectations, union_expectations
-from privsolve.losses import BrierLoss, RiskLoss, ZeroOneLoss
+from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.losses.risks import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
-from privsolve.mechanisms.counted import SHARE, count_and_stages
-from privsolve.mechanisms.stages import Stages, stages_utility_bound
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT
 
@@ -46,10 +44,10 @@ class Plan(ABC):
 
 @dataclass(frozen=True)
 class CardPlan(Plan):
-    """Scorecards by mistakes; the mechanisms for experts on demand."""
+    """Scorecards by mistakes or by risk; the mechanisms for experts on demand."""
 
     domain: SparsePoints
-    loss: ZeroOneLoss
+    loss: ZeroOneLoss | BrierLoss
     expert: bool = False
 
     def share(self, epsilon: float) -> float:
@@ -73,7 +71,7 @@ class CardPlan(Plan):
         """The promise in a sentence, or a table of all mechanisms."""
         domain, bounds = self.domain, self._bounds(self.domain, epsilon)
         shares = self._shares(bounds)
-        what = "mistakes" if self.loss.largest == 1 else "cost"
+        what = "Brier loss" if self._by_risk else "mistakes" if self.loss.largest == 1 else "cost"
         console.print(
             f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
         )
@@ -94,11 +92,19 @@ class CardPlan(Plan):
             )
         console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
 
+    @property
+    def _by_risk(self) -> bool:
+        return isinstance(self.loss, BrierLoss)
+
     def _bounds(self, domain: SparsePoints, epsilon: float) -> tuple[Expectation, ...]:
-        return expectations(domain, epsilon, adjacency=self.adjacency, loss=self.loss, expert=self.expert)
+        """In mistakes, costs or Brier's loss, as people count them."""
+        found = expectations(domain, epsilon, adjacency=self.adjacency, loss=self.loss, expert=self.expert)
+        unit = ROUNDED_TO if self._by_risk else 1
+        return tuple(replace(bound, excess=bound.excess / unit) for bound in found)
 
     def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
-        return [bound.excess / self.records / self.loss.largest for bound in bounds]
+        unit = 1 if self._by_risk else self.loss.largest
+        return [bound.excess / self.records / unit for bound in bounds]
 
     @property
     def _seconds(self) -> float:
@@ -106,48 +112,6 @@ class CardPlan(Plan):
             usable, supports = len(self.domain.usable), self.domain.supports
             return estimate(usable, self.domain.max_features, self.records, supports=supports)
         return estimate(self.domain.columns, self.domain.max_features, self.records)
-
-
-@dataclass(frozen=True)
-class StagePlan(Plan):
-    """Cards in stages."""
-
-    stages: Callable[[float], Stages]
-    loss: BrierLoss | ZeroOneLoss
-    counted: bool
-    """Whether a noisy count of the records decides how many stages there are."""
-
-    def _excess(self, epsilon: float) -> float:
-        left = count_and_stages(epsilon)[1] if self.counted else epsilon
-        found = stages_utility_bound(self.stages(epsilon), left, loss=self.loss, adjacency=self.adjacency)
-        return found / (ROUNDED_TO if isinstance(self.loss, RiskLoss) else self.loss.largest)
-
-    def share(self, epsilon: float) -> float:
-        """All stages together."""
-        return self._excess(epsilon) / self.records
-
-    def content(self, epsilon: float) -> dict[str, Any]:
-        """Stages, features of each, and the promise."""
-        stages, excess = self.stages(epsilon), self._excess(epsilon)
-        found = {"stages": stages.count, "features_per_stage": stages.domains[0].max_features, "records": self.records}
-        return found | {"epsilon": epsilon, "excess": excess, "share": min(1.0, excess / self.records)}
-
-    def show(self, epsilon: float) -> None:
-        """The promise in a sentence."""
-        stages, excess, loss = self.stages(epsilon), self._excess(epsilon), self.loss
-        what = "Brier loss" if isinstance(loss, BrierLoss) else "mistakes" if loss.largest == 1 else "cost"
-        console.print(
-            f"{stages.count} stage{'s' * (stages.count > 1)} of at most {stages.domains[0].max_features} of "
-            f"{stages.domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
-        )
-        if self.counted:
-            console.print(
-                f"The number of stages follows a noisy count of the records, with {float(SHARE):.0%} of epsilon."
-            )
-        console.print(
-            f"Promise: with probability 0.95 at most {excess:,.0f} more {what} than the best short card that each stage "
-            f"could add, {_of_records(excess / self.records)}."
-        )
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from typing import Any, NamedTuple
 from privsolve.cli.options import ModelName, class_weights
 from privsolve.data import Schema
 from privsolve.learn.choosing import UnionRecipe
-from privsolve.learn.fitting import Recipe
+from privsolve.learn.fitting import Objective, Recipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.limits import CardLimits
-from privsolve.learn.risks import Objective, StagedRecipe
-from privsolve.mechanisms.units import Units
 from privsolve.models.leaves import LeafKind
 from privsolve.releases import Run
 
@@ -34,8 +32,7 @@ class Wanted:
     adjacency: str
     costs: tuple[int, int]
     objective: Objective
-    stages: int | None
-    log_odds: tuple[float, ...]
+    log_odds: float
     limits: CardLimits
     max_features: int | None
     max_points: int
@@ -48,54 +45,32 @@ class Wanted:
     noise: str | None = None
     delta: float | None = None
 
-    def __post_init__(self) -> None:
-        if len(self.log_odds) > 1 and self.objective is not Objective.RISK:
-            raise ValueError("--log-odds: several units are for --objective risk: leave them out, or add it")
-
-    @property
-    def units(self) -> Units | None:
-        """The units of a risk score, if several are offered."""
-        return Units(self.log_odds) if len(self.log_odds) > 1 else None
-
-    @property
-    def in_stages(self) -> bool:
-        """Whether a card is drawn in stages."""
-        return self.model is ModelName.card and (self.objective is Objective.RISK or self.stages not in (None, 1))
-
     def recipe(self, epsilon: float, schema: Schema) -> Chosen:
         """Everything but the data; whatever does not fit together is refused."""
         if self.model is not ModelName.card and self.mechanism != "exponential":
             raise ValueError(
                 f"--mechanism {self.mechanism}: trees are drawn by the exponential mechanism; leave it out"
             )
-        if self.in_stages and self.mechanism != "exponential":
-            raise ValueError(
-                f"--mechanism {self.mechanism}: stages are drawn by the exponential mechanism; leave it out"
-            )
         ends = (-self.intercept, self.intercept)
         cards: dict[str, Any] = {"max_features": self.max_features, "max_points": self.max_points, "intercept": ends}
         paid: dict[str, Any] = {"adjacency": self.adjacency, **dict(zip(_COSTS, self.costs, strict=True))}
-        found: TreeRecipe | UnionRecipe | StagedRecipe
+        found: TreeRecipe | UnionRecipe
         if self.model is ModelName.tree:
             found = TreeRecipe(epsilon, schema, self.depth, self.leaves, **paid)
         elif self.model is ModelName.auto:
             found = UnionRecipe(epsilon, schema, self.depth, **cards, **paid, weights=class_weights(self.card_weight))
-        elif self.in_stages:
-            found = StagedRecipe(
-                epsilon,
-                schema,
-                self.objective,
-                self.stages,
-                **cards,
-                log_odds=self.log_odds,
-                **paid,
-                limits=self.limits,
-            )
         else:
-            recipe = Recipe(epsilon, self.mechanism, oracle=self.oracle, noise=self.noise, delta=self.delta, **paid)
+            recipe = self.card_recipe(epsilon)
             domain = self.limits.domain(schema, **cards | {"intercept": ends if schema.intercept else None})
             return Chosen(schema, partial(recipe.run, domain=domain))
         return Chosen(found.asked, found.run)
+
+    def card_recipe(self, epsilon: float) -> Recipe:
+        """How a card is chosen."""
+        return Recipe(
+            epsilon, self.mechanism, self.adjacency, oracle=self.oracle, noise=self.noise, delta=self.delta,
+            false_positive=self.costs[0], false_negative=self.costs[1], objective=self.objective, log_odds=self.log_odds,
+        )  # fmt: skip
 
 
 _COSTS = ("false_positive", "false_negative")

@@ -26,8 +26,7 @@ class Rule(NamedTuple):
     """The constraints as compiled code reads them.
 
     For every column its `variable`; for every variable how many of its columns may have points (`most_of`), the number of its
-    list of alternatives (`list_of`, -1 for none), whether it is `required`, and its last column. `used` marks columns that
-    have points already, from earlier stages; they count, but not twice.
+    list of alternatives (`list_of`, -1 for none), whether it is `required`, and its last column.
     """
 
     active: bool
@@ -36,7 +35,6 @@ class Rule(NamedTuple):
     list_of: Int64Array
     required: NDArray[np.bool_]
     last_of: Int64Array
-    used: NDArray[np.bool_]
     questions: int
     most: int
 
@@ -55,11 +53,11 @@ def no_rule(columns: int, most: int) -> Rule:
     each = np.arange(columns)
     return Rule(
         False, each, np.ones(columns, dtype=np.int64), np.full(columns, -1), np.zeros(columns, dtype=np.bool_), each,
-        np.zeros(columns, dtype=np.bool_), columns, most,
+        columns, most,
     )  # fmt: skip
 
 
-def rule_of(domain: ConstrainedPoints, columns: Int64Array, most: int, used: Int64Array | None = None) -> Rule:
+def rule_of(domain: ConstrainedPoints, columns: Int64Array, most: int) -> Rule:
     """The rule over these columns of a domain, in this order; all columns that may have points must be among them."""
     questions = domain.questions
     names = list(questions)
@@ -73,7 +71,6 @@ def rule_of(domain: ConstrainedPoints, columns: Int64Array, most: int, used: Int
     return Rule(
         True, variable, np.array([questions[name].most for name in names]), lists,
         np.array([questions[name].required for name in names]), last_of,
-        np.zeros(len(columns), dtype=np.bool_) if used is None else np.isin(columns, used),
         domain.most_questions if domain.max_questions is None else domain.max_questions, most,
     )  # fmt: skip
 
@@ -102,12 +99,8 @@ def extend(rule, columns, size, room):
     for a in range(len(taken)):
         taken[a] = 0
     questions = 0
-    for j in range(m):
-        if rule.used[j]:
-            questions += _enter(rule, room, j)
     for i in range(size):
-        if not rule.used[columns[i]]:
-            questions += _enter(rule, room, columns[i])
+        questions += _enter(rule, room, columns[i])
     missing, first, owner, second = 0, m, -1, m
     for v in range(len(count)):  # of the required variables that are missing, the two whose columns end first
         if rule.required[v] and count[v] == 0:
@@ -120,7 +113,7 @@ def extend(rule, columns, size, room):
     for k in range(after, m):
         v = rule.variable[k]
         new = 1 if count[v] == 0 else 0
-        fits = size < rule.most and (rule.used[k] or count[v] < rule.most_of[v])
+        fits = size < rule.most and count[v] < rule.most_of[v]
         if new == 1:
             fits = fits and questions < rule.questions and (rule.list_of[v] < 0 or taken[rule.list_of[v]] == 0)
         room.open[k] = fits
@@ -180,18 +173,3 @@ def mark_supports(rule, room, child_start, alive, allowed):
             number[depth + 1] = child_start[number[depth]] + j
             depth += 1
             entering = True
-
-
-def listed_rows(rule: Rule, supports: Int64Array, sizes: Int64Array) -> NDArray[np.bool_]:
-    """Which of the listed supports (rows filled up with -1) are allowed."""
-    found = np.zeros(len(supports), dtype=np.bool_)
-    _list_rows(rule, new_room(rule), supports, sizes, found)
-    return found
-
-
-@compiled
-def _list_rows(rule, room, supports, sizes, found):
-    for s in range(len(supports)):
-        found[s] = dead_at(rule, room, supports[s, : sizes[s]]) == sizes[s] and extend(
-            rule, supports[s], sizes[s], room
-        )

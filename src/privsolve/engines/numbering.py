@@ -41,14 +41,3 @@ def _number(m, child_start, last):
             if first < len(last):
                 last[first] = j
             first += 1
-
-
-@compiled
-def subset_numbers(child_start, support, size, numbers):
-    """The number of each subset of a support; bit i of the subset is its i-th column."""
-    numbers[0] = 0
-    for c in range(1, 1 << size):
-        top = size - 1
-        while c >> top & 1 == 0:
-            top -= 1
-        numbers[c] = child_start[numbers[c & ~(1 << top)]] + support[top]

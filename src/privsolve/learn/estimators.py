@@ -11,7 +11,6 @@ from sklearn.utils.metaestimators import available_if
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
-from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains import Domain
@@ -25,10 +24,9 @@ from privsolve.learn.base import (
     with_label,
 )
 from privsolve.learn.classifying import ClassEstimator
-from privsolve.learn.fitting import DomainName, Recipe, linear_domain
+from privsolve.learn.fitting import DomainName, Objective, Recipe, linear_domain
 from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.limits import CardLimits
-from privsolve.learn.risks import Objective, StagedRecipe
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
@@ -131,17 +129,13 @@ class PrivateScorecard(_PrivateClassifier):
         epsilon: privacy budget of one fit.
         objective: `"mistakes"`, and the card says yes or no; or `"risk"`, and it has a probability for every total
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
-        max_features: at most so many features have points, in each stage if there are several. Left out: 4 by mistakes in
-            one stage, or fewer on more than 148 columns; otherwise as many as can be listed for the number of columns.
-        max_questions: at most so many columns of the table are asked for, in all stages together.
+        max_features: maximum number of features with points. Left out: 4, or fewer on more than 148 columns.
+        max_questions: maximum number of columns of the table that the card asks for.
         max_cuts: at most so many features of one column have points; with 1 no answer has more than `max_points`.
         constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
             be asked for, alternatives (`Constraints`).
-        max_points: points lie in `-max_points..max_points`, in each stage.
-        stages: draw so many small cards one on top of the other, with an equal share of epsilon each, and publish their
-            sum: many features without a long search. Left out: 1 by mistakes; by risk a public rule (`number_of_stages`).
-        log_odds: of a risk score, what one point adds to the log-odds; several, such as `(0.25, 0.5, 1)`, are offered with
-            equal weights, and the first stage chooses one with its card.
+        max_points: points lie in `-max_points..max_points`.
+        log_odds: for a risk score, what one point adds to the log-odds.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
@@ -175,8 +169,7 @@ class PrivateScorecard(_PrivateClassifier):
         constraints: Constraints | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
-        stages: int | None = None,
-        log_odds: float | tuple[float, ...] = 0.5,
+        log_odds: float = 0.5,
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
@@ -194,7 +187,6 @@ class PrivateScorecard(_PrivateClassifier):
         self.constraints = constraints
         self.max_points = max_points
         self.intercept = intercept
-        self.stages = stages
         self.log_odds = log_odds
         self.prior = prior
         self.false_positive = false_positive
@@ -212,34 +204,14 @@ class PrivateScorecard(_PrivateClassifier):
             prior=self.prior,
             false_positive=self.false_positive,
             false_negative=self.false_negative,
+            objective=self.objective,  # type: ignore[arg-type]
+            log_odds=self.log_odds,
         )
-
-    @property
-    def _in_stages(self) -> bool:
-        """Whether the card is drawn in stages; what cannot go together is refused."""
-        risk = check_choice("objective", self.objective, Objective) is Objective.RISK
-        in_stages = risk or self.stages not in (None, 1)
-        if in_stages and self.prior is not None:
-            raise ValueError("prior is for cards chosen by mistakes in one stage: leave it out")
-        return in_stages
-
-    def _staged(self, schema: Schema) -> StagedRecipe:
-        return StagedRecipe(
-            self.epsilon, schema, check_choice("objective", self.objective, Objective), self.stages,
-            self.max_features, self.max_points, self.intercept, self.log_odds, self.adjacency, self.false_positive,
-            self.false_negative, self._limits,
-        )  # fmt: skip
 
     @classmethod
     def _of_model(cls, model: Model) -> Mapping[str, Any]:
         stated = {"objective": Objective.RISK.value} if isinstance(model, RiskScore) else {}
         return {**super()._of_model(model), **stated}
-
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
-        if not self._in_stages:
-            return super()._run(recipe, schema, frame, positive)
-        staged = self._staged(schema)
-        return staged.run(staged.asked.table(frame, positive), **self._options)
 
     def _domain(self, schema: Schema) -> Domain:
         intercept = self.intercept if schema.intercept else None

@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any, Literal
 
 import numpy as np
 
-from privsolve.checks import check_count
+from privsolve.checks import check_choice, check_count
 from privsolve.data import EncodedTable
 from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.engines.supports.problems import declares_columns
 from privsolve.engines.supports.work import check_work, default_max_features
-from privsolve.losses import ZeroOneLoss
+from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
+from privsolve.models.risk import RiskScore
 from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.oracles.base import Oracle
@@ -40,12 +42,25 @@ WIDE = 50
 _log = logging.getLogger("privsolve")
 
 
+class Objective(StrEnum):
+    """What a card is chosen by."""
+
+    MISTAKES = "mistakes"
+    """Wrong decisions, with public costs: the card says yes or no."""
+
+    RISK = "risk"
+    """The squared error of a probability (Brier): the card says how likely it is."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """How weights are chosen: everything but the data. All of it is public and fixed before the data is looked at.
 
     Which of `prior`, `oracle`, `noise` and `delta` may be given is the mechanism's to say (`Mechanism.options`), and so is what
     stands for those that are left out (`Mechanism.defaults`).
+
+    Chosen by risk, the costs only move the decision: positive where the risk is above
+    `false_positive / (false_positive + false_negative)`.
     """
 
     epsilon: float
@@ -57,8 +72,11 @@ class Recipe:
     delta: float | None = None
     false_positive: int = 1
     false_negative: int = 1
+    objective: Objective = Objective.MISTAKES
+    log_odds: float = 0.5
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "objective", check_choice("objective", self.objective, Objective))
         mechanism = mechanism_of(self.mechanism)
         for option in self._given:
             if option not in mechanism.options:
@@ -69,7 +87,7 @@ class Recipe:
         calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency
         if self.delta is not None:
             calibration.check_delta(self.delta)
-        _ = self.loss
+        _ = self.loss, self._costs
 
     @property
     def _given(self) -> dict[str, Any]:
@@ -79,9 +97,14 @@ class Recipe:
         return given if self.oracle == "tree" else given | {"oracle": self.oracle}
 
     @property
-    def loss(self) -> ZeroOneLoss:
-        """What the mistakes cost."""
+    def _costs(self) -> ZeroOneLoss:
+        """What the two kinds of mistake cost."""
         return ZeroOneLoss(self.false_positive, self.false_negative)
+
+    @property
+    def loss(self) -> ZeroOneLoss | BrierLoss:
+        """What a record loses. Brier's loss has the whole scale of risks, so that it is not flat where outcomes are rare."""
+        return self._costs if self.objective is Objective.MISTAKES else BrierLoss(self.log_odds)
 
     def run(
         self,
@@ -112,7 +135,19 @@ class Recipe:
             "adjacency": self.adjacency, "random_state": rng, "progress": progress, "budget": budget,
         }  # fmt: skip
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
-        return with_outside(run, encoded)
+        return with_outside(self._decided(run, problem), encoded)
+
+    def _decided(self, run: Run, problem: Problem) -> Run:
+        """The run with the threshold of a risk score where the costs put it."""
+        model = run.release.model
+        if not isinstance(model, RiskScore) or self.false_positive == self.false_negative:
+            return run
+        model = model.deciding_at(self.false_positive / (self.false_positive + self.false_negative))
+        positive = problem.table.scores(model.weights) > model.cut * problem.table.unit
+        mistakes = int(problem.table.negatives[positive].sum() + problem.table.positives[~positive].sum())
+        quality = {"training_accuracy": 1.0 - mistakes / problem.n, "mistakes": mistakes}
+        diagnostics = replace(run.diagnostics, quality=run.diagnostics.quality | quality)
+        return replace(run, release=replace(run.release, model=model), diagnostics=diagnostics)
 
 
 def _warn_of_width(domain: Domain) -> None:

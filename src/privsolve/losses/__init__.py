@@ -2,14 +2,13 @@
 
 from privsolve.losses.base import COST_LIMIT, Loss, loss_from_dict
 from privsolve.losses.linear import LinearLoss
-from privsolve.losses.risks import NARROW_SPAN, BrierLoss, LogLoss, RiskLoss
+from privsolve.losses.risks import BrierLoss, LogLoss, RiskLoss
 from privsolve.losses.scores import ScoreLoss, ScoreTable
 from privsolve.losses.stated import StatedLoss
 from privsolve.losses.zero_one import ZeroOneLoss
 
 __all__ = [
     "COST_LIMIT",
-    "NARROW_SPAN",
     "BrierLoss",
     "LinearLoss",
     "LogLoss",

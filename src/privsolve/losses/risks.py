@@ -14,9 +14,6 @@ from privsolve.checks import check_between
 from privsolve.losses.scores import ScoreLoss
 from privsolve.models.odds import FARTHEST_LOG_ODDS, check_log_odds, check_span, last_score, risks_of
 
-NARROW_SPAN = 1.5
-"""The span that risk scores are chosen by: risks from 18% to 82% (docs/risk-scores.md says how it was found)."""
-
 ROUNDED_TO = 4096
 """Entries are whole numbers of 1/4096 of the largest loss that a record can have."""
 
@@ -24,9 +21,9 @@ ROUNDED_TO = 4096
 class RiskLoss(ScoreLoss):
     """A score of s points is a risk of `p(s) = 1 / (1 + exp(-log_odds·s))`, and a record loses by its risk and its label.
 
-    Scores beyond log-odds of `±span` count as these. The narrower the span, the less one record can change, and the less noise
-    is needed; the risks of the model go on to ±3.5 all the same (theory, 13.1). Entries are rounded to whole numbers of 1/4096
-    once, by this public rule.
+    Scores beyond log-odds of `±span` count as these: the loss is flat there. With the whole scale (5) that is below 0.7% and
+    above 99.3%. A narrower span needs less noise, but cannot tell rare outcomes apart: with 1.5 it is flat below 18% (theory,
+    13.1). Entries are rounded to whole numbers of 1/4096 once, by this public rule.
     """
 
     log_odds: float

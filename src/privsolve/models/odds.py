@@ -10,8 +10,8 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between
 
-FARTHEST_LOG_ODDS = 3.5
-"""Risks end where the log-odds do, at 2.9% and 97.1%: a wider scale hardly predicts better, and one record could move more."""
+FARTHEST_LOG_ODDS = 5.0
+"""Risks end where the log-odds do, at 0.7% and 99.3%: low enough for rare outcomes, and one record can move hardly more."""
 
 FARTHEST_CUT = 2**20
 """No score of a card is as large."""

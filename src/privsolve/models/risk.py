@@ -18,7 +18,7 @@ from privsolve.models.points import Points, from_zero
 
 @dataclass(frozen=True, eq=False)
 class RiskScore(LinearRule):
-    """A linear rule whose score is a risk: `1 / (1 + exp(-log_odds·score))`, between about 3% and 97%.
+    """A linear rule whose score is a risk: `1 / (1 + exp(-log_odds·score))`, between about 0.7% and 99.3%.
 
     A record is decided positive iff its score is above `cut`, 0 unless moved: a risk above one half. The cut can be moved at
     any time (`deciding_at`), which takes nothing from the data.

@@ -1,7 +1,7 @@
 """What a mechanism gives back: a release to publish, and diagnostics that stay with the curator."""
 
 from privsolve.releases.diagnostics import NOT_PRIVATE, Diagnostics
-from privsolve.releases.release import STAGES, Release
+from privsolve.releases.release import Release
 from privsolve.releases.run import Run
 
-__all__ = ["NOT_PRIVATE", "STAGES", "Diagnostics", "Release", "Run"]
+__all__ = ["NOT_PRIVATE", "Diagnostics", "Release", "Run"]

@@ -32,9 +32,6 @@ FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
 UNION = "union"
 """A field of the setting of a model that was chosen from several classes: all of them, with their public weights."""
 
-STAGES = "stages"
-"""A field of the setting of a card that was drawn in stages: their domains, epsilons and prior, and what chose them."""
-
 PARTS = "parts"
 """A field of the setting of what was chosen on one of several parts of the records: how many, and what may fail."""
 
@@ -44,9 +41,8 @@ class Release:
     """The published result: a model and its guarantee, with the public setting in which it was chosen. Nothing else.
 
     `setting` holds plain values that were fixed before the data was looked at: the domain and the loss, or the numbers
-    that the noise was computed from. Where a noisy count has chosen among public plans it holds that count, which the
-    guarantee covers. `guarantee` is that of the model; an `evaluation` has one of its own, a drafted schema
-    too, and `total` is what holds for all of them together.
+    that the noise was computed from. `guarantee` is that of the model; an `evaluation` has one of its own, a drafted
+    schema too, and `total` is what holds for all of them together.
     """
 
     model: Model
@@ -56,12 +52,10 @@ class Release:
     evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
-        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, STAGES, PARTS}):
+        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, PARTS}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
         if UNION in self.setting and not _says_of_all(self.setting[UNION]):
             raise ValueError("the release's setting must say of a union what the weights, cards and trees were")
-        if STAGES in self.setting and not _says_of_stages(self.setting[STAGES]):
-            raise ValueError("the release's setting must say of its stages what domains, epsilons and prior they had")
         if PARTS in self.setting and not _says_of_parts(self.setting[PARTS]):
             raise ValueError(
                 "the release's setting must say of its parts what count, threshold, withheld and part_epsilon were"
@@ -164,10 +158,6 @@ class Release:
 
 def _says_of_all(union: object) -> bool:
     return isinstance(union, dict) and set(union) == {"weights", "cards", "trees"}
-
-
-def _says_of_stages(stages: object) -> bool:
-    return isinstance(stages, dict) and set(stages) - {"count", "units"} == {"domains", "epsilons", "prior"}
 
 
 def _says_of_parts(parts: object) -> bool:
