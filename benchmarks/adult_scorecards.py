@@ -17,7 +17,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,9 +26,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
-from privsolve.baselines import DPSGDGrid, dp_sgd, tune_dp_sgd
 from privsolve.data import EncodedTable
-from privsolve.errors import PrivacyLeakWarning
+from privsolve.experiments.dpsgd import Accounting, dp_sgd, settings_grid, tune_dp_sgd
 from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.oracles.tree import TreeOracle
 from privsolve.problems.perturbation import Perturbation
@@ -42,7 +40,6 @@ MAX_POINTS = 3
 INTERCEPT = (-8, 8)
 COSTS = (1, 3)  # of a false negative; a false positive costs 1
 FASTERRISK_POINTS = (MAX_POINTS, 5)  # as ours, and its default
-GRID = DPSGDGrid(clips=(0.3, 1.0), steps=(16, 64, 250, 1000), reaches=(0.3, 1.0, 3.0, 10.0), averaged=(0.1, 0.5))
 FIRST_SEED = 1000  # of the DP-SGD fits that are reported
 
 # Runs in FasterRisk's own Python. Its own classifier counts the right answers, so that ours can be checked against it.
@@ -142,13 +139,10 @@ def logistic_regression(data: Data) -> Row:
 def private_logistic_regression(data: Data, runs: int) -> Iterator[Row]:
     delta = 1 / data.train.n**2
     for epsilon in EPSILONS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # the table says so
-            settings = tune_dp_sgd(data.train, epsilon, delta, grid=GRID)
+        accounting = Accounting(epsilon, delta)
+        settings = tune_dp_sgd(data.train, accounting, settings_grid(data.train.n))
         print(f"DP-SGD at ε = {epsilon:g}: {settings}", file=sys.stderr)
-        fits = [
-            dp_sgd(data.train, epsilon, delta, settings, random_state=FIRST_SEED + run).weights for run in range(runs)
-        ]
+        fits = [dp_sgd(data.train, accounting, settings, FIRST_SEED + run) for run in range(runs)]
         yield Row("DP-SGD, tuned without privacy", f"ε = {epsilon:g}, δ = {delta:.1e}", fits)
 
 

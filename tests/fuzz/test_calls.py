@@ -14,7 +14,6 @@ import pytest
 
 import privsolve as ps
 from fuzzing import FRAME, PROBLEM, SCHEMA, TABLE, check_share, one_changed
-from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
 from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema
@@ -49,14 +48,6 @@ def opsamp(**call: Any) -> ps.Run:
     problem = ps.BoxProblem(**{name: call.pop(name) for name in ("objective", "box", "lipschitz", "n")})
     noise = ps.SamplingNoise(**{name: call.pop(name) for name in ("calibration", "sigma", "grid", "centred")})
     return ps.opsamp(problem, noise=noise, **call)
-
-
-def sgd(**call: Any) -> object:
-    settings = DPSGDSettings(
-        **{name: call.pop(name) for name in ("clip", "rate", "steps", "learning_rate", "averaged")}
-    )
-    quick = settings.steps <= 100 and settings.rate >= 0.1  # others are asked for in earnest
-    return dp_sgd(**call, settings=settings) if quick else None
 
 
 def spent(guarantee: Any, **call: Any) -> None:
@@ -222,15 +213,6 @@ CALLS: dict[str, Calls] = {
     "exponential_utility_bound": calls(ps.exponential_utility_bound, domain=PLANES, epsilon=EPSILONS, beta=[0.05, 0.5]),
     "choice_utility_bound": calls(
         ps.choice_utility_bound, candidates=[2, 9], sensitivity=[1, 2], epsilon=EPSILONS, beta=[0.05],
-    ),
-    # baselines
-    "dp_sgd": calls(
-        sgd, 50, table=[TABLE], epsilon=EPSILONS, delta=[1e-3], adjacency=ADJACENCIES, accountant=["rdp"], random_state=STATES,
-        clip=[1.0, 2], rate=[1.0, 0.5], steps=[2, 5], learning_rate=[0.1, 1], averaged=[0.5, 1],
-    ),
-    "objective_perturbation": calls(
-        objective_perturbation, 100, table=[TABLE], epsilon=EPSILONS, regularisation=[1.0, 0.5], norm_bound=[2.0, 3],
-        random_state=STATES,
     ),
     # estimators
     "PrivateScorecard": calls(

@@ -40,8 +40,6 @@ from fuzzing import (
     fuzz,
     only,
 )
-from privsolve.baselines import DPSGDSettings, dp_sgd, objective_perturbation
-from privsolve.baselines.logistic import perturbation
 from privsolve.cli import app
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import PiecewiseLinearOracle
@@ -319,9 +317,6 @@ def test_guarantees() -> None:
     check_share(350, mutated(RELEASE["guarantee"], ANYTHING), use, least=REFUSED_MOSTLY)
 
 
-SETTINGS: dict[str, Any] = {"clip": 1.0, "rate": 1.0, "steps": 2, "learning_rate": 0.1, "averaged": 0.5}
-
-
 # --- oracles and models that are made already ------------------------------------------------------------------------
 
 
@@ -406,13 +401,6 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "a number in a table": lambda v: SCHEMA.table(FRAME.assign(age=pd.Series([v, 1], dtype=object))),
     "a label in a table": lambda v: SCHEMA.table(FRAME.assign(ill=pd.Series([v, "no"], dtype=object))),
     "evaluate epsilon": lambda v: FITTED.evaluate(FRAME.drop(columns="ill"), FRAME["ill"], v),
-    "objective_perturbation epsilon": lambda v: objective_perturbation(TABLE, v, 1.0, 2.0),
-    "objective_perturbation norm_bound": lambda v: objective_perturbation(TABLE, 1.0, 1.0, v),
-    "objective_perturbation regularisation": lambda v: objective_perturbation(TABLE, 1.0, v, 2.0),
-    "dp_sgd epsilon": lambda v: dp_sgd(TABLE, v, 1e-3, DPSGDSettings(**SETTINGS)),
-    "dp_sgd delta": lambda v: dp_sgd(TABLE, 1.0, v, DPSGDSettings(**SETTINGS)),
-    "dp_sgd learning_rate": lambda v: dp_sgd(TABLE, 1.0, 1e-3, DPSGDSettings(**SETTINGS | {"learning_rate": v})),
-    "dp_sgd clip": lambda v: dp_sgd(TABLE, 1.0, 1e-3, DPSGDSettings(**SETTINGS | {"clip": v})),
     "truncated_deviation radius": lambda v: objectives.truncated_deviation([0.5], [(0, 1)], v),
     "pinball data": lambda v: objectives.pinball(v, [(0, 1)], 0.5),
     "opsamp draws": lambda v: run_opsamp(**OPSAMP | {"draws": v}),
@@ -462,7 +450,6 @@ def test_every_kind_of_number_gives_the_noise_of_a_float(kind: Any) -> None:
     assert ps.sphere_noise(BALL, epsilon) == ps.sphere_noise(BALL, 3.0)
     assert ps.separator_noise(BALL, epsilon) == ps.separator_noise(BALL, 3.0)
     assert inverse_temperature(epsilon, "replace", PROBLEM.loss) == inverse_temperature(3.0, "replace", PROBLEM.loss)
-    assert perturbation(epsilon, 1.0, kind(100)) == perturbation(3.0, 1.0, 100.0)
     assert type(Pure(epsilon).epsilon) is float
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 import privsolve as ps
 from peers.exchange import Exchange
 from peers.jobs import Fitted, Job, by_risk, sigmoid
-from privsolve.baselines import DPSGDGrid, DPSGDSettings, dp_sgd, tune_dp_sgd
-
-GRID = DPSGDGrid(
-    clips=(0.3, 1.0, 2.5), rates=(1.0,), steps=(16, 64, 250), reaches=(0.3, 1.0, 3.0, 10.0), averaged=(0.5,)
-)
-"""What the tuned one tries on the training records."""
+from privsolve.experiments.dpsgd import Accounting, DPSGDSettings, dp_sgd, settings_grid, tune_dp_sgd
+from privsolve.privacy.adjacency import Adjacency
 
 
 def fit(data: Exchange, job: Job) -> Fitted:
@@ -22,20 +16,17 @@ def fit(data: Exchange, job: Job) -> Fitted:
     ones = np.ones((len(data.train.labels), 1), dtype=np.int64)
     features = np.hstack([data.train.binary.astype(np.int64), ones])
     table = ps.PatternTable.from_records(features, data.train.labels == 1, ranges=[(0, 1)] * len(features[0]))
-    fits = dp_sgd(table, job.epsilon, job.delta, settings(table, job), adjacency=job.adjacency, random_state=job.seed)
-    weights = fits.weights
+    accounting = Accounting(job.epsilon, job.delta, Adjacency.of(job.adjacency))
+    weights = dp_sgd(table, accounting, settings(table, accounting, job), job.seed)
     return by_risk(len(weights), lambda: sigmoid(data.test.binary @ weights[:-1] + weights[-1]))
 
 
-def settings(table: ps.PatternTable, job: Job) -> DPSGDSettings:
+def settings(table: ps.PatternTable, accounting: Accounting, job: Job) -> DPSGDSettings:
     """Public and the same everywhere, or tuned."""
     if job.model == "fixed":
         return DPSGDSettings(clip=1.0, rate=1.0, steps=64, learning_rate=3 / table.n)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return tune_dp_sgd(
-            table, job.epsilon, job.delta, grid=GRID, adjacency=job.adjacency, random_state=job.seed, n_jobs=1
-        )
+    grid = settings_grid(table.n, clips=(0.3, 1.0, 2.5), steps=(16, 64, 250), averaged=(0.5,))
+    return tune_dp_sgd(table, accounting, grid, random_state=job.seed, n_jobs=1)
 
 
 def version() -> str:

@@ -5,7 +5,6 @@ two laws that are known exactly, `cases` and `tree_cases` hold data on which mec
 every mechanism of this package on them.
 """
 
-from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
 from privsolve.audit.draws import parity_draws
@@ -29,8 +28,6 @@ __all__ = [
     "Row",
     "TreeCase",
     "UnionCase",
-    "attack_dp_sgd",
-    "attack_objective_perturbation",
     "checks",
     "exact_epsilon",
     "exact_exponential",

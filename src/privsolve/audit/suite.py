@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.audit.bits import attack_dp_sgd, attack_objective_perturbation
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, Case, ParityProblem, parity
 from privsolve.audit.draws import parity_draws
@@ -56,9 +55,6 @@ OPDISC_DIM, RSPM_DIM = 1000, 3000
 
 ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
 """Claims attacked through the public functions, one call per run: so large that a few hundred runs show something."""
-
-BITS_DELTA = 1e-9
-"""Of DP-SGD under attack by its last bits: an output that is impossible on a neighbour breaks it however small delta is."""
 
 SAMPLERS = 5
 
@@ -158,8 +154,6 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
         _opsamp(Calibration.PUBLISHED, EPSILON, few, rng),
-        _dp_sgd(20_000 if long else 3_000, rng),
-        _objective_perturbation(4_000 if long else 1_000, rng),
     ]
 
 
@@ -402,23 +396,4 @@ def _opsamp(calibration: Calibration, epsilon: float, runs: int, rng: Randomness
 
     return Check(
         "OPSamp", calibration, f"slopes on [0, {width:g}]", epsilon, OPSAMP_DELTA, _proof(not published), measure
-    )
-
-
-# --- baselines ------------------------------------------------------------------------------------
-
-
-def _dp_sgd(runs: int, rng: Randomness) -> Check:
-    def measure(confidence: float) -> Finding:
-        return attack_dp_sgd(EPSILON, BITS_DELTA, runs, rng, confidence)
-
-    return Check("DP-SGD", "rounded Gaussian", "bits of two records", EPSILON, BITS_DELTA, Proof.COMPLETE, measure)
-
-
-def _objective_perturbation(runs: int, rng: Randomness) -> Check:
-    def measure(confidence: float) -> Finding:
-        return attack_objective_perturbation(EPSILON, runs, rng, confidence)
-
-    return Check(
-        "objective perturbation", "l2-gamma", "bits of two records", EPSILON, 0.0, Proof.REAL_ARITHMETIC, measure
     )

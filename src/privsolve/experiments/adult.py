@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-import warnings
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,25 +17,29 @@ import joblib
 import numpy as np
 
 import privsolve as ps
-from privsolve import baselines
-from privsolve.errors import PrivacyLeakWarning
+from privsolve.experiments import dpsgd
 from privsolve.experiments.methods import (
-    IN_UNITS,
+    LR,
     METHODS,
-    NORM_BOUND_SQ,
+    OTHER_UNIT,
+    PAPER_UNIT,
     UNITS,
     Setup,
     Tuned,
     Weights,
     accuracy,
     method,
+    moments,
+    printed_grid,
 )
 from privsolve.experiments.results import ResultsFile, Row
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 QUICK_EPSILONS = (0.01, 0.1, 1.0)
-FORMAT = "privsolve-adult-1"
+FORMAT = "privsolve-adult-2"
 SEED = 0
+CALIBRATED = (LR, "dp-sgd", "dp-sgd-5000")
+"""Methods whose noise is searched for once for each epsilon."""
 
 Task = tuple[str, float, int]
 Settings = tuple[tuple[float, Tuned], ...]
@@ -54,7 +57,13 @@ class Plan:
     @property
     def tasks(self) -> list[Task]:
         """Every run, in rounds over all methods, so that an early stop has something of each."""
-        return [(m.key, epsilon, run) for run in range(self.runs) for epsilon in self.epsilons for m in METHODS]
+        return [
+            (m.key, epsilon, run)
+            for run in range(self.runs)
+            for epsilon in self.epsilons
+            for m in METHODS
+            if m.epsilons is None or epsilon in m.epsilons
+        ]
 
 
 @dataclass(frozen=True)
@@ -62,6 +71,7 @@ class Reference:
     """What is possible without privacy."""
 
     label: str
+    unit: int
     train_accuracy: float
     test_accuracy: float
 
@@ -113,12 +123,14 @@ def tune(path: Path, plan: Plan, jobs: int, advance: Advance) -> dict[float, Tun
 
 
 def _search(setup: Setup, epsilon: float, jobs: int) -> Tuned:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # the report says that tuning is not private
-        paper, other = (baselines.tune_dp_sgd(setup.train(unit), epsilon, setup.delta, n_jobs=jobs) for unit in UNITS)
-        norm_bound = NORM_BOUND_SQ**0.5
-        strength = baselines.tune_objective_perturbation(setup.train("paper"), epsilon, norm_bound, n_jobs=jobs)
-    return Tuned(paper, other, strength)
+    """Not private, as in the paper; the report says so."""
+    n, delta = setup.train().n, setup.delta
+    printed = dpsgd.tune_dp_sgd(setup.train(), moments(epsilon, delta), printed_grid(n), n_jobs=jobs)
+    tuned, other = (
+        dpsgd.tune_dp_sgd(setup.train(unit), dpsgd.Accounting(epsilon, delta), dpsgd.settings_grid(n), n_jobs=jobs)
+        for unit in (PAPER_UNIT, OTHER_UNIT)
+    )
+    return Tuned(printed, tuned, other)
 
 
 def _read_tuning(path: Path, plan: Plan) -> dict[float, Tuned]:
@@ -147,8 +159,7 @@ def stored_settings() -> dict[float, Tuned]:
 
 
 def _tuned(value: dict[str, Any]) -> Tuned:
-    paper, other = (baselines.DPSGDSettings(**value[key]) for key in ("dp_sgd", "dp_sgd_other"))
-    return Tuned(paper, other, float(value["regularisation"]))
+    return Tuned(**{name: dpsgd.DPSGDSettings(**settings) for name, settings in value.items()})
 
 
 def _write_tuning(path: Path, plan: Plan, tuned: dict[float, Tuned]) -> None:
@@ -166,17 +177,17 @@ def _write_tuning(path: Path, plan: Plan, tuned: dict[float, Tuned]) -> None:
 def _warm_up(setup: Setup) -> None:
     """Compile once, before the workers start, so that they find everything compiled."""
     for one in METHODS:
-        _warm(setup, one.key)
+        _warm(setup, one.key, min(setup.tuned))
 
 
-_warmed: set[str] = set()
+_warmed: set[tuple[str, float]] = set()
 
 
-def _warm(setup: Setup, key: str) -> None:
-    """The first use of a method in a process loads compiled code: not part of its run time."""
-    if key not in _warmed:
-        method(key).fit(setup, min(setup.tuned), np.random.SeedSequence(SEED))
-        _warmed.add(key)
+def _warm(setup: Setup, key: str, epsilon: float) -> None:
+    """The first use in a process loads compiled code or calibrates noise: not part of the run time."""
+    if (key, epsilon) not in _warmed:
+        method(key).fit(setup, epsilon, np.random.SeedSequence(SEED))
+        _warmed.add((key, epsilon))
 
 
 def _run_all(tuned: Settings, tasks: list[Task], jobs: int) -> Iterator[Row]:
@@ -188,12 +199,12 @@ def run_one(tuned: Settings, task: Task) -> Row:
     """One run, with noise that depends on nothing but the task."""
     key, epsilon, run = task
     setup = _setup(tuned)
-    _warm(setup, key)
+    _warm(setup, key, epsilon if key in CALIBRATED else min(setup.tuned))
     entropy = [SEED, zlib.crc32(key.encode()), round(epsilon * 1e6), run]
     start = time.perf_counter()
     weights = method(key).fit(setup, epsilon, np.random.SeedSequence(entropy))
     seconds = time.perf_counter() - start
-    train, test = setup.tables[method(key).unit]
+    train, test = setup.tables(method(key).unit)
     return Row(key, epsilon, run, accuracy(train, weights), accuracy(test, weights), seconds)
 
 
@@ -204,17 +215,16 @@ def _setup(tuned: Settings) -> Setup:
 
 
 def references(setup: Setup) -> tuple[Reference, ...]:
-    """The best 0/1 classifiers of the ball, in both units, and logistic regression, all without privacy."""
-    found = []
-    for unit, label in zip(UNITS, ("best of the ball", f"best of the ball, {IN_UNITS}"), strict=True):
-        problem = setup.ball(23, unit)
+    """Logistic regression and the best of the ball for each unit of capital gain, all without privacy."""
+    found = [_reference("logistic regression", setup, PAPER_UNIT, dpsgd.logistic_regression(setup.train()))]
+    for unit in UNITS:
+        problem = setup.ball(unit)
         best = ps.oracles.get("tree").minimise(problem, ps.Perturbation.zero(problem.domain)).weights
+        label = "best of the ball" + ("" if unit == PAPER_UNIT else f", {unit:,}s")
         found.append(_reference(label, setup, unit, best))
-    return *found, _reference(
-        "logistic regression", setup, "paper", baselines.logistic_regression(setup.train("paper")).weights
-    )
+    return tuple(found)
 
 
-def _reference(label: str, setup: Setup, unit: str, weights: Weights) -> Reference:
-    train, test = setup.tables[unit]
-    return Reference(f"{label}, no privacy", accuracy(train, weights), accuracy(test, weights))
+def _reference(label: str, setup: Setup, unit: int, weights: Weights) -> Reference:
+    train, test = setup.tables(unit)
+    return Reference(f"{label}, no privacy", unit, accuracy(train, weights), accuracy(test, weights))

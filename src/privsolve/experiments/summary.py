@@ -1,15 +1,27 @@
-"""Means, standard errors and who wins where, from the runs."""
+"""Means, deviations, and what became of the paper's four claims, from the runs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from privsolve.experiments.adult import Results
-from privsolve.experiments.methods import BASELINES, BEST, METHODS, TUNED_WORDS, Method, method
+from privsolve.experiments.methods import (
+    EXTENDED,
+    HALF,
+    LR,
+    METHODS,
+    OPDISC,
+    PRINTED,
+    RSPM,
+    UNIT_EPSILONS,
+    UNITS,
+    method,
+    unit_method,
+)
 
 
 @dataclass(frozen=True)
@@ -47,74 +59,127 @@ def summarise(results: Results) -> Cells:
     return cells
 
 
-def reading(results: Results) -> list[str]:
-    """Who wins where, in sentences made from the numbers."""
-    cells, epsilons = summarise(results), results.plan.epsilons
-    sentences = [_highest(cells, epsilons)]
-    for m in METHODS:
-        if m.key not in BASELINES.values():
-            sentences += [
-                _against(cells, epsilons, m, method(key)) for key in dict.fromkeys(("dp-sgd", BASELINES[m.unit]))
-            ]
-    sentences.append(_budget_ratio(cells, epsilons))
-    return [s for s in sentences if s]
-
-
-def _highest(cells: Cells, epsilons: Sequence[float]) -> str:
-    winners: dict[str, list[str]] = {}
-    for epsilon in epsilons:
-        best = max(METHODS, key=lambda m: cells[m.key, epsilon].mean)
-        winners.setdefault(best.label, []).append(f"{epsilon:g}")
-    parts = (f"{label} at ε = {', '.join(values)}" for label, values in winners.items())
-    return f"Highest mean training accuracy: {'; '.join(parts)}."
-
-
-def _against(cells: Cells, epsilons: Sequence[float], m: Method, baseline: Method) -> str:
-    """Where the method beats, or loses to, the baseline by more than two standard errors of the difference."""
-    sides: dict[str, list[str]] = {
-        "better at ε = {}": [],
-        "worse at ε = {}": [],
-        "within two standard errors at ε = {}": [],
-    }
-    better, worse, level = sides.values()
-    for epsilon in epsilons:
-        ours, theirs = cells[m.key, epsilon], cells[baseline.key, epsilon]
-        distance = ours.mean - theirs.mean
-        close = abs(distance) <= 2 * math.hypot(ours.error, theirs.error)
-        (level if close else better if distance > 0 else worse).append(f"{epsilon:g}")
-    parts = [words.format(", ".join(values)) for words, values in sides.items() if values]
-    label = m.label[0].upper() + m.label[1:]
-    return f"{label}, against {baseline.label.removesuffix(TUNED_WORDS)}: {', '.join(parts)}."
-
-
-def _budget_ratio(cells: Cells, epsilons: Sequence[float]) -> str:
-    """How much smaller a budget reaches what DP-SGD reaches in the paper's units."""
-    parts = []
-    for epsilon in epsilons:
-        enough = [e for e in epsilons if cells[BEST, e].mean >= cells["dp-sgd", epsilon].mean]
-        if enough and min(enough) < epsilon:
-            parts.append(f"{min(enough):g} instead of {epsilon:g}")
-    if not parts:
-        return ""
-    return f"Epsilon that is enough for the accuracy of DP-SGD in the paper's units, {method(BEST).label}: {', '.join(parts)}."
-
-
-def table_rows(results: Results) -> list[tuple[str, ...]]:
-    """Method, privacy, then `mean ± deviation` of the training accuracy per epsilon."""
+def opening(results: Results) -> str:
+    """Two sentences: the accuracies as printed, and what became of the paper's first claim."""
     cells = summarise(results)
+    epsilon = max((e for e in results.plan.epsilons if e <= 1), default=results.plan.epsilons[0])
+    parts = (f"{method(key).label} {cells[key, epsilon].mean:.3f}" for key in (OPDISC, RSPM, LR))
+    return (
+        f"Mean accuracy at ε = {epsilon:g}, every method as the paper prints it: {', '.join(parts)}. "
+        f"The paper reports OPDisc and RSPM far above private LR; here {_compared(results, OPDISC, LR)}."
+    )
+
+
+def claims(results: Results) -> list[str]:
+    """The paper's four claims, each with what these runs say about it."""
     return [
-        (m.label, m.privacy, *(f"{(c := cells[m.key, e]).mean:.4f} ± {c.deviation:.3f}" for e in results.plan.epsilons))
-        for m in METHODS
+        "Claim 1, OPDisc and RSPM beat private LR: "
+        + "; ".join(_compared(results, key, LR) for key in (OPDISC, HALF, RSPM))
+        + ".",
+        "Claim 2, OPDisc beats RSPM: " + "; ".join(_compared(results, key, RSPM) for key in (OPDISC, HALF)) + ".",
+        "Claim 3, OPDisc varies less than the others: " + _deviations(results) + ".",
+        "Claim 4, OPDisc is often fast and sometimes slow: " + _times(results) + ".",
     ]
 
 
-def test_rows(results: Results) -> list[tuple[str, ...]]:
+def reading(results: Results) -> list[str]:
+    """Sentences about the extended comparison."""
+    pairs = (
+        ("opdisc", "dp-sgd"),
+        ("exponential", "dp-sgd"),
+        ("exponential-5000", "dp-sgd-5000"),
+        ("exponential-5000", "dp-sgd"),
+    )
+    return [_compared(results, one, other) + "." for one, other in pairs]
+
+
+def _compared(results: Results, key: str, other: str) -> str:
+    """Where one method is above the other by more than two standard errors of the difference."""
+    cells = summarise(results)
+    better: list[float] = []
+    worse: list[float] = []
+    level: list[float] = []
+    for epsilon in results.plan.epsilons:
+        ours, theirs = cells[key, epsilon], cells[other, epsilon]
+        distance = ours.mean - theirs.mean
+        close = abs(distance) <= 2 * math.hypot(ours.error, theirs.error)
+        (level if close else better if distance > 0 else worse).append(epsilon)
+    sides = (("above", better), ("below", worse), ("level with", level))
+    parts = [f"{word} {method(other).label} at ε = {_listed(values)}" for word, values in sides if values]
+    return f"{method(key).label} is {', '.join(parts)}"
+
+
+def _deviations(results: Results) -> str:
+    cells, epsilons = summarise(results), results.plan.epsilons
+    parts = []
+    for other in (RSPM, LR):
+        smaller = [e for e in epsilons if cells[OPDISC, e].deviation < cells[other, e].deviation]
+        parts.append(f"its standard deviation is below that of {method(other).label} at ε = {_listed(smaller)}")
+    return " and ".join(parts)
+
+
+def _times(results: Results) -> str:
+    seconds = {key: run_seconds(results, key) for key in (OPDISC, RSPM, LR)}
+    parts = (
+        f"{method(key).label} took {np.median(s):.2f} s (median) and at most {s.max():.2f} s"
+        for key, s in seconds.items()
+    )
+    faster = float(np.mean(seconds[OPDISC] < np.median(seconds[LR])))
+    return f"{', '.join(parts)}; {faster:.0%} of the OPDisc runs were faster than the median LR run"
+
+
+def run_seconds(results: Results, key: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The seconds of all runs of a method."""
+    return np.array([row.seconds for row in results.rows if row.method == key])
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values) or "none"
+
+
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Head and rows."""
+
+
+def accuracy_table(results: Results, keys: Sequence[str]) -> Table:
+    """Method, privacy, then `mean ± deviation` of the training accuracy per epsilon."""
+    cells = summarise(results)
+    rows = [
+        (m.label, m.privacy, *(f"{(c := cells[m.key, e]).mean:.4f} ± {c.deviation:.3f}" for e in results.plan.epsilons))
+        for m in map(method, keys)
+    ]
+    return ("method", "privacy", *_heads(results)), rows
+
+
+def unit_table(results: Results) -> Table:
+    """The exponential mechanism for each unit of capital gain, and the best of the ball without privacy."""
+    cells = summarise(results)
+    epsilons = [e for e in UNIT_EPSILONS if e in results.plan.epsilons]
+    best = {r.unit: r.train_accuracy for r in results.references if r.label.startswith("best")}
+    rows = [
+        (f"{unit:,}", *(f"{cells[unit_method(unit).key, e].mean:.4f}" for e in epsilons), f"{best[unit]:.4f}")
+        for unit in UNITS
+    ]
+    return ("unit", *(f"ε = {e:g}" for e in epsilons), "no privacy"), rows
+
+
+def test_table(results: Results) -> Table:
     """Method, then the mean test accuracy per epsilon."""
-    cells = summarise(results)
-    return [(m.label, *(f"{cells[m.key, e].test_mean:.4f}" for e in results.plan.epsilons)) for m in METHODS]
+    return _by_epsilon(results, lambda cell: f"{cell.test_mean:.4f}")
 
 
-def time_rows(results: Results) -> list[tuple[str, ...]]:
+def time_table(results: Results) -> Table:
     """Method, then the median seconds of a run per epsilon."""
+    return _by_epsilon(results, lambda cell: f"{cell.seconds:.2f}")
+
+
+def _by_epsilon(results: Results, shown: Callable[[Cell], str]) -> Table:
     cells = summarise(results)
-    return [(m.label, *(f"{cells[m.key, e].seconds:.2f}" for e in results.plan.epsilons)) for m in METHODS]
+    rows = [
+        (method(key).label, *(shown(cells[key, e]) for e in results.plan.epsilons)) for key in (*PRINTED, *EXTENDED)
+    ]
+    return ("method", *_heads(results)), rows
+
+
+def _heads(results: Results) -> list[str]:
+    return [f"ε = {epsilon:g}" for epsilon in results.plan.epsilons]

@@ -221,8 +221,8 @@ FORMAT_1 = frozenset(
 def _from_format_1(values: dict[str, Any]) -> Guarantee:
     """A guarantee of version 0.1.0, where the exponential mechanism was the only one with a zero-concentrated bound.
 
-    What they say is read with what is known by now. They claim the baselines (sections B1 and B2) to be proved, which holds
-    in real arithmetic only, and leave out that noise may exceed the exact range. They do not say whether a schema was guessed.
+    What they say is read with what is known by now. They claim its baselines (B1 and B2, gone since 0.3) to be proved, which
+    holds in real arithmetic only, and leave out that noise may exceed the exact range and whether a schema was guessed.
     """
     _check_names(set(values), FORMAT_1)
     _check("proved", values["proved"], isinstance(values["proved"], bool), "true or false")
