@@ -30,6 +30,7 @@ from privsolve.data import Bins, Categories, Category, Label, Schema
 from privsolve.data.connection import MEMORY_LIMIT
 from privsolve.data.engines import coded, count_keys
 from privsolve.data.tables import open_table
+from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import split
 from privsolve.learn.evaluating import evaluate_tables
 from privsolve.noise.entropy import Randomness
@@ -104,7 +105,7 @@ def release(table: ps.PatternTable) -> ps.Run:
 
 def evaluate(run: ps.Run, table: ps.PatternTable) -> ps.Evaluation:
     _, held = split([table], 0.2, Randomness.system())
-    return evaluate_tables(run.release.model, held, EPSILON, None, ps.MeasuredOn.HELD_OUT, "replace", None, None)
+    return evaluate_tables(run.release.model, held, EPSILON, None, MeasuredOn.HELD_OUT, "replace", None, None)
 
 
 def measure(folder: Path, rows: int) -> None:

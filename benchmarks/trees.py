@@ -20,8 +20,11 @@ import numpy as np
 import pandas as pd
 
 import privsolve as ps
+from privsolve.domains.trees import TreeQuestions, tree_schema
 from privsolve.engines.trees.sampler import TreeSums
-from privsolve.mechanisms.trees import tree_temperature
+from privsolve.mechanisms.trees import TreeSampler, tree_temperature
+from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
+from privsolve.models.tree import DecisionTree
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 DRAWS = 10
@@ -29,9 +32,9 @@ DRAWS = 10
 
 def adult(depth: int, leaves: str = "labels") -> tuple[ps.TreeProblem, ps.TreeProblem]:
     """Training and test records of Adult with the package's schema: 33 features."""
-    frame, schema = ps.datasets.adult(), ps.tree_schema(ps.datasets.adult_schema())
-    kinds = {"labels": ps.LabelLeaves, "probabilities": ps.ProbabilityLeaves}
-    trees = ps.DecisionTrees(ps.TreeQuestions.of(schema), depth, kinds[leaves](["<=50K", ">50K"]))
+    frame, schema = ps.datasets.adult(), tree_schema(ps.datasets.adult_schema())
+    kinds = {"labels": LabelLeaves, "probabilities": ProbabilityLeaves}
+    trees = ps.DecisionTrees(TreeQuestions.of(schema), depth, kinds[leaves](["<=50K", ">50K"]))
     parts = (schema.table(frame[frame["split"] == split]).table for split in ("train", "test"))
     train, test = (ps.TreeProblem.from_table(part, trees, schema) for part in parts)
     return train, test
@@ -57,7 +60,7 @@ def accuracy() -> None:
         for adjacency in ("replace", "add-remove"):
             cells, seconds = [], 0.0
             for epsilon in EPSILONS:
-                sampler = ps.TreeSampler(train, epsilon, adjacency=adjacency, random_state=1)
+                sampler = TreeSampler(train, epsilon, adjacency=adjacency, random_state=1)
                 start = time.process_time()
                 drawn = [sampler.draw()]
                 seconds = time.process_time() - start
@@ -78,12 +81,12 @@ def growth() -> None:
         (33, 5_000, 3), (33, 50_000, 3), (33, 500_000, 3), (33, 5_000, 4), (33, 50_000, 4), (33, 5_000, 5),
         (100, 5_000, 3), (200, 5_000, 3), (500, 5_000, 3), (100, 5_000, 4), (2_000, 5_000, 2),
     ):  # fmt: skip
-        questions = ps.TreeQuestions.plain(features)
-        trees = ps.DecisionTrees(questions, depth, ps.LabelLeaves([0, 1]))
+        questions = TreeQuestions.plain(features)
+        trees = ps.DecisionTrees(questions, depth, LabelLeaves([0, 1]))
         answers = rng.integers(0, 2, (records, features), dtype=np.uint8)
         targets = (answers[:, :3].sum(axis=1) + rng.random(records) > 2).astype(int)
         problem = ps.TreeProblem.from_records(answers, targets, trees)
-        work = ps.TreeSampler(problem, 1.0, random_state=0).work
+        work = TreeSampler(problem, 1.0, random_state=0).work
         _, seconds, clock = timed(problem)
         mebibytes = work.memory / 2**20
         print(f"| {features} | {records:,} | {depth} | {seconds:.2f} | {clock:.2f} | {mebibytes:.0f} |", flush=True)
@@ -107,11 +110,11 @@ for depth in map(int, sys.argv[2:]):
 
 def streed(python: str) -> None:
     """STreeD's optimum beside the first private draw and the certified best tree, one after the other, in one run."""
-    frame, schema = ps.datasets.adult(), ps.tree_schema(ps.datasets.adult_schema())
+    frame, schema = ps.datasets.adult(), tree_schema(ps.datasets.adult_schema())
     train = frame[frame["split"] == "train"]
     label = (train["income"] == ">50K").to_numpy().astype(int)
     ps.best_tree(adult(2)[0])  # compiles
-    ps.TreeSampler(adult(2)[0], 1.0, random_state=0).draw()
+    TreeSampler(adult(2)[0], 1.0, random_state=0).draw()
     print("| depth | what | mistakes | seconds of the processor | STreeD takes so many times as long | on the clock |")
     print("|---" * 6 + "|")
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +123,7 @@ def streed(python: str) -> None:
         for depth in (3, 4):
             problem, _ = adult(depth)
             rows = []
-            sampler = ps.TreeSampler(problem, 1.0, random_state=0)
+            sampler = TreeSampler(problem, 1.0, random_state=0)
             start, clock = time.process_time(), time.perf_counter()
             drawn = sampler.draw()
             taken = time.process_time() - start, time.perf_counter() - clock
@@ -195,7 +198,7 @@ def union() -> None:
                         epsilon, models=models, max_features=features, schema=schema, random_state=seed
                     ).fit(*train)
                     scores.append(model.score(*test))
-                    trees += isinstance(model.model_, ps.DecisionTree)
+                    trees += isinstance(model.model_, DecisionTree)
                 cells.append(f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1) / np.sqrt(fits):.4f}")
             print(f"| {name} | {epsilon:g} | {' | '.join(cells)} | {trees} of {fits} |", flush=True)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 import privsolve as ps
 from privsolve.continuous.objectives import posted_price
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 PRICES = [(10.0, 60.0)]  # the range of prices on offer, public
 HIGHEST = 100.0  # valuations above count as this, public
@@ -43,8 +44,8 @@ def main() -> None:
 
     loss = posted_price(valuations, PRICES, RAMP, highest=HIGHEST)
     widths = [high - low for low, high in PRICES]
-    draws = ps.draws_needed(n, widths, loss.lipschitz, EPSILON, DELTA)
-    plan = ps.plan_opsamp(n, widths, loss.lipschitz, EPSILON, DELTA, draws)
+    draws = draws_needed(n, widths, loss.lipschitz, EPSILON, DELTA)
+    plan = plan_opsamp(n, widths, loss.lipschitz, EPSILON, DELTA, draws)
     print(f"Before anything is spent: {n:,} buyers, {draws:,} oracle calls,")
     print(f"  price noise of about {plan.noise_scale:.2f} is to be expected.")
     print(f"  The loss of a buyer changes by at most {loss.lipschitz:g} per unit of price (ramp of {RAMP:g}).\n")

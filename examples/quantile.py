@@ -15,6 +15,7 @@ import numpy as np
 
 import privsolve as ps
 from privsolve.continuous.objectives import PiecewiseLinear, pinball, threshold_cost
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 EPSILON, DELTA = 0.5, 1e-9  # of each of the two releases
 WAITING = [(0.0, 120.0)]  # minutes, public
@@ -26,8 +27,8 @@ MISS, FALSE_ALARM = 5.0, 1.0
 def release(loss: PiecewiseLinear, box: list[tuple[float, float]], seed: int | None) -> ps.Run:
     """One use of the mechanism with as many oracle calls as are worth making."""
     widths = [high - low for low, high in box]
-    draws = ps.draws_needed(loss.n, widths, loss.lipschitz, EPSILON, DELTA)
-    plan = ps.plan_opsamp(loss.n, widths, loss.lipschitz, EPSILON, DELTA, draws)
+    draws = draws_needed(loss.n, widths, loss.lipschitz, EPSILON, DELTA)
+    plan = plan_opsamp(loss.n, widths, loss.lipschitz, EPSILON, DELTA, draws)
     print(f"Before anything is spent: the expected excess loss is at most {plan.excess:.3f}.")
     return ps.opsamp(ps.BoxProblem(loss, box), EPSILON, DELTA, draws, random_state=seed)
 

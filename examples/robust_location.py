@@ -11,6 +11,7 @@ import numpy as np
 
 import privsolve as ps
 from privsolve.continuous.objectives import truncated_deviation
+from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 CITY = [(0.0, 20.0), (0.0, 20.0)]  # kilometres, public
 RADIUS = 4.0  # a record further away than this does not pull, public
@@ -35,8 +36,8 @@ def main() -> None:
     data = deliveries(n, seed=1)
 
     widths = [high - low for low, high in CITY]
-    draws = ps.draws_needed(n, widths, 1.0, EPSILON, DELTA)
-    plan = ps.plan_opsamp(n, widths, 1.0, EPSILON, DELTA, draws)
+    draws = draws_needed(n, widths, 1.0, EPSILON, DELTA)
+    plan = plan_opsamp(n, widths, 1.0, EPSILON, DELTA, draws)
     print(f"Before anything is spent: {n:,} records, {draws:,} oracle calls,")
     print(f"  noise of about {1000 * plan.noise_scale:.0f} m in each direction is to be expected.\n")
 

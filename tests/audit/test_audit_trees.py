@@ -13,7 +13,9 @@ from all_trees import AllTrees
 from privsolve import audit
 from privsolve.audit import suite, tree_laws
 from privsolve.mechanisms import exponential, trees, unions
+from privsolve.mechanisms.unions import UnionSampler
 from privsolve.noise.entropy import Randomness
+from privsolve.problems.unions import UnionProblem
 
 
 @pytest.mark.parametrize("case", audit.TREE_CASES, ids=lambda case: case.name)
@@ -104,13 +106,13 @@ def test_a_class_chosen_without_a_coin_is_caught(monkeypatch: pytest.MonkeyPatch
     """A union that takes whichever class weighs more. Its weights are such that one record decides which."""
     case, rng, gaps = audit.UNION_CASES[2], Randomness.seeded(3), []
     for problem in (case.data, case.neighbour):
-        found = log_weights(ps.UnionSampler(problem, 1.0, adjacency=case.adjacency, random_state=0))
+        found = log_weights(UnionSampler(problem, 1.0, adjacency=case.adjacency, random_state=0))
         gaps.append(found[unions.ModelClass.TREE] - found[unions.ModelClass.CARD])
     assert gaps[0] != gaps[1]
     weights = {"card": float(np.exp(np.mean(gaps))), "tree": 1.0}
 
-    def kinds(problem: ps.UnionProblem, runs: int) -> list[str]:
-        sampler = ps.UnionSampler(problem, 1.0, weights=weights, adjacency=case.adjacency, random_state=rng)
+    def kinds(problem: UnionProblem, runs: int) -> list[str]:
+        sampler = UnionSampler(problem, 1.0, weights=weights, adjacency=case.adjacency, random_state=rng)
         return [type(sampler.draw()).__name__ for _ in range(runs)]
 
     assert not audit.lower_bound(kinds, case.data, case.neighbour, 400).refutes(1.0)

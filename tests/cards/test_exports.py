@@ -21,7 +21,9 @@ from privsolve.cards.card import Answer, ChoicePoints
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Schema
+from privsolve.data.questions import Quantity
 from privsolve.models.linear import LinearRule
+from privsolve.models.risk import RiskScore
 from random_scorecards import GUARANTEE, random_case, release_of, risk_release
 from small_tables import SCHEMA, patients
 
@@ -30,7 +32,7 @@ SOFFICE = shutil.which("soffice")
 
 def release(weights: list[int], schema: Schema, risk: bool = False) -> ps.Release:
     made = (np.array(weights), schema.features, schema.scales, schema.intercept, schema)
-    model = ps.RiskScore(*made) if risk else LinearRule(*made)
+    model = RiskScore(*made) if risk else LinearRule(*made)
     loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
     return ps.Release(model, GUARANTEE, {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()})
 
@@ -170,9 +172,9 @@ def test_no_text_of_a_release_is_a_formula_in_the_workbook() -> None:
 
 def test_cards_that_spreadsheets_would_round_are_refused() -> None:
     pytest.importorskip("openpyxl")
-    numbers = [ps.Quantity(name, name, 0, 2**40, 1, 1) for name in "ab"]
+    numbers = [Quantity(name, name, 0, 2**40, 1, 1) for name in "ab"]
     with pytest.raises(ValueError, match="more than 15 digits"):
         Scorecard.of(release_of(["a", "b", "intercept"], [1_000_003, 1, -1]), numbers).to_xlsx()
     scaled = risk_release(["n", "intercept"], [-2, -1], scales=[7, 1])
     with pytest.raises(ValueError, match="cannot be a workbook"):
-        Scorecard.of(scaled, [ps.Quantity("n", "n", 0, 9, 0.5, 7)]).to_xlsx()
+        Scorecard.of(scaled, [Quantity("n", "n", 0, 9, 0.5, 7)]).to_xlsx()

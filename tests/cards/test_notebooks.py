@@ -12,8 +12,10 @@ import privsolve as ps
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.data import About, Bins, Categories, Label, Schema
+from privsolve.data.questions import Quantity
+from privsolve.models.leaves import LabelLeaves
 from privsolve.models.linear import LinearRule
-from privsolve.models.tree import Leaf, Split
+from privsolve.models.tree import DecisionTree, Leaf, Split
 from privsolve.releases import Diagnostics
 from promises import promise
 from random_scorecards import GUARANTEE, release_of, risk_release
@@ -56,7 +58,7 @@ def test_the_frame_of_a_card_has_every_answer() -> None:
     frame = release().scorecard().to_frame()
     assert list(frame) == ["column", "question", "answer", "points"]
     assert frame.loc[frame["answer"] == "almond", "points"].tolist() == [1]
-    number = Scorecard.of(risk_release(["n"], [2], scales=[4]), [ps.Quantity("n", "n", 0, 9, 1, 4)]).to_frame()
+    number = Scorecard.of(risk_release(["n"], [2], scales=[4]), [Quantity("n", "n", 0, 9, 1, 4)]).to_frame()
     assert number["points"].tolist() == [0.5]
 
 
@@ -72,7 +74,7 @@ def test_a_card_can_be_plotted() -> None:
 
 def test_trees_schemas_guarantees_and_ledgers(tmp_path: Path) -> None:
     schema = Schema(SCHEMA.columns, SCHEMA.label, False, about=ABOUT)
-    tree = ps.DecisionTree(Split(0, Leaf(1), Leaf(0)), schema.features, ps.LabelLeaves(["p", "e"]), schema)
+    tree = DecisionTree(Split(0, Leaf(1), Leaf(0)), schema.features, LabelLeaves(["p", "e"]), schema)
     card = TreeCard(tree, GUARANTEE)
     assert "<svg" in card._repr_html_()
     assert "Is it &lt;edible&gt;?" in card._repr_html_()

@@ -25,6 +25,7 @@ from privsolve.models import points as arithmetic
 from privsolve.models.linear import LinearRule
 from privsolve.models.odds import risk_at
 from privsolve.models.points import Levels, Points, Slope, from_zero, smallest
+from privsolve.models.risk import RiskScore
 from random_scorecards import GUARANTEE, random_case
 
 LEVELS = st.lists(st.integers(-5, 6), min_size=1, max_size=4, unique=True).map(
@@ -111,7 +112,7 @@ COMPAS = Schema(
 
 def card_of(weights: list[int], schema: Schema, risk: bool = False) -> tuple[Any, Scorecard]:
     made = (np.array(weights), schema.features, schema.scales, schema.intercept, schema)
-    model = ps.RiskScore(*made) if risk else LinearRule(*made)
+    model = RiskScore(*made) if risk else LinearRule(*made)
     loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
     setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()}
     return model, ps.Release(model, GUARANTEE, setting).scorecard()

@@ -20,6 +20,7 @@ import privsolve as ps
 from long_cards import long_release, long_schema, long_table
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.models.risk import RiskScore
 
 NODE = shutil.which("node")
 SCHEMAS = {
@@ -103,7 +104,7 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
         Label("y", True, False),
     )
     weights = [2, 3, -4, 5, -1]
-    model = ps.RiskScore(np.array(weights), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
+    model = RiskScore(np.array(weights), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
     setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
     release = ps.Release(model, long_release(schema).guarantee, setting)
     rng = np.random.default_rng(1)

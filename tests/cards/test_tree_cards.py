@@ -18,8 +18,10 @@ import privsolve as ps
 from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.cards.tree_card import TreeCard, rules
 from privsolve.data import Bins, Categories, Label, Schema
-from privsolve.models.tree import Leaf, Split
+from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.tree import DecisionTree, Leaf, Split
 from privsolve.models.tree_sql import with_tree_predictions
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 
@@ -38,11 +40,11 @@ ROOT = Split(
     Split(NAMES.index("colour <of> hair=red & auburn"), Leaf(1), Split(NAMES.index("0.5<=dose<2.5"), Leaf(0), Leaf(1))),
     Split(NAMES.index("age=unknown"), Leaf(1), Leaf(0)),
 )
-GUARANTEE = Guarantee(BoundedRange(1.0), ps.Adjacency.REPLACE, "exponential mechanism", "exact sample", "4", "sums")
+GUARANTEE = Guarantee(BoundedRange(1.0), Adjacency.REPLACE, "exponential mechanism", "exact sample", "4", "sums")
 
 
 def card(root: Any = ROOT, leaves: Any = None) -> TreeCard:
-    return TreeCard(ps.DecisionTree(root, NAMES, leaves or ps.LabelLeaves(["no", "yes"]), SCHEMA), GUARANTEE)
+    return TreeCard(DecisionTree(root, NAMES, leaves or LabelLeaves(["no", "yes"]), SCHEMA), GUARANTEE)
 
 
 def everybody() -> pd.DataFrame:
@@ -63,14 +65,14 @@ def test_sql_says_what_python_says() -> None:
     assert len(set(said)) == 2
 
 
-@pytest.mark.parametrize("leaves", [ps.LabelLeaves([0, 1]), ps.ProbabilityLeaves(["no", "yes"], [0.2, 0.9])])
+@pytest.mark.parametrize("leaves", [LabelLeaves([0, 1]), ProbabilityLeaves(["no", "yes"], [0.2, 0.9])])
 def test_engines_say_what_python_says(leaves: Any) -> None:
     import ibis
 
     tree, data = card(leaves=leaves).tree, everybody()
     found = with_tree_predictions(ibis.memtable(pa.Table.from_pandas(data)), tree).to_pyarrow()
     assert found["prediction"].to_pylist() == tree.predict(data).tolist()
-    if isinstance(leaves, ps.ProbabilityLeaves):
+    if isinstance(leaves, ProbabilityLeaves):
         assert found["score"].to_numpy() == pytest.approx(tree.predict_proba(data)[:, 1])
 
 
@@ -107,10 +109,10 @@ def test_privacy_is_said_of_a_tree() -> None:
 
 
 def test_leaves_in_words() -> None:
-    assert ps.ProbabilityLeaves(["no", "yes"], [0.2, 0.9]).text(1) == "yes: 90%"
-    three = ps.ProbabilityLeaves(["a", "b", "c"], [0.6])
+    assert ProbabilityLeaves(["no", "yes"], [0.2, 0.9]).text(1) == "yes: 90%"
+    three = ProbabilityLeaves(["a", "b", "c"], [0.6])
     assert [three.text(k) for k in range(three.size)] == ["all equally likely", "a: 60%", "b: 60%", "c: 60%"]
-    assert ps.NumberLeaves(0, 5, choices=3, steps=10).text(1) == "2.5"
+    assert NumberLeaves(0, 5, choices=3, steps=10).text(1) == "2.5"
 
 
 # --- the page, in a real browser --------------------------------------------------------------------

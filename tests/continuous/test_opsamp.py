@@ -35,7 +35,7 @@ from privsolve.continuous.opsamp import exponential_noise, noisy_steps, opsamp
 from privsolve.continuous.oracles import BoxSolution, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
-from privsolve.errors import OracleNotCertified, PrivacyWarning
+from privsolve.errors import OracleFailed, OracleNotCertified, PrivacyWarning, SolveInterrupted
 from privsolve.models.point import BoxPoint
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
@@ -335,7 +335,7 @@ class Failing:
 @pytest.mark.parametrize("error", [RuntimeError("row 17 is secret"), KeyboardInterrupt()])
 def test_whatever_goes_wrong_keeps_the_noise_and_one_answer(error: BaseException) -> None:
     oracle, accountant = Failing(error), ps.Accountant(10.0, 0.5)
-    with pytest.raises((ps.OracleFailed, ps.SolveInterrupted), match=r"noise is kept|nothing was released") as failed:
+    with pytest.raises((OracleFailed, SolveInterrupted), match=r"noise is kept|nothing was released") as failed:
         opsamp(**small(oracle=oracle, budget=accountant))
     assert "secret" not in str(failed.value)
     oracle.error, oracle.retry = None, failed.value.retry

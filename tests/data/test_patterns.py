@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
+from privsolve.errors import IntegerRangeError
 
 BIG = 2**62
 
@@ -74,7 +75,7 @@ def test_a_tie_is_predicted_negative() -> None:
 def test_scores_near_the_limit_are_exact() -> None:
     table = ps.PatternTable([[2**40 - 1, 1]], [1], [0])
     assert table.scores([2**20, 1]).tolist() == [(2**40 - 1) * 2**20 + 1]
-    with pytest.raises(ps.IntegerRangeError, match="scores"):
+    with pytest.raises(IntegerRangeError, match="scores"):
         table.scores([2**22 + 1, 1])
 
 
@@ -151,7 +152,7 @@ def test_wrong_weights_are_named(value: Any, message: str) -> None:
 
 @pytest.mark.parametrize("extreme", [np.iinfo(np.int64).min, np.iinfo(np.int64).min + 1, BIG])
 def test_one_extreme_entry_among_many_is_found(extreme: int) -> None:
-    with pytest.raises(ps.IntegerRangeError, match=r"^features"):
+    with pytest.raises(IntegerRangeError, match=r"^features"):
         ps.PatternTable(np.array([[3], [extreme], [-5]]), [1, 1, 1], [0, 0, 0])
     assert ps.PatternTable([[BIG - 1]], [1], [0]).features.tolist() == [[BIG - 1]]
 
@@ -204,7 +205,7 @@ def test_two_equal_names_are_refused() -> None:
 def test_scales_without_a_small_common_unit_are_refused_up_front(column: int) -> None:
     """Also where the column is zero, whose scaled values would fit."""
     for scales in ([1, 2**70], [2**70, 1], [2**63 - 1, 2**31 - 1]):
-        with pytest.raises(ps.IntegerRangeError, match=r"^features\['x\d'\].*coarser scales"):
+        with pytest.raises(IntegerRangeError, match=r"^features\['x\d'\].*coarser scales"):
             ps.PatternTable(np.eye(2, dtype=int)[[column]], [1], [0], scales=scales)
 
 

@@ -17,7 +17,7 @@ import pytest
 import privsolve as ps
 from domain_conformance import DomainConformance, Vector
 from privsolve.arrays import Int64Array
-from privsolve.domains import Domain, domain_from_dict, domain_kinds
+from privsolve.domains import ConstrainedPoints, Domain, domain_from_dict, domain_kinds
 from privsolve.oracles import SOLVERS, AssignmentOracle, SpanningTreeOracle, SubsetOracle
 from random_constraints import keeps_to
 
@@ -82,14 +82,14 @@ class TestSparsePoints(DomainConformance):
 
 class TestConstrainedPoints(DomainConformance):
     domains: ClassVar = [
-        ps.ConstrainedPoints(3, 2, 2, variables="abc", signs=[1, -1, 0]),
-        ps.ConstrainedPoints(5, 3, 1, (-1, 1), variables="aabc", max_questions=2, max_cuts={"a": 1}, excluded=["c"]),
-        ps.ConstrainedPoints(5, 3, 1, 1, variables="abcd", required=["b"], alternatives=[["b", "c"], ["a", "d"]]),
+        ConstrainedPoints(3, 2, 2, variables="abc", signs=[1, -1, 0]),
+        ConstrainedPoints(5, 3, 1, (-1, 1), variables="aabc", max_questions=2, max_cuts={"a": 1}, excluded=["c"]),
+        ConstrainedPoints(5, 3, 1, 1, variables="abcd", required=["b"], alternatives=[["b", "c"], ["a", "d"]]),
     ]
     additive = False
 
     def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.ConstrainedPoints)
+        assert isinstance(domain, ConstrainedPoints)
         low, high = domain.intercept or (w[-1], w[-1])
         return keeps_to(domain, np.array(w)) and low <= w[-1] <= high
 

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 import privsolve as ps
 from all_trees import AllTrees
 from privsolve.domains.monotone import Monotone
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
-from privsolve.mechanisms.trees import tree_temperature
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.mechanisms.trees import TreeSampler, tree_temperature, tree_utility_bound
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import Leaf, Node, Split, values_said
 from small_tables import SCHEMA
@@ -86,7 +86,7 @@ def problem(leaves: Leaves, depth: int = 2, records: int = 40) -> ps.TreeProblem
 @pytest.mark.parametrize("ways", [{"x0": 1}, {"x0": 1, "x1": 1}], ids=str)
 def test_draws_have_the_law_of_the_monotone_trees(leaves: Leaves, ways: dict[str, int]) -> None:
     at, prior, draws = problem(leaves), TreePrior(0.6, monotone=ways), 4000
-    sampler = ps.TreeSampler(at, 0.8, prior=prior, random_state=1, simplify=False)
+    sampler = TreeSampler(at, 0.8, prior=prior, random_state=1, simplify=False)
     listed = AllTrees(at, prior)
     numbers = {TreeQuestions.plain(3).names.index(name): way for name, way in ways.items()}
     allowed = np.array([is_monotone(listed.tree(k), at.trees.questions, numbers) for k in range(len(listed.losses))])
@@ -100,15 +100,13 @@ def test_draws_have_the_law_of_the_monotone_trees(leaves: Leaves, ways: dict[str
 
 
 def test_a_limit_on_what_is_lost() -> None:
-    sampler = ps.TreeSampler(
-        problem(LABELS, 3), 8.0, prior=TreePrior(monotone={"x0": -1}), max_attempts=3, random_state=0
-    )
+    sampler = TreeSampler(problem(LABELS, 3), 8.0, prior=TreePrior(monotone={"x0": -1}), max_attempts=3, random_state=0)
     with pytest.raises(ps.WorkLimitReached, match="no monotone tree was drawn within max_attempts=3"):
         _ = [sampler.draw() for _ in range(200)]
 
 
 def test_columns_of_a_schema() -> None:
-    questions = TreeQuestions.of(ps.tree_schema(SCHEMA))
+    questions = TreeQuestions.of(tree_schema(SCHEMA))
     assert dict(zip(questions.titles, questions.ordered, strict=True)) == {"colour": 0, "age": 3, "dose": 5}
     prior = TreePrior(monotone={"age": 1, "dose": -1})
     assert prior.to_dict()["monotone"] == {"age": 1, "dose": -1}
@@ -128,7 +126,7 @@ def test_wrong_directions(leaves: Leaves, ways: dict[str, int], message: str) ->
     trees = DecisionTrees(QUESTIONS, 2, leaves)
     rows = np.zeros((4, 6), dtype=int)
     with pytest.raises(ValueError, match=message):
-        ps.TreeSampler(ps.TreeProblem.from_records(rows, [0, 1, 0, 1], trees), 1.0, prior=TreePrior(monotone=ways))
+        TreeSampler(ps.TreeProblem.from_records(rows, [0, 1, 0, 1], trees), 1.0, prior=TreePrior(monotone=ways))
 
 
 def test_what_monotone_trees_are_not_for() -> None:
@@ -136,6 +134,6 @@ def test_what_monotone_trees_are_not_for() -> None:
         ps.best_tree(problem(LABELS), prior=TreePrior(monotone={"x0": 1}))
     falls = Split(0, Leaf(0), Leaf(1))
     trees = problem(LABELS).trees
-    assert ps.tree_utility_bound(trees, 1.0, tree=falls) > 0
+    assert tree_utility_bound(trees, 1.0, tree=falls) > 0
     with pytest.raises(ValueError, match="not among the trees that the prior allows"):
-        ps.tree_utility_bound(trees, 1.0, tree=falls, prior=TreePrior(monotone={"x0": 1}))
+        tree_utility_bound(trees, 1.0, tree=falls, prior=TreePrior(monotone={"x0": 1}))

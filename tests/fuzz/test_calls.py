@@ -16,21 +16,25 @@ import privsolve as ps
 from fuzzing import FRAME, PROBLEM, SCHEMA, TABLE, check_share, one_changed
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
 from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema
 from privsolve.domains import Permutations, SpanningTrees, Subsets
+from privsolve.domains.trees import TreeQuestions
 from privsolve.losses import LinearLoss
+from privsolve.models.leaves import LabelLeaves
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.composition import compose
 
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 BALL = PROBLEM.domain
 PLANES = [BALL, ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(2, 1), ps.FiniteSet([[1, 0], [0, 1]])]
 EPSILONS = [1.0, 0.5, 2]
-ADJACENCIES: list[Any] = ["replace", "add-remove", ps.Adjacency.REPLACE]
+ADJACENCIES: list[Any] = ["replace", "add-remove", Adjacency.REPLACE]
 STATES = [None, 0, 7]
 SEEDS = [0, 7]
 GUARANTEE = ps.exponential(PROBLEM, 0.5, random_state=0).release.guarantee
 MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
-TREES = ps.DecisionTrees(ps.TreeQuestions.plain(("a", "b")), 2, ps.LabelLeaves((0, 1)))
+TREES = ps.DecisionTrees(TreeQuestions.plain(("a", "b")), 2, LabelLeaves((0, 1)))
 
 
 def columns(make: Callable[..., Any], column: str = "age") -> Callable[..., Any]:
@@ -46,7 +50,7 @@ def fitted(estimator: Callable[..., Any], **good: Any) -> Callable[..., Any]:
 def opsamp(**call: Any) -> ps.Run:
     """`ps.opsamp` with the parts of its problem and of its noise among the arguments."""
     problem = ps.BoxProblem(**{name: call.pop(name) for name in ("objective", "box", "lipschitz", "n")})
-    noise = ps.SamplingNoise(**{name: call.pop(name) for name in ("calibration", "sigma", "grid", "centred")})
+    noise = SamplingNoise(**{name: call.pop(name) for name in ("calibration", "sigma", "grid", "centred")})
     return ps.opsamp(problem, noise=noise, **call)
 
 
@@ -188,11 +192,11 @@ CALLS: dict[str, Calls] = {
         calibration=["proved"], sigma=[None, 1.0], grid=[None, 0.125], centred=[True, False], random_state=SEEDS, budget=[None],
     ),
     "plan_opsamp": calls(
-        ps.plan_opsamp, 100, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], epsilon=EPSILONS, delta=[1e-6],
+        plan_opsamp, 100, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], epsilon=EPSILONS, delta=[1e-6],
         draws=[10],
     ),
     "draws_needed": calls(
-        ps.draws_needed, 40, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], epsilon=EPSILONS, delta=[1e-6],
+        draws_needed, 40, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], epsilon=EPSILONS, delta=[1e-6],
     ),
     "absolute_deviation": calls(objectives.absolute_deviation, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]]),
     "pinball": calls(objectives.pinball, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]], level=[0.5, 0.9]),

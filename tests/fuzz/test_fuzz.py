@@ -43,6 +43,7 @@ from fuzzing import (
 from privsolve.cli import app
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.stability import SamplingNoise, plan_opsamp
 from privsolve.data import Bins, Categories, Label, Number, Schema, draft
 from privsolve.data.tables import open_table
 from privsolve.domains import domain_from_dict
@@ -281,7 +282,7 @@ PROBLEM_PARTS, NOISE_PARTS = ("objective", "box", "lipschitz", "n"), ("calibrati
 def run_opsamp(**options: Any) -> ps.Run:
     """`ps.opsamp` with the parts of its problem and of its noise among the arguments."""
     problem = ps.BoxProblem(**{name: options.pop(name) for name in PROBLEM_PARTS})
-    noise = ps.SamplingNoise(**{name: options.pop(name) for name in NOISE_PARTS})
+    noise = SamplingNoise(**{name: options.pop(name) for name in NOISE_PARTS})
     return ps.opsamp(problem, noise=noise, **options)
 
 
@@ -404,7 +405,7 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "truncated_deviation radius": lambda v: objectives.truncated_deviation([0.5], [(0, 1)], v),
     "pinball data": lambda v: objectives.pinball(v, [(0, 1)], 0.5),
     "opsamp draws": lambda v: run_opsamp(**OPSAMP | {"draws": v}),
-    **{f"plan_opsamp {key}": lambda v, key=key: ps.plan_opsamp(**PLAN | {key: v}) for key in PLAN},
+    **{f"plan_opsamp {key}": lambda v, key=key: plan_opsamp(**PLAN | {key: v}) for key in PLAN},
 }
 
 

@@ -16,6 +16,7 @@ from privsolve.cards.tree_card import TreeCard
 from privsolve.data import Categories, Label, Schema
 from privsolve.mechanisms.unions import UnionProgress
 from privsolve.models.linear import LinearRule
+from privsolve.models.tree import DecisionTree
 from small_tables import INDICATORS, SCHEMA, patients
 
 FRAME = patients()
@@ -43,12 +44,12 @@ def majority(n: int = 400) -> tuple[pd.DataFrame, Any, Schema]:
     return frame, np.where((frame == "yes").sum(axis=1) >= 3, "yes", "no"), schema
 
 
-@pytest.mark.parametrize(("data", "kind"), [(parity, ps.DecisionTree), (majority, LinearRule)])
+@pytest.mark.parametrize(("data", "kind"), [(parity, DecisionTree), (majority, LinearRule)])
 def test_the_class_that_fits_is_chosen(data: Any, kind: type) -> None:
     frame, y, schema = data()
     fitted = ps.PrivateClassifier(2.0, schema=schema, random_state=0).fit(frame, y)
     assert isinstance(fitted.model_, kind)
-    assert isinstance(fitted.card_, TreeCard if kind is ps.DecisionTree else Scorecard)
+    assert isinstance(fitted.card_, TreeCard if kind is DecisionTree else Scorecard)
     assert fitted.score(frame, y) == 1.0
     assert (fitted.release_.predict(frame) == y).all()
     again = ps.Release.from_json(fitted.release_.to_json())
@@ -76,7 +77,7 @@ def test_numbers_are_cut_for_both_kinds() -> None:
         kinds.add(type(fitted.model_))
         assert (fitted.predict(X) == fitted.release_.predict(X)).all()
         assert {name for name in fitted.get_feature_names_out() if name.startswith("dose")} >= {"dose>=1"}
-    assert kinds == {LinearRule, ps.DecisionTree}
+    assert kinds == {LinearRule, DecisionTree}
 
 
 def test_weights_say_what_is_likely_beforehand() -> None:

@@ -14,9 +14,9 @@ from typer.testing import CliRunner, Result
 import privsolve as ps
 from privsolve.cards.rows import rows_and_threshold
 from privsolve.cli import app
-from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.data.constraints import Constraints, Direction
-from privsolve.domains import domain_from_dict
+from privsolve.domains import ConstrainedPoints, domain_from_dict
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.planning import expectations
 from privsolve.mechanisms.exponential import ExponentialSampler
@@ -101,7 +101,7 @@ def test_the_release_records_the_constraints_and_reads_them_back() -> None:
     )
     release = ps.Release.from_json(model.release_.to_json())
     domain = domain_from_dict(release.setting["domain"])
-    assert isinstance(domain, ps.ConstrainedPoints)
+    assert isinstance(domain, ConstrainedPoints)
     assert (domain.max_questions, domain.required, domain.excluded) == (2, ("priors",), ("sex",))
     assert dict(domain.max_cuts)["age"] == 1
     assert dict(domain.max_cuts)["priors"] == 2
@@ -189,7 +189,7 @@ def test_a_class_of_cards_alone_keeps_to_the_schema() -> None:
 
 def test_the_prior_is_divided_by_its_sum_and_the_bound_is_better() -> None:
     domain = CardLimits(max_questions=2).domain(SCHEMA, 2, 1, 1)
-    assert isinstance(domain, ps.ConstrainedPoints)
+    assert isinstance(domain, ConstrainedPoints)
     prior = SparsePrior(0.8)
     members = domain.members()
     logs = np.array([prior.log_probability(domain, member) for member in members])
@@ -207,7 +207,7 @@ def test_the_prior_is_divided_by_its_sum_and_the_bound_is_better() -> None:
     assert needed <= with_constraints.excess < 1.5 * needed
 
 
-def _first(prior: SparsePrior, domain: ps.ConstrainedPoints) -> float:
+def _first(prior: SparsePrior, domain: ConstrainedPoints) -> float:
     return float(log_weights(prior, domain, domain.members()[:1])[0])
 
 
@@ -307,7 +307,7 @@ def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
 def test_a_required_question_stays_on_the_printed_card() -> None:
     """Points that cannot change a decision would be left out, but somebody has to see them there."""
     weights = np.array([1, 1, 1, 4, -3])  # the last question decides alone
-    columns = [Categories(f"c{i}", [ps.Category("yes", ["y"])], no="no") for i in range(4)]
+    columns = [Categories(f"c{i}", [Category("yes", ["y"])], no="no") for i in range(4)]
     for required, asked in (((), {"c3"}), (("c0",), {"c0", "c1", "c2", "c3"})):
         schema = Schema(columns, LABEL, constraints=Constraints(required=required))
         rule = LinearRule(weights, schema.features, (1,) * 5, True, schema)

@@ -20,6 +20,7 @@ import privsolve as ps
 from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
+from privsolve.errors import IntegerRangeError
 from privsolve.learn.estimators import PrivateScorecard
 from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
@@ -111,7 +112,7 @@ def test_tables_that_cannot_be_scored() -> None:
     with pytest.raises(ValueError, match="has no schema"):
         scored(ibis.memtable(pa.table({"age": [1]})), bare)
     wide = Schema([Number("a", 0, 10**15), Number("b", 0, 1, 1, 2**40)])
-    with pytest.raises(ps.IntegerRangeError, match="narrower bounds"):
+    with pytest.raises(IntegerRangeError, match="narrower bounds"):
         scored(ibis.memtable(pa.table({"a": [1], "b": [1]})), release_of(wide, [1, 1, 0]))
 
 

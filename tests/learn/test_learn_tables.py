@@ -15,6 +15,7 @@ import pytest
 
 import privsolve as ps
 from privsolve.data import Categories, Label, Schema
+from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Accountant
 from small_tables import INDICATORS, patients
 
@@ -46,7 +47,7 @@ def test_an_estimator_is_made_of_a_release(which: int, tmp_path: Path) -> None:
     made = type(fitted).from_release(path)
     assert list(made.classes_) == list(fitted.classes_)
     model = fitted.release_.model
-    used = model.used[0] if isinstance(model, ps.DecisionTree) else model.used.schema
+    used = model.used[0] if isinstance(model, DecisionTree) else model.used.schema
     few = X[[column.column for column in used.columns]]
     assert np.array_equal(made.predict(few), fitted.predict(X))
     assert made.score(few, Y) == fitted.score(X, Y)

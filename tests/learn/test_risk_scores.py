@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
+from privsolve.data import Category
 from privsolve.learn.planning import expectations
+from privsolve.models.risk import RiskScore
 from privsolve.privacy.profiles import BoundedRange
 from small_tables import SCHEMA, patients
 
@@ -41,7 +43,7 @@ def test_probabilities_are_the_risks_of_the_totals() -> None:
     assert scale is not None
     assert [scale.risk(total) for total in map(_fraction, card.totals(X))] == pytest.approx(risks[:, 1])
     assert (card.totals(X) - float(card.scorecard_.threshold) + 1 == card.decision_function(X)).all()
-    assert isinstance(card.release_.model, ps.RiskScore)
+    assert isinstance(card.release_.model, RiskScore)
 
 
 def _fraction(value: float) -> object:
@@ -53,7 +55,7 @@ def _fraction(value: float) -> object:
 def test_a_card_by_mistakes_has_no_probabilities() -> None:
     by_mistakes = ps.PrivateScorecard(1.0, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
     assert not hasattr(by_mistakes, "predict_proba")
-    assert not isinstance(by_mistakes.release_.model, ps.RiskScore)
+    assert not isinstance(by_mistakes.release_.model, RiskScore)
 
 
 def test_rare_outcomes_are_told_apart() -> None:
@@ -63,7 +65,7 @@ def test_rare_outcomes_are_told_apart() -> None:
     ill = rng.random(200_000) < 1 / (1 + np.exp(7 - 1.5 * answers[:, :3].sum(axis=1)))
     frame = pd.DataFrame(answers, columns=[f"c{i}" for i in range(8)]).assign(ill=ill.astype(int))
     assert 0.01 < ill.mean() < 0.03
-    columns = [ps.Categories(f"c{i}", [ps.Category("yes", [1])]) for i in range(8)]
+    columns = [ps.Categories(f"c{i}", [Category("yes", [1])]) for i in range(8)]
     schema = ps.Schema(columns, ps.Label("ill", [1]))
     for seed in range(3):
         card = ps.PrivateScorecard(
@@ -142,7 +144,7 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
         run(app, ["predict", str(tmp_path / "patients.csv"), "--release", release, "--out", str(scored)]).exit_code == 0
     )
     found, model = pd.read_csv(scored), ps.Release.from_json(Path(release).read_text()).model
-    assert isinstance(model, ps.RiskScore)
+    assert isinstance(model, RiskScore)
     assert np.allclose(found["risk"], model.risks(FRAME))
     assert (found["score"] - float(model.half) == model.scores(FRAME)).all()
     assert (found["score"] == model.totals(FRAME)).all()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from privsolve.errors import IntegerRangeError, OracleFailed
 from privsolve.oracles import HighsOracle
 from privsolve.problems.perturbation import UNIT
 
@@ -97,7 +98,7 @@ def test_another_process_has_no_noise_to_answer_from(monkeypatch: pytest.MonkeyP
         RuntimeError("record 17: Huntington"),
         MemoryError(),
         ZeroDivisionError("division by zero"),
-        ps.IntegerRangeError("too large"),
+        IntegerRangeError("too large"),
         ValueError("no"),
     ],
     ids=lambda error: type(error).__name__,
@@ -105,7 +106,7 @@ def test_another_process_has_no_noise_to_answer_from(monkeypatch: pytest.MonkeyP
 def test_errors_of_an_oracle_keep_the_noise(mechanism: Any, error: Exception) -> None:
     budget = ps.Accountant(1.0)
     failed = failure(mechanism, error, random_state=5, budget=budget)
-    assert isinstance(failed, ps.OracleFailed)
+    assert isinstance(failed, OracleFailed)
     assert failed.__cause__ is error
     assert type(error).__name__ in str(failed)
     assert "Huntington" not in str(failed)

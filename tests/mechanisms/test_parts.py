@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data.parts import in_parts
+from privsolve.models.no_answer import NoAnswer
 from privsolve.noise.entropy import Randomness
 
 Part = tuple[int, ...]
@@ -194,7 +195,7 @@ def test_runs_have_the_exact_law_failures_included() -> None:
     rng, counts = Randomness.seeded(5), np.zeros(4)
     for _ in range(runs):
         run = ps.release_or_failure(list(records), only_some_parts, plan, mechanism="exponential", random_state=rng)
-        counts[3 if isinstance(run.release.model, ps.NoAnswer) else int(run.release.weights[0])] += 1
+        counts[3 if isinstance(run.release.model, NoAnswer) else int(run.release.weights[0])] += 1
     right, wrong = (((counts - runs * p) ** 2 / (runs * p)).sum() for p in (law, other))
     assert law[3] > 0.05
     assert right < chi2.ppf(1 - 1e-4, 3) < wrong
@@ -213,7 +214,7 @@ def test_the_number_of_failed_parts_is_noisy() -> None:
     for _ in range(runs):
         run = ps.release_or_failure([0] * 150, five_of_eight_fail, plan, mechanism="exponential", random_state=rng)
         assert run.diagnostics.failed == 5
-        published += run.release.model != ps.NoAnswer()
+        published += run.release.model != NoAnswer()
     law = binom(runs, plan.publishing[5] * 3 / 8)
     assert law.ppf(1e-5) <= published <= law.ppf(1 - 1e-5)
     assert law.ppf(1e-5) > 20
@@ -260,7 +261,7 @@ class GivesUp:
 def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_path: Any) -> None:
     oracle = GivesUp()
     run = ps.release_or_failure(table, votes, PLAN, oracle=oracle, random_state=1)
-    assert run.release.model == ps.NoAnswer()
+    assert run.release.model == NoAnswer()
     assert run.diagnostics.failed == 40
     file = tmp_path / "release.json"
     file.write_text(run.release.to_json())
@@ -268,7 +269,7 @@ def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_pat
     assert shown.startswith("no answer")
     assert "Privacy: Changing one record" in shown
     again = ps.Release.from_json(run.release.to_json())
-    assert again.model == ps.NoAnswer()
+    assert again.model == NoAnswer()
     assert "no answer" in again.model.describe()
     assert "no answer" in again.guarantee.sentence()
     with pytest.raises(TypeError, match="does not predict"):

@@ -11,17 +11,18 @@ import pytest
 
 import privsolve as ps
 from all_trees import AllTrees
-from privsolve.mechanisms.trees import RELATIVE_ERROR, tree_temperature
-from privsolve.models.leaves import Leaves
-from privsolve.models.tree import Leaf, Split, simplified, values_said
+from privsolve.domains.trees import TreeQuestions
+from privsolve.mechanisms.trees import RELATIVE_ERROR, TreeSampler, tree_temperature, tree_utility_bound
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.tree import DecisionTree, Leaf, Split, simplified, values_said
 
-LABELS = ps.LabelLeaves(["no", "yes"])
+LABELS = LabelLeaves(["no", "yes"])
 LEAVES: dict[str, Leaves] = {
     "labels": LABELS,
-    "costs": ps.LabelLeaves(["no", "yes"], [[0, 1], [3, 0]]),
-    "three labels": ps.LabelLeaves(["a", "b", "c"]),
-    "probabilities": ps.ProbabilityLeaves(["no", "yes"], [0.1, 0.6, 0.9]),
-    "numbers": ps.NumberLeaves(0.0, 1.0, choices=3, steps=4),
+    "costs": LabelLeaves(["no", "yes"], [[0, 1], [3, 0]]),
+    "three labels": LabelLeaves(["a", "b", "c"]),
+    "probabilities": ProbabilityLeaves(["no", "yes"], [0.1, 0.6, 0.9]),
+    "numbers": NumberLeaves(0.0, 1.0, choices=3, steps=4),
 }
 
 
@@ -30,23 +31,19 @@ def problem(
 ) -> ps.TreeProblem:
     rng = np.random.default_rng(seed)
     answers = rng.integers(0, 2, (records, features))
-    targets: Any = (
-        rng.random(records) if isinstance(leaves, ps.NumberLeaves) else rng.integers(0, leaves.width, records)
-    )
-    return ps.TreeProblem.from_records(
-        answers, targets, ps.DecisionTrees(ps.TreeQuestions.plain(features), depth, leaves)
-    )
+    targets: Any = rng.random(records) if isinstance(leaves, NumberLeaves) else rng.integers(0, leaves.width, records)
+    return ps.TreeProblem.from_records(answers, targets, ps.DecisionTrees(TreeQuestions.plain(features), depth, leaves))
 
 
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 @pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
 def test_the_exact_epsilon_of_neighbours(leaves: Leaves, adjacency: str) -> None:
     """Over all records that a neighbour can have: the largest log-ratio of a tree is at most epsilon, and comes close."""
-    epsilon, features, trees = 0.8, 2, ps.DecisionTrees(ps.TreeQuestions.plain(2), 2, leaves)
+    epsilon, features, trees = 0.8, 2, ps.DecisionTrees(TreeQuestions.plain(2), 2, leaves)
     kappa = tree_temperature(trees, epsilon, adjacency)
     rng = np.random.default_rng(1)
     answers = rng.integers(0, 2, (6, features))
-    numbers = isinstance(leaves, ps.NumberLeaves)
+    numbers = isinstance(leaves, NumberLeaves)
     kinds: list[Any] = [0.0, 0.25, 0.5, 0.75, 1.0] if numbers else list(range(leaves.width))
     targets = rng.choice(kinds, 6)
 
@@ -110,7 +107,7 @@ def test_wrong_arguments_spend_nothing(options: dict[str, Any], message: str) ->
 
 
 def test_wrong_problems() -> None:
-    trees = ps.DecisionTrees(ps.TreeQuestions.plain(2), 2, LABELS)
+    trees = ps.DecisionTrees(TreeQuestions.plain(2), 2, LABELS)
     with pytest.raises(ValueError, match="answers must be 0 or 1"):
         ps.TreeProblem.from_records([[0, 2]], [1], trees)
     with pytest.raises(ValueError, match="targets must be label numbers"):
@@ -118,7 +115,7 @@ def test_wrong_problems() -> None:
     with pytest.raises(ValueError, match="2 columns"):
         ps.TreeProblem.from_records([[0, 1, 1]], [1], trees)
     with pytest.raises(ValueError, match="depth"):
-        ps.DecisionTrees(ps.TreeQuestions.plain(2), 7, LABELS)
+        ps.DecisionTrees(TreeQuestions.plain(2), 7, LABELS)
     with pytest.raises(ValueError, match="no records"):
         ps.TreeProblem.from_records(np.zeros((0, 2), int), np.zeros(0, int), trees)
 
@@ -141,7 +138,7 @@ def test_releases_are_read_back(leaves: Leaves) -> None:
     release = ps.private_tree(problem(leaves, 3), 2.0, random_state=1).release
     again = ps.Release.from_json(release.to_json())
     assert again.to_json() == release.to_json()
-    assert isinstance(again.model, ps.DecisionTree)
+    assert isinstance(again.model, DecisionTree)
     assert again.model.root == release.model.root  # type: ignore[attr-defined]
     assert again.model.describe() == release.model.describe()
 
@@ -161,7 +158,7 @@ def test_releases_are_read_back(leaves: Leaves) -> None:
     ],
 )
 def test_damaged_releases_are_refused(damage: Any) -> None:
-    trees = ps.DecisionTrees(ps.TreeQuestions.plain(1), 1, LABELS)
+    trees = ps.DecisionTrees(TreeQuestions.plain(1), 1, LABELS)
     at = ps.TreeProblem.from_records([[0], [1]] * 50, [0, 1] * 50, trees)
     content = json.loads(ps.private_tree(at, 5.0, random_state=0).release.to_json())
     assert content["model"]["tree"]["question"] == "x0"
@@ -171,7 +168,7 @@ def test_damaged_releases_are_refused(damage: Any) -> None:
 
 
 def test_simplified_trees_say_the_same() -> None:
-    sampler = ps.TreeSampler(problem(depth=3, features=4), 0.2, random_state=2, simplify=False)
+    sampler = TreeSampler(problem(depth=3, features=4), 0.2, random_state=2, simplify=False)
     rows = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
     smaller = 0
     for _ in range(100):
@@ -188,11 +185,11 @@ def test_the_utility_bound() -> None:
     at = problem(depth=2, features=4, records=300)
     best, loss = ps.best_tree(at)
     assert at.total_loss(best.root) == loss
-    bound = ps.tree_utility_bound(at.trees, 1.0, tree=best.root, beta=0.05)
-    sampler = ps.TreeSampler(at, 1.0, random_state=4)
+    bound = tree_utility_bound(at.trees, 1.0, tree=best.root, beta=0.05)
+    sampler = TreeSampler(at, 1.0, random_state=4)
     worse = [at.total_loss(sampler.draw()) - loss for _ in range(400)]
     assert np.mean(np.array(worse) > bound) <= 0.05
-    assert bound < ps.tree_utility_bound(at.trees, 1.0)
+    assert bound < tree_utility_bound(at.trees, 1.0)
     log_p = ps.TreePrior().log_probability(at.trees, Leaf(0))
     assert log_p == pytest.approx(math.log(0.2 / 2))
     listed = AllTrees(at, ps.TreePrior())

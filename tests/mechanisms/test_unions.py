@@ -15,9 +15,12 @@ from scipy.stats import chi2
 import privsolve as ps
 from all_choices import AllChoices
 from privsolve.domains.monotone import Monotone
-from privsolve.mechanisms.trees import tree_temperature
+from privsolve.domains.trees import TreeQuestions
+from privsolve.mechanisms.trees import tree_temperature, tree_utility_bound
 from privsolve.mechanisms.unions import EQUAL_WEIGHTS, ModelClass, UnionProgress, UnionSampler
+from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
 from privsolve.models.linear import LinearRule
+from privsolve.models.tree import DecisionTree
 from privsolve.problems.priors import Prior, log_mass, log_weights
 from privsolve.problems.unions import UnionProblem, label_costs
 
@@ -45,8 +48,8 @@ def problem(
     labels = (answers[:, 0] ^ answers[:, 1] ^ (rng.random(records) < 0.25)) == 1
     rows = np.column_stack([answers, np.ones(records, dtype=int)])
     table = ps.PatternTable.from_records(rows, labels, ranges=[*[(0, 1)] * features, (1, 1)])
-    leaves = ps.LabelLeaves(["no", "yes"], label_costs(loss))
-    trees = ps.DecisionTrees(ps.TreeQuestions.plain(features), depth, leaves)
+    leaves = LabelLeaves(["no", "yes"], label_costs(loss))
+    trees = ps.DecisionTrees(TreeQuestions.plain(features), depth, leaves)
     return UnionProblem(table, ps.SparsePoints(features + 1, 2, 1, intercept), trees, loss)
 
 
@@ -179,7 +182,7 @@ def test_what_is_promised_and_released() -> None:
         assert run.diagnostics.mistakes == round(40 * (1 - run.diagnostics.training_accuracy))
         assert release.card().to_text()
         kinds.add(type(release.model))
-    assert kinds == {LinearRule, ps.DecisionTree}
+    assert kinds == {LinearRule, DecisionTree}
     ps.private_union(problem(), 0.6, budget=accountant, random_state=0)
     with pytest.raises(ps.BudgetExceeded):
         ps.private_union(problem(), 0.6, budget=accountant)
@@ -257,8 +260,8 @@ def test_wrong_problems() -> None:
     with pytest.raises(ValueError, match="must cost what the loss says"):
         UnionProblem(good.table, good.domain, good.trees, COSTS)
     with pytest.raises(ValueError, match="make them the same"):
-        UnionProblem(good.table, good.domain, ps.DecisionTrees(ps.TreeQuestions.plain(2), 2, good.trees.leaves))
-    shares = ps.DecisionTrees(good.trees.questions, 2, ps.ProbabilityLeaves(["no", "yes"]))
+        UnionProblem(good.table, good.domain, ps.DecisionTrees(TreeQuestions.plain(2), 2, good.trees.leaves))
+    shares = ps.DecisionTrees(good.trees.questions, 2, ProbabilityLeaves(["no", "yes"]))
     with pytest.raises(ValueError, match="cards and trees say labels"):
         UnionProblem(good.table, good.domain, shares)
     with pytest.raises(ValueError, match="domain must be SparsePoints"):
@@ -280,7 +283,7 @@ def test_rounding_is_bounded_and_above_that_of_its_parts() -> None:
 def test_the_utility_bound() -> None:
     at = problem(records=300, features=4)
     best, loss = ps.best_tree(at.grown)
-    alone = ps.tree_utility_bound(at.trees, 1.0, tree=best.root)
+    alone = tree_utility_bound(at.trees, 1.0, tree=best.root)
     bound = alone + math.log(2) / tree_temperature(at.trees, 1.0, "replace")
     sampler = UnionSampler(at, 1.0, random_state=4)
     assert np.mean([at.total_loss(sampler.draw()) - loss > bound for _ in range(400)]) <= 0.05

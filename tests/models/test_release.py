@@ -19,7 +19,7 @@ from privsolve.domains import Domain
 from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.profiles import ZeroConcentrated
-from privsolve.releases import NOT_PRIVATE
+from privsolve.releases import NOT_PRIVATE, Diagnostics
 from promises import promise
 
 NAMES = ["age", "größe"]
@@ -313,8 +313,8 @@ def test_every_caveat_is_said() -> None:
         assert [said in str(stained) for said in words].count(True) == 1
 
 
-def diagnostics(**values: Any) -> ps.Diagnostics:
-    return ps.Diagnostics(seconds=0.5, quality={"training_accuracy": 0.75, "mistakes": 3}, values=values)
+def diagnostics(**values: Any) -> Diagnostics:
+    return Diagnostics(seconds=0.5, quality={"training_accuracy": 0.75, "mistakes": 3}, values=values)
 
 
 def test_diagnostics_say_first_that_they_are_not_private() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import privsolve as ps
 from privsolve.models.base import Model
+from privsolve.models.risk import RiskScore
 from small_tables import INDICATORS, SCHEMA, patients
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -33,7 +34,7 @@ def releases() -> dict[str, ps.Release]:
     card = ps.PrivateScorecard(1.0, schema=worded, max_features=2, random_state=1).fit(frame, frame["ill"])
     made["card"] = card.release_.with_evaluation(card.evaluate(frame, frame["ill"], 1.0, by="colour", random_state=1))
     weights = rng.integers(-3, 4, SCHEMA.dim)
-    risk = ps.RiskScore(weights, SCHEMA.features, SCHEMA.scales, True, SCHEMA)
+    risk = RiskScore(weights, SCHEMA.features, SCHEMA.scales, True, SCHEMA)
     setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
     made["risk"] = ps.Release(risk, card.release_.guarantee, setting)
     made["tree"] = (

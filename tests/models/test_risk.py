@@ -16,6 +16,7 @@ from privsolve.cards.risk import RiskScale, percent, risk_lines
 from privsolve.losses import RiskLoss, loss_from_dict
 from privsolve.models.base import model_from_dict
 from privsolve.models.odds import cut_of_threshold, last_score, risk_at
+from privsolve.models.risk import RiskScore
 from privsolve.models.scoring import with_predictions
 from small_tables import SCHEMA, patients
 
@@ -23,10 +24,10 @@ FRAME = patients()
 DIM = SCHEMA.dim
 
 
-def score_of(seed: int = 0, log_odds: float = 0.5) -> ps.RiskScore:
+def score_of(seed: int = 0, log_odds: float = 0.5) -> RiskScore:
     rng = np.random.default_rng(seed)
     weights = rng.integers(-3, 4, DIM)
-    return ps.RiskScore(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA, log_odds=log_odds)
+    return RiskScore(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA, log_odds=log_odds)
 
 
 @pytest.mark.parametrize("loss", [ps.BrierLoss(0.5), ps.BrierLoss(0.3, 1.5), ps.LogLoss(0.7, 2.0)])
@@ -58,7 +59,7 @@ def test_a_narrow_span_lets_one_record_change_less_and_leaves_the_risks_of_the_m
     weights, domain = score_of().weights, ps.SparsePoints(DIM, DIM - 1, 3, (-3, 3))
     models = [ps.Problem(encoded.table, domain, loss, SCHEMA).model(weights) for loss in (wide, narrow)]
     for model in models:
-        assert isinstance(model, ps.RiskScore)
+        assert isinstance(model, RiskScore)
         assert model.risks(FRAME).min() < 0.05 < narrow.risks.min()
         assert model.risks(FRAME).tolist() == models[0].risks(FRAME).tolist()  # type: ignore[attr-defined]
 
@@ -89,7 +90,7 @@ def test_wrong_losses_are_refused(wrong: dict[str, object]) -> None:
 def test_a_risk_score_goes_to_a_file_and_back() -> None:
     model = score_of().deciding_at(0.2)
     same = model_from_dict(json.loads(json.dumps(model.to_dict())))
-    assert isinstance(same, ps.RiskScore)
+    assert isinstance(same, RiskScore)
     assert same.to_dict() == model.to_dict()
     assert (same.decide(FRAME) == model.decide(FRAME)).all()
     with pytest.raises(ValueError, match="missing or unknown fields: log_odds"):
@@ -124,7 +125,7 @@ def test_the_engine_says_the_same_as_the_model(tmp_path: Path) -> None:
 def test_only_the_columns_with_points_are_needed() -> None:
     weights = np.zeros(DIM, dtype=np.int64)
     weights[0], weights[-1] = 2, -1
-    model = ps.RiskScore(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA)
+    model = RiskScore(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA)
     column = SCHEMA.columns[0].column
     few = pd.DataFrame({column: FRAME[column]})
     assert (model.risks(few) == model.risks(FRAME)).all()

@@ -18,11 +18,15 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from privsolve.domains.trees import TreeQuestions
+from privsolve.errors import LedgerError, SealedRunError
+from privsolve.models.leaves import LabelLeaves
 from privsolve.noise import sealed as module
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.fingerprints import fingerprint
 from privsolve.noise.journal import Journal
 from privsolve.noise.sealed import was_committed
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.unions import UnionProblem
 from sealed_processes import draw_until_killed
 from small_tables import INDICATORS, patients
@@ -41,7 +45,7 @@ def table_of(seed: int = 0, rows: int = 30) -> ps.PatternTable:
 TABLE = table_of()
 CARDS = ps.Problem(TABLE, ps.SparsePoints(5, 2, 2, (-2, 2)))
 RISKS = ps.Problem(TABLE, CARDS.domain, ps.BrierLoss(0.7))
-TREES = ps.DecisionTrees(ps.TreeQuestions.plain(4), 2, ps.LabelLeaves(["no", "yes"]))
+TREES = ps.DecisionTrees(TreeQuestions.plain(4), 2, LabelLeaves(["no", "yes"]))
 GROWN = ps.TreeProblem.from_table(TABLE, TREES)
 BALL = ps.Problem(TABLE, ps.IntegerBall(5, 2))
 
@@ -137,7 +141,7 @@ def test_another_question_is_refused_and_nothing_is_paid(tmp_path: Path, name: s
     first = sealed_release(path, RUNS["cards"], killed=True, budget=ledger)
     other, words = OTHERS[name]
     before = path.read_bytes()
-    with pytest.raises(ps.SealedRunError, match=f"the difference is in: {words}. Give the same") as refused:
+    with pytest.raises(SealedRunError, match=f"the difference is in: {words}. Give the same") as refused:
         sealed_release(path, other, budget=ledger)
     assert "delete the file" in str(refused.value)
     assert len(ledger.history()) == 1
@@ -150,13 +154,13 @@ def test_another_version_seed_or_ledger_is_refused(tmp_path: Path, monkeypatch: 
     first = sealed_release(path, RUNS["cards"], killed=True, budget=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(module, "__version__", "0.0.1")
-        with pytest.raises(ps.SealedRunError, match="in: version of privsolve"):
+        with pytest.raises(SealedRunError, match="in: version of privsolve"):
             sealed_release(path, RUNS["cards"], budget=ledger)
-    with pytest.raises(ps.SealedRunError, match="in: seed"):
+    with pytest.raises(SealedRunError, match="in: seed"):
         sealed_release(path, RUNS["cards"], budget=ledger, random_state=3)
-    with pytest.raises(ps.SealedRunError, match="paid from another ledger"):
+    with pytest.raises(SealedRunError, match="paid from another ledger"):
         sealed_release(path, RUNS["cards"], budget=ps.Ledger.create(tmp_path / "other", 9.0))
-    with pytest.raises(ps.SealedRunError, match="paid from a ledger: give the same"):
+    with pytest.raises(SealedRunError, match="paid from a ledger: give the same"):
         sealed_release(path, RUNS["cards"])
     assert sealed_release(path, RUNS["cards"], budget=ledger) == first
     assert len(ledger.history()) == 1
@@ -170,7 +174,7 @@ def test_a_part_that_is_lacking_is_another_question(tmp_path: Path) -> None:
         return RUNS["cards"](**how)
 
     sealed_release(path, with_holdout, killed=True)
-    with pytest.raises(ps.SealedRunError, match="in: holdout"):
+    with pytest.raises(SealedRunError, match="in: holdout"):
         sealed_release(path, RUNS["cards"])
 
 
@@ -210,11 +214,11 @@ def test_a_payment_that_may_have_been_made_is_not_taken_back(tmp_path: Path, mon
 
     def lying(*given: Any) -> NoReturn:
         spend(*given)
-        raise ps.LedgerError("the disk has gone")
+        raise LedgerError("the disk has gone")
 
     with monkeypatch.context() as patch:
         patch.setattr(ps.Ledger, "spend", lying)
-        with pytest.raises(ps.LedgerError):
+        with pytest.raises(LedgerError):
             sealed_release(path, RUNS["cards"], budget=ledger)
     assert was_committed(path)
     assert sealed_release(path, RUNS["cards"], budget=ledger)
@@ -282,7 +286,7 @@ def test_words_are_on_the_disk_before_they_are_seen(tmp_path: Path) -> None:
 def test_one_file_one_release_one_owner(tmp_path: Path) -> None:
     path = tmp_path / "run.sealed"
     with ps.SealedRun(path) as sealed:
-        with pytest.raises(ps.SealedRunError, match="in use by another process"):
+        with pytest.raises(SealedRunError, match="in use by another process"):
             ps.SealedRun(path).__enter__()
         for copied in (copy.deepcopy, copy.copy, pickle.dumps):
             with pytest.raises(TypeError, match="cannot be copied"):
@@ -347,23 +351,23 @@ def test_a_question_with_a_function_cannot_be_sealed(tmp_path: Path) -> None:
 def test_foreign_and_damaged_files_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "run.sealed"
     path.write_text("a letter")
-    with pytest.raises(ps.SealedRunError, match="not a sealed run"):
+    with pytest.raises(SealedRunError, match="not a sealed run"):
         sealed_release(path, RUNS["cards"])
     assert path.read_text() == "a letter"
     path.unlink()
     with sqlite3.connect(path) as other:
         other.execute("CREATE TABLE t (x)")
     other.close()
-    with pytest.raises(ps.SealedRunError, match="not a sealed run"):
+    with pytest.raises(SealedRunError, match="not a sealed run"):
         sealed_release(path, RUNS["cards"])
     path.unlink()
     sealed_release(path, RUNS["cards"], killed=True)
     content = bytearray(path.read_bytes())
     content[100:200] = bytes(100)
     path.write_bytes(content)
-    with pytest.raises(ps.SealedRunError, match="damaged"):
+    with pytest.raises(SealedRunError, match="damaged"):
         sealed_release(path, RUNS["cards"])
-    with pytest.raises(ps.SealedRunError, match="choose another file"):
+    with pytest.raises(SealedRunError, match="choose another file"):
         sealed_release(tmp_path / "nowhere" / "run.sealed", RUNS["cards"])
 
 
@@ -371,11 +375,11 @@ def test_a_full_disk_stops_the_run_and_not_its_noise(tmp_path: Path, monkeypatch
     path, append = tmp_path / "run.sealed", Journal.append
 
     def full(*_: object) -> NoReturn:
-        raise ps.SealedRunError("cannot write")
+        raise SealedRunError("cannot write")
 
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "append", full)
-        with pytest.raises(ps.SealedRunError):
+        with pytest.raises(SealedRunError):
             sealed_release(path, RUNS["cards"], random_state=2)
     assert Journal.append is append
     assert sealed_release(path, RUNS["cards"], random_state=2) == RUNS["cards"](random_state=2).release.to_json()
@@ -392,7 +396,7 @@ def test_estimators_are_sealed_by_the_same_two_arguments(tmp_path: Path) -> None
         return ps.Run(model.release_, model.diagnostics_)
 
     first = sealed_release(path, card, killed=True, budget=ledger)
-    with pytest.raises(ps.SealedRunError, match="in: data"):
+    with pytest.raises(SealedRunError, match="in: data"):
         sealed_release(path, lambda **how: card(1, **how), budget=ledger)
     assert sealed_release(path, card, budget=ledger) == first
     assert len(ledger.history()) == 1
@@ -411,7 +415,7 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     ]  # fmt: skip
     found = [fingerprint(KEY, value) for value in different]
     assert len(set(found)) == len(found)
-    equal = [(0.5, Fraction(1, 2)), ((1, 2), [1, 2]), (np.int64(2), 2), ("replace", ps.Adjacency.REPLACE),
+    equal = [(0.5, Fraction(1, 2)), ((1, 2), [1, 2]), (np.int64(2), 2), ("replace", Adjacency.REPLACE),
              ({"a": 1, "b": 2}, {"b": 2, "a": 1}), (TABLE, copy.deepcopy(TABLE))]  # fmt: skip
     for one, other in equal:
         assert fingerprint(KEY, one) == fingerprint(KEY, other)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import privsolve as ps
 from privsolve.continuous.objectives import absolute_deviation
-from privsolve.errors import BudgetExceeded, PrivacyWarning
+from privsolve.errors import BudgetExceeded, OracleFailed, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised
@@ -473,7 +473,7 @@ def test_wrong_arguments_spend_nothing_and_failed_runs_stay_paid() -> None:
         def minimise(self, problem: object, perturbation: object) -> object:
             raise RuntimeError("solver crashed")
 
-    with pytest.raises(ps.OracleFailed, match="noise is kept"):
+    with pytest.raises(OracleFailed, match="noise is kept"):
         ps.opdisc(PROBLEM, 0.5, oracle=Fails(), budget=accountant)  # type: ignore[arg-type]
     assert accountant.totals.epsilon == Fraction(1, 2)
 

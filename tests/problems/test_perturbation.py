@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import privsolve as ps
 from privsolve.domains import Domain
+from privsolve.errors import IntegerRangeError
 from privsolve.privacy import calibration
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
@@ -155,7 +156,7 @@ def test_only_members_have_a_perturbation(weights: list[float]) -> None:
 
 def test_sums_that_leave_the_range_are_refused() -> None:
     half = ps.Perturbation(ps.SignCube(1), ([2**58, 0],))
-    with pytest.raises(ps.IntegerRangeError, match="exact integer range"):
+    with pytest.raises(IntegerRangeError, match="exact integer range"):
         half + half
 
 
@@ -178,13 +179,13 @@ def test_wrong_problems() -> None:
 def test_overflow_is_found_up_front() -> None:
     wide = ps.PatternTable([[2**60, 2**60]], [1], [0])
     ps.Problem(wide, ps.SignCube(2))
-    with pytest.raises(ps.IntegerRangeError, match="scores"):
+    with pytest.raises(IntegerRangeError, match="scores"):
         ps.Problem(wide, ps.IntegerBall(2, 4))
     many = ps.PatternTable([[1]], [2**38], [2**38 - 1])
     ps.Problem(many, ps.SignCube(1))
-    with pytest.raises(ps.IntegerRangeError, match="records times largest cost"):
+    with pytest.raises(IntegerRangeError, match="records times largest cost"):
         ps.Problem(many, ps.SignCube(1), ps.ZeroOneLoss(2, 1))
-    with pytest.raises(ps.IntegerRangeError, match="records times largest cost"):
+    with pytest.raises(IntegerRangeError, match="records times largest cost"):
         ps.Problem(ps.PatternTable([[1]], [2**38], [2**38]), ps.SignCube(1))
 
 

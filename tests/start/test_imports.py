@@ -1,8 +1,7 @@
 """Light to start: what is imported, and above all what is not, in real processes."""
 
 import ast
-import inspect
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
@@ -63,14 +62,20 @@ def test_every_public_name_is_there() -> None:
     assert result.stdout.split() == ["Schema", "privsolve.oracles", privsolve.__version__]
 
 
-def test_type_checkers_see_the_names_where_they_are_found() -> None:
-    module = ast.parse(Path(inspect.getfile(privsolve)).read_text())
-    (block,) = (s for s in module.body if isinstance(s, ast.If) and ast.unparse(s.test) == "TYPE_CHECKING")
-    declared = {(s.module, a.name) for s in block.body if isinstance(s, ast.ImportFrom) for a in s.names}
-    found = {(f"privsolve.{home}", name) for name, home in privsolve._MODULE_OF.items()}
-    assert {pair for pair in declared if pair[0] != "privsolve"} == found
-    packages = {name for home, name in declared if home == "privsolve"}
-    assert {*privsolve._MODULE_OF, *packages, "__version__"} == set(privsolve.__all__)
+def test_the_surface_holds_nothing_but_its_names() -> None:
+    result = run_python(SOURCES, "import privsolve; print(*dir(privsolve))")
+    assert result.stdout.split() == sorted(privsolve.__all__)
+    assert not {"Any", "import_module", "lazy_loader"} & set(result.stdout.split())
+
+
+def test_type_checkers_see_the_names_where_they_are_defined() -> None:
+    stub = ast.parse((SOURCES / "__init__.pyi").read_text())
+    listed = [
+        (f"privsolve.{s.module}", a) for s in stub.body if isinstance(s, ast.ImportFrom) and s.module for a in s.names
+    ]
+    assert all(alias.name == alias.asname for _, alias in listed)  # otherwise a stub does not export it
+    for module, alias in listed:
+        assert getattr(import_module(module), alias.name) is getattr(privsolve, alias.name)
 
 
 def test_the_help_of_the_whole_says_what_each_command_says() -> None:

@@ -10,7 +10,9 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 import privsolve as ps
+from privsolve.domains.trees import TreeQuestions
 from privsolve.engines.supports import sample
+from privsolve.models.leaves import LabelLeaves
 
 
 def compiled() -> set[tuple[str, str]]:
@@ -51,7 +53,7 @@ def run(case: str) -> set[tuple[str, str]]:
     many = ps.Problem(binary_table(75), ps.SparsePoints(75, 4, 2))  # more than a million supports: too many to list
     ball = ps.Problem(table, ps.IntegerBall(8, 4))
     if case == "decision trees":
-        trees = ps.DecisionTrees(ps.TreeQuestions.plain(8), 4, ps.LabelLeaves([0, 1]))
+        trees = ps.DecisionTrees(TreeQuestions.plain(8), 4, LabelLeaves([0, 1]))
         ps.private_tree(ps.TreeProblem.from_table(table, trees), 0.5, budget=account)
     elif case == "exponential, supports":
         ps.exponential(few, 0.5, budget=account)

@@ -7,6 +7,7 @@ import pandas as pd
 
 import privsolve as ps
 from privsolve.data import About, Bins, Categories, Category, Column, Dates, Label, Number, Schema
+from privsolve.models.risk import RiskScore
 from random_scorecards import GUARANTEE
 
 LABEL = Label("ill", "yes", "no")
@@ -59,7 +60,7 @@ def long_release(schema: Schema, seed: int = 0, log_odds: float = 0.12) -> ps.Re
     weights[rng.random(schema.dim) < 0.1] = 0
     if schema.intercept:
         weights[-1] = -int(weights[:-1].sum()) // 2
-    model = ps.RiskScore(
+    model = RiskScore(
         weights, schema.features, schema.scales, schema.intercept, schema, log_odds=log_odds, cut=0
     )  # fmt: skip
     setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}

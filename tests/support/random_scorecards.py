@@ -13,6 +13,7 @@ from privsolve.cards.card import Answer
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data.questions import Choice, Option, Quantity, Question
 from privsolve.models.linear import LinearRule
+from privsolve.models.risk import RiskScore
 from privsolve.releases import Release
 from promises import bounded_range
 
@@ -48,7 +49,7 @@ def risk_release(
 ) -> Release:
     """The same as a risk score."""
     domain, loss = ps.FiniteSet([weights]), ps.BrierLoss(log_odds)
-    score = ps.RiskScore(
+    score = RiskScore(
         np.array(weights), tuple(names), tuple(scales or [1] * len(names)), names[-1] == "intercept", log_odds=log_odds
     )
     return Release(score, GUARANTEE, {"domain": domain.to_dict(), "loss": loss.to_dict()})
