@@ -13,7 +13,6 @@ from privsolve.data.columns.base import MISSING, OTHER
 from privsolve.data.columns.values import Real, kind_of, marks_of
 from privsolve.data.reading import PLAIN, Marks
 from privsolve.models.linear import LinearRule, answers
-from privsolve.models.odds import last_score
 from privsolve.models.points import Slope
 from privsolve.models.risk import RiskScore
 from privsolve.models.tally import Entry
@@ -79,8 +78,8 @@ Asked = Cut | Listed | Amount
 class Program:
     """A rule as a program: the columns it asks for, the least total that is decided positive, and the risk of a total.
 
-    Points are in units of `1 / unit`. The risk of a total is `1 / (1 + exp(-log_odds * (total - half)))`, and does not change
-    any more beyond a distance of `ends` from `half`; there is none without `log_odds`.
+    Points are in units of `1 / unit`. The risk of a total is `1 / (1 + exp(-log_odds * (total - half)))`; there is none without
+    `log_odds`.
     """
 
     asked: tuple[Asked, ...]
@@ -90,7 +89,6 @@ class Program:
     negative: Value
     log_odds: float | None = None
     half: Fraction = field(default=Fraction(0))
-    ends: int = 0
 
 
 def program_of(rule: LinearRule) -> Program:
@@ -101,7 +99,7 @@ def program_of(rule: LinearRule) -> Program:
     plain = (tuple(asked), tally.threshold, tally.unit, yes, no)
     if not isinstance(rule, RiskScore):
         return Program(*plain)
-    return Program(*plain, rule.log_odds, rule.half, last_score(rule.log_odds))
+    return Program(*plain, rule.log_odds, rule.half)
 
 
 def _asked(entry: Entry) -> Asked:

@@ -72,8 +72,9 @@ class Scorecard(Card):
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
         rows, threshold, unit = rows_and_threshold(rule, questions)
-        half = half_of(int(threshold * unit), unit, rule.cut)
-        scale = RiskScale(rule.log_odds, half) if isinstance(rule, RiskScore) else None
+        scale = None
+        if isinstance(rule, RiskScore):
+            scale = RiskScale(rule.log_odds, half_of(rule, int(threshold * unit), unit))
         about = About() if rule.schema is None else rule.schema.about
         source = rule if questions is None else None
         return cls(rows, threshold, yes, no, release.total, release.evaluation, scale, about, source)

@@ -138,13 +138,7 @@ def _decision(program: Program, engine: DuckDB) -> str:
 def _risk(program: Program, engine: DuckDB) -> list[str]:
     if program.log_odds is None:
         return []
-    half, ends, odds = program.half, program.ends, program.log_odds
-    assert half.denominator == 1 or program.unit > 1
-    distance = f"(score - {half})" if program.unit == 1 else f"CEIL(score - {float(half)!r} - 1e-9)"
-    low, high = (f"score {sign} {_number(half + way * ends)}" for sign, way in (("<=", -1), (">=", 1)))
-    last = f"1.0 / (1.0 + EXP({odds * ends!r}))", f"1.0 / (1.0 + EXP({-odds * ends!r}))"
-    between = f"1.0 / (1.0 + EXP({-odds!r} * {distance}))"
-    return [f"CASE WHEN {low} THEN {last[0]} WHEN {high} THEN {last[1]} ELSE {between} END AS risk"]
+    return [f"1.0 / (1.0 + EXP({-program.log_odds!r} * (score - {_number(program.half)}))) AS risk"]
 
 
 def _number(value: Fraction) -> str:

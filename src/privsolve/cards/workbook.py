@@ -9,7 +9,6 @@ from typing import Any
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
 from privsolve.extras import from_extra
-from privsolve.models.odds import last_score
 
 LARGEST_TOTAL = 10**15
 """Spreadsheets calculate with 15 digits."""
@@ -93,8 +92,7 @@ def _result(sheet: Any, card: Card) -> None:
     added = f"SUM(C{FIRST}:C{last})" if card.rows else "0"
     lines = [("Total", f'=IF({answered},{added},"answer every question")')]
     if card.scale is not None:
-        ends = last_score(card.scale.log_odds)
-        score = f"MAX({-ends},MIN({ends},C{total}-({int(card.scale.half)})))"
+        score = f"(C{total}-({float(card.scale.half)!r}))"
         lines.append(("Risk", f'=IF(ISNUMBER(C{total}),1/(1+EXP(-({card.scale.log_odds!r})*{score})),"")'))
     yes, no = _quoted(card.positive), _quoted(card.negative)
     lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={int(card.threshold)},{yes},{no}),"")'))

@@ -1,4 +1,4 @@
-"""Risks by log-odds: what a score of whole points means, with ends beyond which risks do not go."""
+"""Risks by log-odds: the probability that a score of whole points stands for."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import math
 from fractions import Fraction
 
 import numpy as np
+from scipy.special import expit
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between
 
 FARTHEST_LOG_ODDS = 5.0
-"""Risks end where the log-odds do, at 0.7% and 99.3%: low enough for rare outcomes, and one record can move hardly more."""
+"""The widest span of a loss: beyond it one record could move more, and a wider one hardly predicts better."""
 
 FARTHEST_CUT = 2**20
 """No score of a card is as large."""
 
-LEAST_UNIT, LARGEST_UNIT = 0.01, 3.5
+LEAST_UNIT, LARGEST_UNIT = 1e-4, 3.5
 
 
 def check_log_odds(value: object, name: str = "log_odds") -> float:
@@ -34,25 +35,30 @@ def last_score(log_odds: float, span: float = FARTHEST_LOG_ODDS) -> int:
     return max(1, math.floor(span / log_odds))
 
 
-def risks_of(log_odds: float, scores: Int64Array) -> Floats:
-    """The risk at each whole score: `1 / (1 + exp(-log_odds·s))`."""
-    ends = last_score(log_odds)
-    return np.asarray(1 / (1 + np.exp(-log_odds * np.clip(scores, -ends, ends))))
+def risks_of(log_odds: float, scores: Floats | Int64Array) -> Floats:
+    """The risk at each score: `1 / (1 + exp(-log_odds·s))`."""
+    return np.asarray(expit(log_odds * np.asarray(scores, dtype=np.float64)))
 
 
 def risk_at(log_odds: float, score: Fraction) -> float:
-    """The risk at one score, which is rounded up to whole points as the loss does."""
-    return float(risks_of(log_odds, np.array([math.ceil(score)]))[0])
+    """The risk at one score."""
+    return float(expit(log_odds * float(score)))
 
 
-def cut_of_threshold(log_odds: float, threshold: float) -> int:
+def cut_of_threshold(log_odds: float, threshold: float, base: float = 0.0) -> int:
     """The largest whole score whose risk is not above a threshold: scores above it are decided positive.
 
-    Where all risks are above it, or none, no score that a card can have lies on the other side.
+    Args:
+        log_odds: what one point adds to the log-odds.
+        threshold: the risk, from 0 to 1.
+        base: the log-odds of score 0.
+
+    Returns:
+        The cut. At the thresholds 0 and 1 all scores lie on one side of it.
     """
     threshold = check_between("threshold", threshold, 0.0, 1.0)
-    scores = np.arange(-last_score(log_odds), last_score(log_odds) + 1)
-    above = scores[risks_of(log_odds, scores) > threshold]
-    if len(above) in (0, len(scores)):
-        return -FARTHEST_CUT if len(above) else FARTHEST_CUT
-    return int(above[0]) - 1
+    if threshold in (0.0, 1.0):
+        return FARTHEST_CUT if threshold else -FARTHEST_CUT
+    cut = math.floor((math.log(threshold / (1 - threshold)) - base) / log_odds)
+    cut += int(expit(log_odds * (cut + 1) + base) <= threshold) - int(expit(log_odds * cut + base) > threshold)
+    return max(-FARTHEST_CUT, min(FARTHEST_CUT, cut))

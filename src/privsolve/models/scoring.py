@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from privsolve.data.connection import read_each_value
 from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers
-from privsolve.models.odds import last_score, risks_of
 from privsolve.models.risk import RiskScore
 from privsolve.models.tally import Tally
 
@@ -57,11 +54,6 @@ def total_expression(table: Any, tally: Tally) -> Any:
 
 
 def _risk(rule: RiskScore, total: Any) -> Any:
-    """The risk of a total inside the engine: one case for each whole score."""
-    import ibis
-
-    scores = np.arange(-last_score(rule.log_odds), last_score(rule.log_odds) + 1)
-    risks = risks_of(rule.log_odds, scores)
-    ends = [int((int(s) + rule.half) * rule.tally.unit) for s in scores]  # a score is rounded up to whole points
-    cases = [(total <= end, float(risk)) for end, risk in zip(ends[:-1], risks[:-1], strict=True)]
-    return ibis.cases(*cases, else_=float(risks[-1]))
+    """The risk of a total inside the engine."""
+    above = total.cast("float64") / rule.tally.unit - float(rule.half)
+    return 1 / (1 + (above * -rule.log_odds).exp())
