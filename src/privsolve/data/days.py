@@ -13,6 +13,7 @@ import numpy as np
 
 from privsolve.arrays import Floats
 from privsolve.data.reading import PLAIN, SPACES, Marks
+from privsolve.data.series import known_values
 
 _TIME = r"([T ][0-9:.,+Z -]{1,40})?$"
 ISO = "YYYY-MM-DD"
@@ -43,28 +44,22 @@ def number_of_day(day: object, where: str) -> int:
 def days_of(series: Any, name: str, form: str, marks: Marks) -> Floats:
     """The numbers of days of a narwhals series; NaN where there is none."""
     kind = series.dtype
-    if kind == nw.Date or kind == nw.Datetime:
-        if getattr(kind, "time_zone", None) is not None:
-            raise _with_time_zone(name)
+    if kind == nw.Date or (kind == nw.Datetime and getattr(kind, "time_zone", None) is None):
         parts = [_part(part) for part in (series.dt.year(), series.dt.month(), series.dt.day())]
         return np.asarray(parts[0] * 10_000 + parts[1] * 100 + parts[2])
-    if kind.is_numeric() or kind == nw.Boolean:
-        raise not_days(name, str(kind))
-    read = day_parser(form, marks)
-    nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
-    values = series.to_list()
+    read, readable, others = day_parser(form, marks), False, set()
+    values = known_values(series)
     found: Floats = np.full(len(values), math.nan)
     for i, value in enumerate(values):
-        if nulls[i] or value is None:
-            continue
         if isinstance(value, str):
-            found[i] = read(value.strip(SPACES))
-        elif isinstance(value, date):
-            if isinstance(value, datetime) and value.tzinfo is not None:
-                raise _with_time_zone(name)
-            found[i] = value.year * 10_000 + value.month * 100 + value.day
-        else:
-            raise not_days(name, type(value).__name__)
+            found[i], readable = read(value.strip(SPACES)), True
+        elif isinstance(value, date) and getattr(value, "tzinfo", None) is None:
+            found[i], readable = value.year * 10_000 + value.month * 100 + value.day, True
+        elif value is not None:
+            others.add(type(value))
+    if others and not readable:
+        odd = min(others, key=lambda one: one.__name__)
+        raise _with_time_zone(name) if issubclass(odd, datetime) else not_days(name, odd.__name__)
     return found
 
 

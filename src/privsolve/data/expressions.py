@@ -51,7 +51,9 @@ def _number(value: Any, name: str, marks: Marks) -> Any:
     if kind.is_floating():
         number = value.cast("float64")
         return ibis.cases((number.isnan(), null), else_=number)
-    if kind.is_integer() or kind.is_decimal():
+    if kind.is_decimal():  # by its digits: what a cast rounds to may depend on the scale of the column
+        return value.cast("string").cast("float64")
+    if kind.is_integer():
         return value.cast("float64")
     raise ValueError(f"column {name!r} holds {kind} values: convert them to numbers or texts")
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
@@ -37,6 +39,17 @@ def as_frame(data: Any, wanted: Sequence[str] | None = None) -> Any:
         return frame
     check_order(data)
     return _some_columns(frame, frame.collect_schema().names(), wanted).collect()
+
+
+def as_given(values: Any) -> NDArray[Any]:
+    """An array of values as they are: lists and the like become one of objects, not of one type for all values."""
+    if isinstance(values, np.ndarray) or hasattr(values, "iloc"):
+        return np.asarray(values)
+    for listing in ("to_list", "to_pylist"):
+        if hasattr(values, listing):
+            values = getattr(values, listing)()
+            break
+    return np.array(values, dtype=object)
 
 
 def is_relation(data: object) -> bool:

@@ -22,7 +22,7 @@ from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
-from privsolve.data.frames import check_order, codes_of_frame
+from privsolve.data.frames import as_given, check_order, codes_of_frame
 from privsolve.data.packing import distinct_codes
 from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
@@ -272,7 +272,8 @@ class Schema:
         import pandas as pd
 
         label = self._stated_label
-        (codes,) = codes_of_frame(pd.DataFrame({label.column: np.asarray(labels)}), [label.coded])
+        column = pd.Series(as_given(labels), name=label.column)
+        (codes,) = codes_of_frame(column.to_frame(), [label.coded])
         if readable and _none_listed(label.coded, codes):
             raise no_label(label)
         return self._decided(codes, np.ones(len(codes), dtype=np.int64))
@@ -312,12 +313,12 @@ class Schema:
             if missing == counts.sum():
                 raise no_label(label)
             raise ValueError(
-                f"label {label.column!r}: {_records(missing)} none: correct the data, or add "
+                f"label {label.column!r}: at least one record has none: correct the data, or add "
                 'missing = "negative" to [label] in the schema'
             )
         if other and label.negative is not None:
             raise ValueError(
-                f"label {label.column!r}: {_records(other)} a value that is neither in positive nor in negative: "
+                f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
                 "list it, or leave out negative to count every other value as negative"
             )
         return np.asarray(codes == 0)
@@ -417,10 +418,6 @@ class Schema:
             return cls.from_toml(read_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
-
-
-def _records(count: int) -> str:
-    return f"{count:,} record{'s have' if count != 1 else ' has'}"
 
 
 def no_label(label: Label) -> ValueError:

@@ -1,4 +1,8 @@
-"""How a value of a table in memory is read, through narwhals."""
+"""How a value of a table in memory is read, through narwhals.
+
+The type of a column is what its maker inferred from all records together, so it decides nothing here: a value is read as what
+it is itself. A column is refused for what it holds only where no value at all can be read (theory, sections 7 and 10).
+"""
 
 from __future__ import annotations
 
@@ -15,17 +19,22 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats
 from privsolve.data.reading import PLAIN, SPACES, Marks, text_for_numbers
 
+REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
+"""The types of single values that are numbers."""
+
 _WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
 
 
+NO_TEXT = ""
+"""Stands for a value that is no text: schemas list no empty one."""
+
+
 def texts_of(series: Any, name: str, marks: Marks = PLAIN) -> list[str | None]:
-    """Texts without surrounding spaces; None where there is none."""
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+    """Texts without surrounding spaces; None where there is none, `NO_TEXT` where there is something else."""
+    values = known_values(series)
+    if all(value is None or not isinstance(value, str) for value in values) and any(v is not None for v in values):
         raise text_for_numbers(name)
-    values = _known(series)
-    if not all(isinstance(value, str) for value in values if value is not None):
-        raise text_for_numbers(name)
-    texts = [(value.strip(SPACES) or None) if value is not None else None for value in values]
+    texts = [(v.strip(SPACES) or None) if isinstance(v, str) else None if v is None else NO_TEXT for v in values]
     return [None if text in marks.texts else text for text in texts] if marks.texts else texts
 
 
@@ -40,18 +49,20 @@ def numbers_of(series: Any, name: str, marks: Marks = PLAIN) -> Floats:
 def _numbers(series: Any, name: str, marks: Marks) -> Floats:
     if series.dtype.is_integer() and series.dtype not in _WIDE:
         return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+    if series.dtype.is_float() or series.dtype == nw.Boolean or series.dtype in _WIDE:
         return _as_floats(series.cast(nw.Float64), 0.0)
-    known = _known(series)
+    known = known_values(series)  # decimals too: what their cast rounds to depends on the scale of the column
     found: Floats = np.full(len(known), math.nan)
-    parsed = number_parser(marks)
+    parsed, others = number_parser(marks), set()
     for i, value in enumerate(known):
         if isinstance(value, str):
             found[i] = parsed(value.strip(SPACES))
-        elif isinstance(value, (bool, int, float, Decimal, np.bool_, np.number)):
+        elif isinstance(value, REAL):
             found[i] = _float(value)
         elif value is not None:
-            raise ValueError(f"column {name!r} holds {type(value).__name__} values: convert them to numbers or texts")
+            others.add(type(value).__name__)
+    if others and not any(isinstance(value, (str, *REAL)) for value in known):
+        raise ValueError(f"column {name!r} holds {min(others)} values: convert them to numbers or texts")
     return found
 
 
@@ -81,7 +92,7 @@ def _as_floats(series: Any, filler: float) -> Floats:
     return values
 
 
-def _known(series: Any) -> list[Any]:
+def known_values(series: Any) -> list[Any]:
     """The values, with every kind of missing value as None."""
     nulls = _nulls(series)
     return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]

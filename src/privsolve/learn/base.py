@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from privsolve.data import Label, Schema, draft
 from privsolve.data.engines import is_ibis_table
-from privsolve.data.frames import as_frame, check_order, is_relation
+from privsolve.data.frames import as_frame, as_given, check_order, is_relation
 from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
 from privsolve.learn.publishing import load_release
 from privsolve.models.base import Model
@@ -215,13 +215,15 @@ def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
         )
 
 
-def one_per_record(y: ArrayLike | None, rows: int) -> NDArray[Any]:
-    """The labels or targets, one for each record."""
+def one_per_record(y: Any, rows: int) -> NDArray[Any]:
+    """The labels or targets, one for each record, each as it is: a list of mixed types gets no common type."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give one label per record")
-    labels = np.asarray(column_or_1d(y, warn=True))
-    if len(labels) != rows:
-        raise ValueError(f"y has {len(labels)} labels, inconsistent with {rows} records: give one label per record")
+    if hasattr(y, "__len__") and len(y) != rows:
+        raise ValueError(f"y has {len(y)} labels, inconsistent with {rows} records: give one label per record")
+    labels = np.array(column_or_1d(as_given(y), warn=True))
+    if labels.dtype == object:
+        labels[pd.isna(labels)] = None
     return labels
 
 
