@@ -6,37 +6,41 @@ Run: python examples/errata/rspm_ternary.py
 from math import log
 
 import numpy as np
-from scipy.stats import norm
 
 import privsolve as ps
 from privsolve import audit
-from privsolve.noise import draws as noise
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 
-RUNS, N, FEATURES = 200_000, 15_682, 23
+RUNS, N, FEATURES = 2_000_000, 15_682, 23
+X, TARGET = np.array([1, 2]), np.array([1, 0])
+
+
+def losses(members: np.ndarray, positive: bool, zero_is_wrong: bool) -> np.ndarray:
+    """Whether each member is wrong about one record with features X; a score of 0 is wrong or means negative."""
+    scores = members @ X
+    right = scores > 0 if positive else (scores < 0 if zero_is_wrong else scores <= 0)
+    return ~right
 
 
 def main() -> None:
-    # one record with x = 1, negative in D and positive in D'; w = 0 predicts negative
-    domain, delta = ps.TernaryCube(1), N**-2.0
-    problems = [ps.Problem(ps.PatternTable.from_records([[1]], [label]), domain) for label in (False, True)]
+    domain, delta = ps.TernaryCube(2), N**-2.0
+    members = domain.members()
+    target = int((members == TARGET).all(axis=1).argmax())
     sigma = calibration.separator_sigma_published(FEATURES, 1.0, delta)
     print(f"published scale for m = {FEATURES}, epsilon = 1, delta = {delta:.1e}: sigma = {sigma:.1f}")
-    members = domain.members()[:, 0]
-    zero = []
-    for problem in problems:
-        eta = noise.standard_normal(Randomness.seeded(0), RUNS) * sigma
-        objective = problem.losses_of(domain.members()) - eta[:, None] * members
-        zero.append(int((objective.argmin(axis=1) == 1).sum()))
-    exact = norm.cdf(1 / sigma) - 0.5
-    print(f"noise -eta·w: w = 0 is released in {zero[0]} of {RUNS:,} runs on D, in {zero[1]} on D'")
-    print(f"  exactly Pr[0 < eta < 1] = {exact:.2e} on D and 0 on D': no epsilon will do below delta = {exact:.2e}")
+    print(f"one record x = (1, 2), positive in D and negative in D'; {RUNS:,} draws of noise -<eta, w>")
+    eta = np.random.default_rng(0).normal(scale=sigma, size=(RUNS, 2))
+    linear = eta @ members.T
+    for rule in (True, False):
+        hits = [int(((losses(members, y, rule) - linear).argmin(axis=1) == target).sum()) for y in (True, False)]
+        words = "a mistake for both labels, as printed" if rule else "negative, as here"
+        print(f"  score 0 is {words}: w = (1, 0) in {hits[0]:,} runs on D, in {hits[1]} on D'")
     law = ps.separator_noise(domain, 1.0)
-    counts = [audit.perturbed_draws(p, law, RUNS, Randomness.seeded(1)) for p in problems]
-    share = [float(np.mean(c == 1)) for c in counts]
-    print(f"noise on the separators w <= -1, w <= 0: w = 0 in {share[0]:.1%} and {share[1]:.1%}")
-    print(f"  |ln ratio| = {abs(log(share[0] / share[1])):.2f}, claimed epsilon = 1 (proved, without delta)")
+    problems = [ps.Problem(ps.PatternTable.from_records([X], [y]), domain) for y in (True, False)]
+    share = [np.mean(audit.perturbed_draws(p, law, 200_000, Randomness.seeded(1)) == target) for p in problems]
+    print(f"noise on the separators: w = (1, 0) in {share[0]:.1%} and {share[1]:.1%},", end=" ")
+    print(f"|ln ratio| = {abs(log(share[0] / share[1])):.2f}, claimed epsilon = 1 (proved, without delta)")
 
 
 if __name__ == "__main__":
