@@ -81,7 +81,6 @@ def test_trees_schemas_guarantees_and_ledgers(tmp_path: Path) -> None:
     assert card.to_frame()["then"].tolist() == ["e", "p"]
     assert "a&lt;b" in SCHEMA._repr_html_()
     assert SCHEMA.to_frame()["question"].tolist() == ["What does it smell of?", "cap (cm)"]
-    assert "guessed" in SCHEMA.all_guessed()._repr_html_().lower()
     assert "2.719" in GUARANTEE._repr_html_()
     assert "Seeded" in promise(1.0, seeded=True)._repr_html_()
     ledger = ps.Ledger.create(tmp_path / "a.ledger", 2.0, dataset="<mushrooms>")

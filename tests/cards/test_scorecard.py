@@ -274,7 +274,6 @@ def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, prove
 @pytest.mark.parametrize(
     ("fact", "said"),
     [
-        ({"schema_guessed": True}, "Schema guessed from the data"),
         ({"proof": Proof.REAL_ARITHMETIC}, "Proved in real arithmetic only"),
         ({"negligible": 2.0**-100}, "An event of probability below 2^-100 is outside the proof"),
     ],

@@ -107,44 +107,6 @@ def test_what_is_not_proved_is_said_in_one_line(here: Path) -> None:
     assert "NOT PROVED" in result.stdout
 
 
-def test_drafted_schemas_are_marked(here: Path) -> None:
-    drafted = run("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--out", "drafted.toml")
-    assert drafted.exit_code == 0, drafted.output
-    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 1, "--out", "out", "--max-features", 1)
-    refused = run(*fit, "--ledger", "ledger")
-    assert refused.exit_code == 2
-    assert "drafted.toml: the values of colour, age, dose and 1 more were guessed from the data" in refused.stderr
-    assert Ledger.open("ledger").history() == ()
-    assert not Path("out").exists()
-
-
-def test_a_guess_is_published_as_such(here: Path) -> None:
-    """A record's own words reach the card through a drafted schema: nowhere is that called covered."""
-    words = "Huntington disease (patient 17)"
-    patients().assign(colour=lambda f: [words, *f["colour"][1:]]).to_csv("data.csv", index=False)
-    assert run("schema", "draft", "data.csv", "--label", "ill", "--out", "drafted.toml").exit_code == 0
-    assert words in Path("drafted.toml").read_text()
-    fit = ("fit", "data.csv", "--schema", "drafted.toml", "--epsilon", 0.01, "--out", "out", "--max-features", 1)
-    result = run(*fit, "--publish-guessed", "--ledger", "ledger")
-    assert result.exit_code == 0, result.output
-    release = load_release("out/release.json")
-    assert release.guarantee.schema_guessed
-    assert "SCHEMA GUESSED FROM THE DATA" in release.guarantee.sentence()
-    assert Ledger.open("ledger").history()[0].guarantee.schema_guessed
-    assert "1 of 1 release with a schema guessed from the data" in run("budget", "show", "ledger", "--json").stdout
-    page = Path("out/scorecard.html").read_text()
-    assert "Schema guessed from the data." in page
-    assert "no exception" not in page
-    assert json.loads(Path("out/release.json").read_text())["guarantee"]["schema_guessed"] is True
-    assert not run("show", "out/release.json").stdout.startswith("Scorecard")  # the warning comes first
-    Path("checked.toml").write_text(
-        "\n".join(s for s in Path("drafted.toml").read_text().split("\n") if "guessed =" not in s)
-    )
-    stated = run("fit", "data.csv", "--schema", "checked.toml", "--epsilon", 1, "--out", "stated", "--max-features", 1)
-    assert stated.exit_code == 0, stated.output
-    assert not load_release("stated/release.json").guarantee.schema_guessed
-
-
 def test_a_ledger_pays(here: Path) -> None:
     assert run("fit", "data.csv", *FIT, "--ledger", "ledger").exit_code == 0
     (entry,) = Ledger.open("ledger").history()

@@ -323,7 +323,6 @@ def test_a_draft_finds_what_is_there() -> None:
     assert (city.other, city.missing) == ("other", "missing")
     assert "common enough" in found.left_out["name"]
     assert "village" not in found.to_toml()
-    assert found.schema.guessed == ()
     assert found.guarantee.profile == Approximate(4.0, 1e-6)
     assert found.guarantee.theory == "12"
 
@@ -428,7 +427,6 @@ def test_files_carry_what_was_paid_and_releases_add_it_up() -> None:
         release = estimator.release_
         assert release.guarantee.epsilon == 1.0
         assert release.total.profile == Approximate(1.5, 1e-4)
-        assert not release.total.schema_guessed
         assert ps.Release.from_json(release.to_json()).total == release.total
         assert "e^1.5 = " in " ".join(release.card().to_text().split())
     with pytest.raises(ValueError, match="drafted under replace"):

@@ -106,7 +106,6 @@ CALLS: dict[str, Calls] = {
     ),
     "Schema": calls(
         Schema, columns=[SCHEMA.columns, list(SCHEMA.columns[:1])], label=[None, SCHEMA.label], intercept=[True, False],
-        guessed=[(), ("colour",)],
     ),
     "Constraints": calls(
         ps.Constraints, directions=[{}, {"age": "up"}], required=[(), ["age"]], excluded=[(), ["hours"]],

@@ -44,7 +44,8 @@ from privsolve.cli import app
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.continuous.stability import SamplingNoise, plan_opsamp
-from privsolve.data import Bins, Categories, Label, Number, Schema, draft
+from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.private import private_draft
 from privsolve.data.tables import open_table
 from privsolve.domains import domain_from_dict
 from privsolve.losses import LinearLoss, loss_from_dict
@@ -190,11 +191,11 @@ def test_frames() -> None:
     @given(contents(), st.sampled_from(["pandas", "polars", "arrow", "categorical", "dict"]))
     def run(content: dict[str, list[Any]], kind: str) -> None:
         frame = made(content, kind)
-        for use in (SCHEMA.encode, SCHEMA.table, lambda data: draft(data, "ill"), lambda data: draft(data)):
+        for use in (SCHEMA.encode, SCHEMA.table, lambda data: private_draft(data, None, 1.0, 1e-6)):
             with share.only():
                 use(frame)
         without = made({name: column for name, column in content.items() if name != "ill"}, kind)
-        for schema in (SCHEMA, "guess"):
+        for schema in (SCHEMA, None):
             with share.only():
                 ps.PrivateScorecard(schema=schema, max_features=1).fit(without, content.get("ill"))
 
@@ -205,7 +206,7 @@ def test_frames() -> None:
 @fuzz(100)
 @given(ANYTHING)
 def test_what_is_no_frame_at_all(frame: Any) -> None:
-    for use in (SCHEMA.encode, SCHEMA.table, lambda data: draft(data, "ill"), lambda data: draft(data)):
+    for use in (SCHEMA.encode, SCHEMA.table, lambda data: private_draft(data, None, 1.0, 1e-6)):
         with only():
             use(frame)
 

@@ -21,10 +21,9 @@ from small_tables import INDICATORS, SCHEMA, patients
 
 FRAME = patients()
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
-CHECKS = parametrize_with_checks([ps.PrivateClassifier(depth=2, max_features=2, schema="guess", random_state=0)])
+CHECKS = parametrize_with_checks([ps.PrivateClassifier(200.0, depth=2, max_features=2, random_state=0)])
 
 
-@pytest.mark.filterwarnings("ignore:schema=.guess:privsolve.PrivacyLeakWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -117,7 +117,6 @@ def test_schema_files_hold_constraints_beside_the_columns() -> None:
     assert 'direction = "down"' in text
     assert Schema.from_toml(text) == SCHEMA
     assert Schema.from_toml(Schema(COLUMNS, LABEL).to_toml()).constraints == Constraints()
-    assert SCHEMA.all_guessed().constraints == STATED
 
 
 @pytest.mark.parametrize(

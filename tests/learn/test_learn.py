@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,14 +49,13 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 
 CHECKS = parametrize_with_checks(
     [
-        PrivateScorecard(max_features=2, max_points=1, intercept=2, schema="guess", random_state=0),
-        PrivateScorecard(objective="risk", max_features=2, max_points=1, intercept=2, schema="guess", random_state=0),
-        PrivateLinearClassifier(schema="guess", random_state=0),
+        PrivateScorecard(200.0, max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateScorecard(200.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateLinearClassifier(200.0, random_state=0),
     ]
 )
 
 
-@pytest.mark.filterwarnings("ignore:schema=.guess:privsolve.PrivacyLeakWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)  # older versions give a generator
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -125,18 +123,13 @@ def test_arrays_are_read_by_a_schema_of_x0_x1() -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
-def test_without_a_schema_one_leak_warning_and_with_one_none(wrap: Callable[[pd.DataFrame], Any]) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fitted = scorecard(schema="guess").fit(wrap(X), Y)
-    assert [w.category for w in caught] == [ps.PrivacyLeakWarning]
-    assert "guessed from the data" in str(caught[0].message)
-    assert caught[0].filename == __file__
-    assert [column.column for column in fitted.schema_.columns] == ["colour", "age", "dose"]
-    assert list(fitted.classes_) == ["no", "yes"]
+def test_a_draft_is_made_of_frames_of_all_kinds_without_a_warning(wrap: Callable[[pd.DataFrame], Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        fitted = scorecard(epsilon=50.0, schema=None).fit(wrap(X), Y)
         scorecard().fit(wrap(X), Y)
+    assert [column.column for column in fitted.schema_.columns] == ["colour", "age", "dose"]
+    assert list(fitted.classes_) == ["no", "yes"]
 
 
 def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
@@ -154,15 +147,18 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         (["yes", "no", "maybe"], INDICATORS, "neither in positive nor in negative"),
         (["yes", "no", None], INDICATORS, "1 record has none"),
         (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
-        (["a", "b", "c"], "guess", "Only binary classification"),
-        (["a", "a", "a"], "guess", "1 class"),
+        (["a", "b", "c"] * 2, None, "Only binary classification"),
+        (["a"] * 3, None, "1 class"),
+        (["a", "a", "b"], None, "a class that a single record has"),
         (["yes", "no"], INDICATORS, "one label per record"),
     ],
 )
 def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):
-        scorecard(schema=schema, budget=accountant).fit(X[:3], np.array(y, dtype=object))
+        scorecard(schema=schema, budget=accountant).fit(
+            X[: len(y)] if schema is None else X[:3], np.array(y, dtype=object)
+        )
     assert accountant.history == ()
 
 
@@ -174,7 +170,6 @@ def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> No
         (scorecard(adjacency="other"), "adjacency"),
         (scorecard(false_negative=2**30), "false_negative"),
         (scorecard(schema={"columns": {}}), "schema must say what is public"),
-        (scorecard(schema=None), "schema must say what is public"),
         (scorecard(schema=Schema([Number("age", 0, 10**15), Number("dose", 0, 2, 1, 2**40)], SCHEMA.label)), "64-bit"),
         (PrivateLinearClassifier(mechanism="opsamp"), "mechanism must be one of"),
         (PrivateLinearClassifier(noise="gamma"), "noise is for opdisc and rspm"),
@@ -275,19 +270,38 @@ def test_labels_that_the_model_does_not_know_are_refused() -> None:
         scorecard().evaluate(X, Y, 1.0)
 
 
-def test_a_schema_is_guessed_on_demand_only() -> None:
-    frame = X.assign(colour=["Huntington disease (patient 17)", *X["colour"][1:]])
-    with pytest.raises(ValueError, match=r"schema must say what is public .* or schema='guess'"):
-        scorecard(schema=None, random_state=UNTOUCHED).fit(frame, Y)
-    with pytest.raises(ValueError, match="schema must say what is public"):
-        PrivateScorecard(random_state=UNTOUCHED).fit(frame, Y)
-    accountant = Accountant(10.0)
-    with pytest.warns(ps.PrivacyLeakWarning, match="guessed from the data"):
-        fitted = scorecard(schema="guess", budget=accountant).fit(frame, Y)
-    assert fitted.privacy_.schema_guessed
-    assert accountant.history[0].schema_guessed
-    assert "SCHEMA GUESSED" in fitted.scorecard_.to_text().replace("\n", " ")
-    assert not scorecard().fit(X, Y).privacy_.schema_guessed
+def test_without_a_schema_one_is_drafted_and_epsilon_is_the_total() -> None:
+    table = patients(3000)
+    frame, ill = table.drop(columns="ill"), table["ill"]
+    frame["colour"] = ["Huntington disease (patient 17)", *frame["colour"][1:]]
+    accountant = Accountant(4.0, 1e-5)
+    fitted = scorecard(epsilon=4.0, schema=None, budget=accountant).fit(frame, ill)
+    assert [g.epsilon for g in accountant.history] == [1.0, 3.0]
+    assert (fitted.privacy_.epsilon, fitted.privacy_.delta) == (4.0, 1e-6)
+    assert fitted.privacy_ == fitted.release_.total
+    assert "private draft of the schema" in fitted.privacy_.sentence()
+    assert fitted.release_.guarantee.epsilon == 3.0
+    assert "Huntington" not in fitted.release_.to_json()
+    assert fitted.score(frame, ill) > 0.7
+    other = scorecard(epsilon=4.0, schema=None, adjacency="add-remove").fit(frame, ill)
+    assert (other.privacy_.epsilon, other.privacy_.delta) == (4.0, 1e-9)
+
+
+def test_a_budget_that_cannot_pay_for_draft_and_fit_pays_for_neither(tmp_path: Path) -> None:
+    accounts = Accountant(3.0, 1e-5), Ledger.create(tmp_path / "a.ledger", 3.0, 1e-5), Accountant(8.0)
+    for account in accounts:
+        with pytest.raises(ps.BudgetExceeded):
+            scorecard(epsilon=4.0, schema=None, budget=account, random_state=None).fit(X, Y)
+    assert accounts[0].history == accounts[2].history == accounts[1].history() == ()
+
+
+def test_classes_are_never_one_records_to_decide() -> None:
+    for y in ([0, 1, True, False], [0.0, 1.0, 1, 0]):
+        fitted = scorecard(epsilon=50.0, schema=None).fit(X, np.resize(np.array(y), len(X)))
+        assert fitted.classes_.dtype.kind in "if"
+        assert fitted.release_.schema.label == Label("label", 1, 0)
+    with pytest.raises(ValueError, match="y mixes texts with other values"):
+        scorecard(schema=None).fit(X, ["1", *np.resize([0, 1], len(X) - 1).tolist()])
 
 
 def test_a_release_file_alone_predicts_with_the_columns_it_uses() -> None:
@@ -311,23 +325,3 @@ def test_one_record_of_a_list_changes_how_no_other_is_read() -> None:
         for X in (rows, changed)
     ]
     assert outside == [{}, {"x1": {"missing": 1}}]
-
-
-def test_texts_without_a_schema_are_not_shown() -> None:
-    with pytest.raises(ValueError, match="X holds texts") as caught:
-        PrivateLinearClassifier(schema="guess").fit(np.array([["Huntington 17"], ["x"]], dtype=object), [0, 1])
-    assert "Huntington" not in str(caught.value)
-
-
-def test_a_guess_is_stated_on_every_road() -> None:
-    guessed = Schema(INDICATORS.columns, INDICATORS.label).all_guessed()
-    problem = ps.Problem(guessed.table(FRAME).table, ps.SparsePoints(guessed.dim, 1, 1, 3))
-    release = ps.exponential(problem, 1.0).release
-    assert release.guarantee.schema_guessed
-    with pytest.raises(ValueError, match="its guarantee does not say so"):
-        ps.Release(
-            ps.Problem(problem.table, problem.domain, schema=guessed).model(release.weights),
-            replace(release.guarantee, schema_guessed=False),
-            release.setting,
-        )
-    assert not ps.Problem(INDICATORS.table(FRAME).table, problem.domain).schema_guessed

@@ -101,7 +101,7 @@ def test_rows_without_an_order_are_refused_where_they_need_one(make: Any) -> Non
 
 
 def test_a_path_that_does_not_exist() -> None:
-    with pytest.raises(ValueError, match=r"schema='gues': .*pass a Schema, the path of a schema file, or 'guess'"):
+    with pytest.raises(ValueError, match=r"schema='gues': .*pass a Schema, the path of a schema file, or None"):
         ps.PrivateScorecard(schema="gues").fit(X, Y)
 
 
@@ -121,16 +121,13 @@ def test_labels_in_groups(which: int) -> None:
     assert list(estimators(everything_else)[which].fit(X, Y).classes_) == ["not yes", "yes"]
 
 
-@pytest.mark.filterwarnings("ignore::privsolve.PrivacyLeakWarning")
 def test_the_names_of_the_label_survive() -> None:
-    guessed = ps.PrivateScorecard(20.0, schema="guess", **CARD, random_state=0).fit(X, Y)
-    assert guessed.release_.schema.label == Label("ill", "yes", "no")
-    assert "ill" in guessed.release_.schema.guessed
-    assert "ill yes" in guessed.scorecard_.to_text()
+    drafted = ps.PrivateScorecard(20.0, **CARD, random_state=0).fit(X, Y)
+    assert drafted.release_.schema.label == Label("ill", "yes", "no")
+    assert "ill yes" in drafted.scorecard_.to_text()
     bare = Schema(INDICATORS.columns)
     stated = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").astype(int))
     assert stated.release_.schema.label == Label("ill", 1, 0)
-    assert stated.release_.schema.guessed == ()
     nameless = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").to_numpy())
     assert nameless.release_.schema.label == Label("label", True, False)
     assert list(ps.PrivateScorecard.from_release(nameless.release_).classes_) == [False, True]

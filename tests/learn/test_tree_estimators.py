@@ -20,14 +20,13 @@ X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 
 CHECKS = parametrize_with_checks(
     [
-        ps.PrivateTreeClassifier(depth=2, schema="guess", random_state=0),
-        ps.PrivateTreeClassifier(depth=2, leaves="probabilities", schema="guess", random_state=0),
-        ps.PrivateTreeRegressor(depth=2, schema="guess", random_state=0),
+        ps.PrivateTreeClassifier(200.0, depth=2, random_state=0),
+        ps.PrivateTreeClassifier(200.0, depth=2, leaves="probabilities", random_state=0),
+        ps.PrivateTreeRegressor(200.0, depth=2, low=-10, high=10, random_state=0),
     ]
 )
 
 
-@pytest.mark.filterwarnings("ignore:schema=.guess:privsolve.PrivacyLeakWarning")
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -117,14 +116,6 @@ def test_the_budget_pays_and_clones_share_it() -> None:
     with pytest.raises(ps.BudgetExceeded):
         clone(estimator).fit(X, Y)
     assert len(accountant.history) == 1
-
-
-def test_a_guessed_schema_is_said() -> None:
-    with pytest.warns(ps.PrivacyLeakWarning):
-        fitted = ps.PrivateTreeClassifier(schema="guess", random_state=0).fit(DATA[["age", "colour"]], DATA["kind"])
-    assert fitted.privacy_.schema_guessed
-    with pytest.raises(ValueError, match="schema must say what is public"):
-        ps.PrivateTreeClassifier().fit(DATA, DATA["kind"])
 
 
 @pytest.mark.parametrize(

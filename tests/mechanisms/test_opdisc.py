@@ -118,7 +118,7 @@ def guarantee_of(**arguments: Any) -> ps.Guarantee:
 def test_guarantee_of_the_default() -> None:
     assert guarantee_of() == ps.Guarantee(
         Pure(0.5), Adjacency.REPLACE, "OPDisc", "l2-gamma noise", theory="2.1", oracle="enumeration", proof=Proof.COMPLETE,
-        seeded=False, schema_guessed=False, negligible=2.0**-100,
+        seeded=False, negligible=2.0**-100,
     )  # fmt: skip
     assert ps.opdisc(PROBLEM, 0.5).release.guarantee.oracle == "tree"
 

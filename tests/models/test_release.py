@@ -250,7 +250,7 @@ def test_other_files_are_refused(text: Any) -> None:
         (("guarantee", "profile", "kind"), "bounded-range", "profile has missing or unknown fields: concentrated"),
         (("guarantee", "profile"), "pure", "guarantee's profile must be an object"),
         (("guarantee", "negligible"), 0.5, "guarantee's negligible must be"),
-        (("guarantee", "schema_guessed"), 1, "guarantee's schema_guessed must be"),
+        (("guarantee", "seeded"), 1, "guarantee's seeded must be"),
         (("guarantee", "adjacency"), "swap", "guarantee's adjacency must be"),
         (("guarantee", "adjacency"), [], "guarantee's adjacency must be"),
         (("guarantee", "proof"), True, "guarantee's proof must be"),
@@ -300,7 +300,6 @@ def test_every_caveat_is_said() -> None:
     words = {
         "PROVED IN REAL ARITHMETIC ONLY": {"proof": Proof.REAL_ARITHMETIC},
         "NOT PROVED": {"proof": Proof.NONE},
-        "SCHEMA GUESSED FROM THE DATA": {"schema_guessed": True},
         "Seeded: for testing only": {"seeded": True},
         "An event of probability below 2^-100 is outside the proof": {"negligible": 2.0**-100},
     }

@@ -71,16 +71,16 @@ def test_what_is_covered_composes_to_no_more(one: Profile, other: Profile, facto
         assert all(made[name] <= planned[name] * (1 + 1e-9) for name in planned)
 
 
-def test_a_released_guess_counts_in_every_total() -> None:
+def test_a_seeded_release_counts_in_every_total() -> None:
     accountant = Accountant(1.0)
-    accountant.spend(promise(0.5, schema_guessed=True, negligible=2.0**-100))
+    accountant.spend(promise(0.5, seeded=True, negligible=2.0**-100))
     accountant.spend(promise(0.25, negligible=2.0**-100))
     assert accountant.totals.caveat() == (
-        "1 of 2 releases with a schema guessed from the data; events of probability 2e-30 in all are outside the proofs"
+        "1 of 2 releases seeded: for testing only; events of probability 2e-30 in all are outside the proofs"
     )
     assert accountant.totals.negligible == Fraction(2) ** -99
     one = accountant.composition().guarantee()
-    assert one.schema_guessed
+    assert one.seeded
     assert one.negligible == pytest.approx(2.0**-99)
 
 

@@ -239,11 +239,6 @@ def privacy_warnings(guarantee: Guarantee) -> tuple[str, ...]:
             "Seeded: for testing only. Whoever knows the seed can repeat the random choices, and then nothing is protected. "
             "Do not publish this."
         )
-    if guarantee.schema_guessed:
-        found.append(
-            "Schema guessed from the data. The names of categories and the cut points below were read off the records "
-            "without protection, and the statement below does not cover what they give away."
-        )
     if guarantee.proof is Proof.NONE:
         found.append(
             "Not proved. The noise is as published, but the published proof has a gap. Do not rely on the statement below."

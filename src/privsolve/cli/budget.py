@@ -68,7 +68,7 @@ def history(file: File, as_json: AsJson = False) -> None:
         table.add_column(name, justify="right" if name in ("", "epsilon", "delta") else "left")
     for entry in entries:
         g = entry.guarantee
-        facts = (("not proved", not g.proved), ("seeded", g.seeded), ("schema guessed", g.schema_guessed))
+        facts = (("not proved", not g.proved), ("seeded", g.seeded))
         marks = [word for word, holds in facts if holds]
         mechanism = f"{g.mechanism}, {g.noise}" + (f" ({', '.join(marks)})" if marks else "")
         table.add_row(
@@ -122,7 +122,7 @@ def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
         "spent": {
             "epsilon": at_least(totals.epsilon), "delta": at_least(totals.delta), "rho": at_least(totals.rho),
             "releases": totals.releases, "not_proved": totals.unproved, "seeded": totals.seeded,
-            "schema_guessed": totals.guessed, "negligible": at_least(totals.negligible),
+            "negligible": at_least(totals.negligible),
         },
         "remaining": {
             "epsilon": remaining.epsilon, "epsilon_exponential": remaining.exponential, "delta": remaining.delta,

@@ -10,15 +10,12 @@ from typing import Any
 
 from privsolve.data import Label, Schema
 from privsolve.data.columns import Column, Value, tidy
-from privsolve.data.private import PrivateDraft, private_draft
+from privsolve.data.private import DRAFT_SHARE, PrivateDraft, private_draft
 from privsolve.data.reading import PLAIN, YES, check_columns
 from privsolve.data.series import number_parser
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
-
-DRAFT_SHARE = 0.25
-"""Of a total epsilon, for the draft of a schema; measured on several tables (docs/schema.md)."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Use:
 
 @dataclass(frozen=True)
 class PrivateOptions:
-    """The options of `privsolve schema draft --epsilon`."""
+    """The options of `privsolve schema draft`."""
 
     epsilon: float
     delta: float
@@ -75,37 +72,26 @@ class PrivateOptions:
         stated: Path | None,
         bounds: Sequence[str],
         use: Use,
-        decimal: str | None,
+        decimal: str,
         adjacency: str,
         ledger: Path | None,
         seed: int | None,
-    ) -> PrivateOptions | None:
-        """None if the draft is to leak, for which the other options are not."""
+    ) -> PrivateOptions:
+        """Check what can be checked without the table."""
         if epsilon is None and total is None:
-            given = {
-                "--delta": delta,
-                "--stated": stated,
-                "--bounds": bounds,
-                "--ledger": ledger,
-                "--negative": negative,
-            }
-            strange = (
-                [name for name, value in given.items() if value]
-                + ["--seed"] * (seed is not None)
-                + ["--decimal"] * (decimal is not None)
+            raise ValueError(
+                "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25, or "
+                "--total-epsilon for draft and fit; if the values of the columns are public, write the schema by hand "
+                "(docs/schema.md)"
             )
-            if strange:
-                raise ValueError(f"{', '.join(strange)}: for a private draft: add --epsilon or --total-epsilon")
-            return None
         if epsilon is not None and total is not None:
             raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")
         if positive is None:
             raise ValueError("--positive is needed: the values of the label are stated, not read off the data")
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
-        sign = "." if decimal is None else decimal
         return cls(
             spent, delta, positive, negative, Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)), use, sign, adjacency, Ledger.open(ledger) if ledger else None, seed,
+            dict(map(_bounds, bounds)), use, decimal, adjacency, Ledger.open(ledger) if ledger else None, seed,
         )  # fmt: skip
 
     def label(self, table: Any, name: str) -> Label:

@@ -107,10 +107,6 @@ def fit(
         typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
-    publish_guessed: Annotated[
-        bool,
-        typer.Option("--publish-guessed", help="Write files to publish although the schema was guessed from the data."),
-    ] = False,
     model: Model = ModelName.card,
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeafKind.LABELS,
@@ -138,7 +134,7 @@ def fit(
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         refuse_strange_options(context, model)
-        the_schema = _load_schema(schema, publish_guessed)
+        the_schema = _load_schema(schema)
         check_paid(the_schema, adjacency)
         wanted = Wanted(
             model, adjacency, (false_positive, false_negative), objective, log_odds,
@@ -214,26 +210,10 @@ def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
     return share_progress(errors, FASTER)
 
 
-def _load_schema(path: Path, publish_guessed: bool) -> Schema:
+def _load_schema(path: Path) -> Schema:
     if not path.is_file():
         raise ValueError(f"--schema {path}: no such file; make one with `privsolve schema draft`")
-    schema = Schema.load(path)
-    if schema.guessed and not publish_guessed:
-        raise ValueError(
-            f"{path}: the values of {_some(schema.guessed)} were guessed from the data, and no guarantee covers what they "
-            "give away. Check them and take their names off the list `guessed`, or pass --publish-guessed"
-        )
-    if schema.guessed:
-        warn(
-            f"the guarantee does not cover what the guessed values of {_some(schema.guessed)} give away; the card says so"
-        )
-    return schema
-
-
-def _some(names: tuple[str, ...]) -> str:
-    """A few names, and how many more."""
-    listed = ", ".join(names[:3])
-    return listed if len(names) <= 3 else f"{listed} and {len(names) - 3} more"
+    return Schema.load(path)
 
 
 @contextmanager

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from privsolve.cli.common import console, errors, one_line_errors, write_out
-from privsolve.cli.drafting import DRAFT_SHARE, PrivateOptions, Use
+from privsolve.cli.common import console, one_line_errors, write_out
+from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import Adjacency
 from privsolve.cli.paying import Payment
 from privsolve.cli.signals import Stop, stoppable
-from privsolve.data import About, Draft, Schema, draft
+from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
-from privsolve.data.private import PrivateDraft
+from privsolve.data.private import DRAFT_SHARE, PrivateDraft
 from privsolve.data.tables import open_table
-from privsolve.errors import PrivacyLeakWarning
 from privsolve.releases import NOT_PRIVATE
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
@@ -39,11 +37,9 @@ def draft_command(
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
     positive: Annotated[str | None, typer.Option(help="The positive value of the label.")] = None,
     negative: Annotated[str | None, typer.Option(help="The negative value; every other one if left out.")] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Draft privately, with this budget. Left out, the draft leaks.")
-    ] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the draft.")] = None,
     total_epsilon: Annotated[
-        float | None, typer.Option(help=f"Draft privately with {DRAFT_SHARE} of this, and fit with the rest.")
+        float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
     ] = None,
     delta: Annotated[float, typer.Option(help="For columns of texts; without it they are left out.")] = 0.0,
     stated: Annotated[
@@ -62,10 +58,7 @@ def draft_command(
         list[str] | None,
         typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
     ] = None,
-    decimal: Annotated[
-        str | None,
-        typer.Option(help="Of a private draft: ',' if numbers are written 1,65; a draft that leaks sees it."),
-    ] = None,
+    decimal: Annotated[str, typer.Option(help="',' if numbers are written 1,65.")] = ".",
     header: Header = None,
     about: Annotated[
         list[str] | None,
@@ -75,11 +68,11 @@ def draft_command(
         ),
     ] = None,
     adjacency: Adjacency = "replace",
-    ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for a private draft.")] = None,
+    ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for the draft.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Propose a schema: privately with an epsilon; without one it leaks, and every guess is marked in the file."""
+    """Draft a schema from the records, with differential privacy. Public ones are written by hand: docs/schema.md."""
     with one_line_errors(), stoppable() as stop:
         if out.exists():
             raise ValueError(f"{out} exists: choose another name or delete it")
@@ -98,9 +91,6 @@ def draft_command(
             ledger,
             seed,
         )
-        if private is None:
-            _leaking(data, header, label, positive, use, words, out, as_json)
-            return
         with engine_at_work("reading", data):
             found = _drafted_privately(open_table(data, header=header), label, private, words, out, stop)
         if as_json:
@@ -149,36 +139,9 @@ def _drafted_privately(
         os.close(handle)
 
 
-Drafted = TypeVar("Drafted", PrivateDraft, Draft)
-
-
-def _saying(found: Drafted, about: About) -> Drafted:
+def _saying(found: PrivateDraft, about: About) -> PrivateDraft:
     """The draft with words for people."""
     return replace(found, schema=replace(found.schema, about=about))
-
-
-def _leaking(
-    data: str, header: str | None, label: str, positive: str | None, use: Use, about: About, out: Path, as_json: bool
-) -> None:
-    """The draft without a guarantee: it says so."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        with engine_at_work("reading", data):
-            table = open_table(data, header=header)
-            used, dropped = use.named(table.columns)
-            found = draft(table, label, positive, columns=used or None, drop=dropped, missing=use.missing)
-            found = _saying(found, about)
-    with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(found.to_toml())  # it holds values of private records
-    leaks = [str(w.message) for w in caught if issubclass(w.category, PrivacyLeakWarning)]
-    for leak in leaks:
-        errors.print(f"[bold yellow]warning:[/bold yellow] {escape(leak)}", soft_wrap=True)
-    if as_json:
-        notes = {name: list(note) for name, note in found.notes.items()}
-        written = {"schema": found.schema.to_dict(), "guessed": notes, "left_out": dict(found.left_out)}
-        typer.echo(json.dumps(written | {"file": str(out), "warnings": leaks}, indent=2))
-        return
-    _say_what_is_in_it(out, found.schema, found.left_out)
 
 
 def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 
 from privsolve.data.about import About
 from privsolve.data.columns import Bins, Categories, Category, Column, Dates, Label, Number
-from privsolve.data.draft import Draft, draft
 from privsolve.data.schema import INTERCEPT, EncodedTable, Schema
 
 __all__ = [
@@ -13,10 +12,8 @@ __all__ = [
     "Category",
     "Column",
     "Dates",
-    "Draft",
     "EncodedTable",
     "Label",
     "Number",
     "Schema",
-    "draft",
 ]

@@ -59,6 +59,4 @@ def _some_of(table: PatternTable, places: NDArray[np.intp]) -> PatternTable:
     rows, where = np.unique(entries % len(table.features), return_inverse=True)
     positive = entries < len(table.features)
     counts = [np.bincount(where[some], minlength=len(rows)) for some in (positive, ~positive)]
-    return PatternTable(
-        table.features[rows], counts[0], counts[1], table.names, table.scales, table.ranges, table.guessed
-    )
+    return PatternTable(table.features[rows], counts[0], counts[1], table.names, table.scales, table.ranges)

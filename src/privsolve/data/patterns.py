@@ -34,8 +34,7 @@ class PatternTable:
 
     `ranges[j]` is what is publicly known of feature j, its least and largest integer (`(0, 1)` for an indicator). Solvers
     choose how to work by declared ranges, never by the records, so a table with a value outside is refused. None says
-    nothing: general methods are used, and under a scorecard domain the features must be 0/1. `guessed` says that what
-    is public here was inferred from the data, in part or whole: every release then says so.
+    nothing: general methods are used, and under a scorecard domain the features must be 0/1.
 
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
     same records are equal whatever order the records came in.
@@ -47,7 +46,6 @@ class PatternTable:
     names: tuple[str, ...]
     scales: tuple[int, ...]
     ranges: tuple[tuple[int, int], ...] | None = None
-    guessed: bool = False
 
     def __init__(
         self,
@@ -57,7 +55,6 @@ class PatternTable:
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
-        guessed: bool = False,
     ) -> None:
         rows = _narrow(_checked_integers(features, "features", ndim=2))
         counts = [_counts(c, name, len(rows)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
@@ -73,7 +70,6 @@ class PatternTable:
         set_field(self, "negatives", _readonly(merged[:, 1]))
         set_field(self, "names", checked_names(names, dim))
         set_field(self, "scales", checked_scales(scales, dim))
-        set_field(self, "guessed", bool(guessed))
         set_field(self, "ranges", _checked_ranges(ranges, self.names, self.features))
         _ = self.score_features  # overflow is found here, before anything is spent
 
@@ -152,7 +148,6 @@ class PatternTable:
             self.names == other.names
             and self.scales == other.scales
             and self.ranges == other.ranges
-            and self.guessed == other.guessed
             and np.array_equal(self.features, other.features)
             and np.array_equal(self.positives, other.positives)
             and np.array_equal(self.negatives, other.negatives)

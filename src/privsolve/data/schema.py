@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +42,7 @@ DECIDED = Label("label", True, False).coded
 NO_WORDS = About()
 
 MARK = "# GUESSED"
-"""How a draft of version 0.1.0 marked what it had read off the data."""
+"""How a draft of version 0.1.0 marked values that it had read off the records."""
 
 MOST_FEATURES = 100_000
 """Of a schema; checked before anything is made of it."""
@@ -85,17 +84,14 @@ class Schema:
     """What is public about a table. Nothing in it is read from the data.
 
     `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
-    `intercept` is a constant feature of ones, the last one. `guessed` names the columns, the label's among them, whose
-    values were inferred from the data all the same: no guarantee covers what they give away, and every release says so.
-    Values that were drafted privately are `paid` for, and that guarantee is part of every release's total. `constraints` are
-    what every card made with the schema keeps to. `about` holds words
-    for people, which change nothing but what cards and pages say.
+    `intercept` is a constant feature of ones, the last one. Values that were drafted privately are
+    `paid` for, and that guarantee is part of every release's total. `constraints` are what every card made with the schema
+    keeps to. `about` holds words for people, which change nothing but what cards and pages say.
     """
 
     columns: tuple[Column, ...]
     label: Label | None = None
     intercept: bool = True
-    guessed: tuple[str, ...] = ()
     paid: Paid | None = None
     constraints: Constraints = NO_CONSTRAINTS
     about: About = NO_WORDS
@@ -105,7 +101,6 @@ class Schema:
         columns: Sequence[Column],
         label: Label | None = None,
         intercept: bool = True,
-        guessed: Sequence[str] = (),
         paid: Paid | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
         about: About = NO_WORDS,
@@ -120,7 +115,6 @@ class Schema:
         object.__setattr__(self, "columns", found)
         object.__setattr__(self, "label", label)
         object.__setattr__(self, "intercept", intercept)
-        object.__setattr__(self, "guessed", self._checked_guesses(guessed))
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
         object.__setattr__(self, "paid", paid)
@@ -133,12 +127,6 @@ class Schema:
             raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
         constraints.check(found)
         object.__setattr__(self, "constraints", constraints)
-
-    def _checked_guesses(self, guessed: object) -> tuple[str, ...]:
-        known = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        if isinstance(guessed, str) or not isinstance(guessed, Sequence) or not all(name in known for name in guessed):
-            raise ValueError(f"guessed must list columns of the schema, got {reprlib.repr(guessed)}")
-        return tuple(dict.fromkeys(guessed))
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -296,7 +284,7 @@ class Schema:
             )
         table = PatternTable(
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
-            ranges=self.ranges, guessed=bool(self.guessed),
+            ranges=self.ranges,
         )  # fmt: skip
         unreadable = _unreadable(coded[:-1], codes[:-1])
         if _none_listed(coded[-1], codes[-1]):
@@ -332,8 +320,6 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
         result: dict[str, Any] = {"intercept": self.intercept}
-        if self.guessed:
-            result["guessed"] = list(self.guessed)
         if self.paid is not None:
             result["paid"] = self.paid.to_dict()
         if self.label is not None:
@@ -348,9 +334,7 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(
-            description, ("intercept", "guessed", "alternatives", "paid", "about", "label", "columns"), "the schema"
-        )
+        check_keys(description, ("intercept", "alternatives", "paid", "about", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
@@ -360,17 +344,11 @@ class Schema:
         found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
-        guessed = description.get("guessed", ())
-        return cls(found, target, description.get("intercept", True), guessed, paid, constraints, about)
+        return cls(found, target, description.get("intercept", True), paid, constraints, about)
 
     def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
-        """The same schema with other columns, for a model that has been released: what was guessed or paid is said there."""
+        """The same schema with other columns, for a model that has been released: what was paid is said there."""
         return Schema(columns, self.label, intercept)
-
-    def all_guessed(self) -> Schema:
-        """The same schema, every column of it marked as guessed."""
-        names = [column.column for column in self.columns] + ([self.label.column] if self.label is not None else [])
-        return replace(self, guessed=tuple(names))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per column: its kind, how it is asked for, and its answers."""
@@ -380,10 +358,9 @@ class Schema:
 
     def _repr_html_(self) -> str:
         label = "" if self.label is None else f", label {self.label.column}"
-        guessed = [f"Guessed from the data: {', '.join(self.guessed)}."] if self.guessed else []
         paid = [] if self.paid is None else [self.paid.guarantee.sentence()]
         heads = ("Column", "Kind", "Question", "Answers")
-        return panel(f"Schema: {len(self.columns)} columns{label}", heads, self._listed(), paid, guessed)
+        return panel(f"Schema: {len(self.columns)} columns{label}", heads, self._listed(), paid)
 
     def _listed(self) -> list[tuple[str, str, str, str]]:
         found = []
@@ -401,11 +378,13 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> Schema:
-        """The schema in a TOML text. A draft of version 0.1.0 is known by its comments, and all of it is guessed."""
-        schema = cls.from_dict(toml.read(text))
-        if schema.guessed or not any(line.startswith(MARK) for line in text.splitlines()):
-            return schema
-        return schema.all_guessed()
+        """The schema in a TOML text. Refuses a draft of version 0.1.0, whose values were read off the records."""
+        if any(line.startswith(MARK) for line in text.splitlines()):
+            raise ValueError(
+                f"the lines {MARK} mark values that version 0.1.0 read off the records without privacy: replace the values by "
+                "what is public and delete these lines, or draft the schema anew with `privsolve schema draft`"
+            )
+        return cls.from_dict(toml.read(text))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a schema file."""

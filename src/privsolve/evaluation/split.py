@@ -66,11 +66,11 @@ def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
 def _with_counts(table: PatternTable, positives: Int64Array, negatives: Int64Array) -> PatternTable | None:
     if not positives.sum() + negatives.sum():
         return None
-    return PatternTable(table.features, positives, negatives, table.names, table.scales, table.ranges, table.guessed)
+    return PatternTable(table.features, positives, negatives, table.names, table.scales, table.ranges)
 
 
 def _together(one: PatternTable, other: PatternTable) -> PatternTable:
     """All records of two tables with the same features."""
     counts = [np.concatenate(pair) for pair in ((one.positives, other.positives), (one.negatives, other.negatives))]
     rows = np.concatenate([one.features, other.features])
-    return PatternTable(rows, counts[0], counts[1], one.names, one.scales, one.ranges, one.guessed)
+    return PatternTable(rows, counts[0], counts[1], one.names, one.scales, one.ranges)

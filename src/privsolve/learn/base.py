@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from privsolve.data import Label, Schema, draft
+from privsolve.data import Label, Schema
+from privsolve.data.columns import tidy
 from privsolve.data.engines import is_ibis_table
 from privsolve.data.frames import as_frame, as_given, check_order, is_relation
-from privsolve.errors import PrivacyLeakWarning, PrivacyWarning
+from privsolve.errors import PrivacyWarning
+from privsolve.learn.drafting import drafted_schema, split
 from privsolve.learn.publishing import load_release
 from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
@@ -30,10 +32,8 @@ from privsolve.releases import Release, Run
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
 
-GUESS: Literal["guess"] = "guess"
-
 StatedSchema = Schema | str | os.PathLike[str] | None
-"""A schema, the path of a schema file, or "guess"."""
+"""A schema, the path of a schema file, or None for a private draft."""
 
 RandomState = int | np.random.SeedSequence | Randomness | None
 
@@ -42,6 +42,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that fits by a schema and pays from a budget."""
 
     release_: Release
+    epsilon: float
     classes_: NDArray[Any]
     schema: StatedSchema
     adjacency: Adjacency | str
@@ -93,8 +94,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return super().__getstate__()
 
     def _stated_schema(self) -> Schema | None:
-        """The schema that was passed, or None if it is to be guessed, which has to be asked for."""
-        if isinstance(self.schema, str) and self.schema == GUESS:
+        """The schema that was passed, or None if one is to be drafted."""
+        if self.schema is None:
             return None
         if isinstance(self.schema, str | os.PathLike):
             schema = _loaded(self.schema)
@@ -102,11 +103,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             schema = self.schema
         else:
             raise ValueError(
-                "schema must say what is public about the table: pass a privsolve Schema or the path of a schema file, or "
-                f"schema={GUESS!r} to infer it from the data, which no guarantee covers; got {self.schema!r}"
+                "schema must say what is public about the table: pass a privsolve Schema, the path of a schema file, or None "
+                f"for a private draft, which a part of epsilon pays for; got {self.schema!r}"
             )
         check_paid(schema, self.adjacency)
         return schema
+
+    @property
+    def _fit_epsilon(self) -> float:
+        """The part of epsilon for the fit: all of it, unless a draft of the schema is paid from it."""
+        return self.epsilon if self.schema is not None else split(self.epsilon)[1]
+
+    def _drafted(self, frame: Any) -> Schema:
+        """A private draft of the schema of a table in memory, of all its columns."""
+        return drafted_schema(frame, self.epsilon, self.adjacency, self.budget, self.random_state)
 
     def _with_stated_label(self) -> Schema | None:
         """The schema that was passed, if it has a label, whose values labels may have."""
@@ -132,13 +142,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def privacy_(self) -> Guarantee:
-        """What the fit promises."""
+        """What the fit promises, with the draft of the schema if it was drafted privately."""
         self._check_fitted()
-        return self.release_.guarantee
+        return replace(self.release_, evaluation=None).total
 
     @property
     def schema_(self) -> Schema:
-        """The schema of the model's features: the given one, or the one guessed from the data; that of a tree is all yes/no."""
+        """The schema of the model's features: the given or the drafted one; that of a tree is all yes/no."""
         self._check_fitted()
         if self.release_.schema is None:
             raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
@@ -159,6 +169,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.non_deterministic = self.random_state is None
         tags.input_tags.allow_nan = True  # the schema says where missing values go
+        tags.input_tags.string = True
         return tags
 
     def _check_fitted(self) -> None:
@@ -191,20 +202,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
-        stated = not (isinstance(self.schema, str) and self.schema == GUESS)
         if not reset and not hasattr(self, "n_features_in_"):  # made of a release
             return np.asarray(X, dtype=object)
-        if isinstance(X, list | tuple) and stated:
+        if isinstance(X, list | tuple):
             X = np.array(X, dtype=object)
-        try:
-            kind = None if stated else "numeric"
-            return np.asarray(validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False))
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-        raise ValueError(
-            "X holds texts, from which no schema is guessed without column names: pass a frame or a schema"
-        )
+        return np.asarray(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
 
 
 def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
@@ -234,15 +236,15 @@ def labels_in(frame: Any, column: str) -> tuple[Any, Any]:
 
 
 def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
-    """The schema with a label for the two classes, so that cards call them by their names; guessed if the rest is."""
+    """The schema with a label for the two classes, so that cards call them by their names."""
     if schema.label is not None or len(classes) != 2:
         return schema
     name = getattr(y, "name", None)
-    no, yes = (value.item() if isinstance(value, np.generic) else value for value in classes)
+    plain = (value.item() if isinstance(value, np.generic) else value for value in classes)
+    no, yes = (tidy(value) if isinstance(value, float) else value for value in plain)
     try:
         label = Label(name if isinstance(name, str) and name else "label", yes, no)
-        marked = (*schema.guessed, label.column) if schema.guessed else ()
-        return replace(schema, label=label, guessed=marked)
+        return replace(schema, label=label)
     except ValueError:  # no name for a label, or no values: then they stay without names
         return schema
 
@@ -252,7 +254,7 @@ def _loaded(path: str | os.PathLike[str]) -> Schema:
         return Schema.load(path)
     except OSError as error:
         raise ValueError(
-            f"schema={os.fspath(path)!r}: {error.strerror}; pass a Schema, the path of a schema file, or {GUESS!r}"
+            f"schema={os.fspath(path)!r}: {error.strerror}; pass a Schema, the path of a schema file, or None for a draft"
         ) from None
 
 
@@ -262,20 +264,6 @@ def _names_of(X: Any) -> list[Any] | None:
         return list(X.collect_schema().names())
     names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's columns are the data
     return None if names is None else list(names)
-
-
-def guessed_schema(frame: Any, stacklevel: int = 3) -> Schema:
-    """A schema inferred from the data, with a warning; it says so."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)  # said once, below, in the words of the estimator
-        columns = draft(frame).schema.columns
-    warnings.warn(
-        "schema='guess': columns, categories and bins are guessed from the data, and the guarantee does not cover what "
-        "this gives away. Pass a Schema, for instance one drafted with `privsolve schema draft` and corrected by hand",
-        PrivacyLeakWarning,
-        stacklevel=stacklevel,
-    )
-    return Schema(columns).all_guessed()
 
 
 def warn_in_search() -> None:

@@ -113,7 +113,7 @@ class PrivateClassifier(ClassEstimator):
     """A scorecard or a decision tree for two classes, whichever fits better: one exact draw over both, one epsilon.
 
     Args:
-        epsilon: privacy budget of one fit.
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         models: the classes of models to choose from, `"card"` and `"tree"`: their names, or a mapping from names to weights,
             which are public; equal weights unless stated.
         depth: of a tree: at most so many questions are asked of a record.
@@ -122,7 +122,7 @@ class PrivateClassifier(ClassEstimator):
         false_positive, false_negative: public whole costs of the two kinds of mistake, the same for both classes of models.
         simplify: take out questions of a tree whose two sides say the same.
         schema: what is public about the table, a `Schema` or the path of a schema file; numbers are cut at public points,
-            for cards as for trees. `"guess"` infers it from the data, with a `PrivacyLeakWarning`, and the release says so.
+            for cards as for trees. None: it is drafted privately from the records, and a quarter of epsilon pays for that.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -207,18 +207,18 @@ class PrivateClassifier(ClassEstimator):
         options = self._options
         costs: dict[str, Any] = {"false_positive": self.false_positive, "false_negative": self.false_negative}
         if set(weights) == {ModelClass.CARD}:
-            cards = Recipe(self.epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
+            cards = Recipe(self._fit_epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
             intercept = self.intercept if schema.intercept else None
             domain = CardLimits().domain(schema, self.max_features, self.max_points, intercept)
             return cards.run(schema.table(frame, positive), domain, **options)
         if set(weights) == {ModelClass.TREE}:
             trees = TreeRecipe(
-                self.epsilon, schema, self.depth, adjacency=self.adjacency, prior=self.tree_prior,
+                self._fit_epsilon, schema, self.depth, adjacency=self.adjacency, prior=self.tree_prior,
                 simplify=self.simplify, **costs,
             )  # fmt: skip
             return trees.run(trees.asked.table(frame, positive), **options)
         both = UnionRecipe(
-            self.epsilon, schema, self.depth, self.max_features, self.max_points, self.intercept, self.adjacency,
+            self._fit_epsilon, schema, self.depth, self.max_features, self.max_points, self.intercept, self.adjacency,
             weights=weights, card_prior=self.card_prior, tree_prior=self.tree_prior, simplify=self.simplify, **costs,
         )  # fmt: skip
         return both.run(both.asked.table(frame, positive), **options)

@@ -18,7 +18,6 @@ from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
     StatedSchema,
-    guessed_schema,
     one_per_record,
     warn_in_search,
     with_label,
@@ -126,7 +125,7 @@ class PrivateScorecard(_PrivateClassifier):
     """A scorecard: whole points on a few features, drawn exactly from the exponential mechanism.
 
     Args:
-        epsilon: privacy budget of one fit.
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         objective: `"mistakes"`, and the card says yes or no; or `"risk"`, and it has a probability for every total
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: maximum number of features with points. Left out: 4, or fewer on more than 148 columns.
@@ -140,8 +139,8 @@ class PrivateScorecard(_PrivateClassifier):
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
             move the threshold of the decision.
-        schema: what is public about the table, a `Schema` or the path of a schema file. `"guess"` infers it from the data,
-            with a `PrivacyLeakWarning`, and the release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
+            the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -199,7 +198,7 @@ class PrivateScorecard(_PrivateClassifier):
 
     def _recipe(self) -> Recipe:
         return Recipe(
-            self.epsilon,
+            self._fit_epsilon,
             adjacency=self.adjacency,
             prior=self.prior,
             false_positive=self.false_positive,
@@ -234,7 +233,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
     """Integer weights from a domain of your choice, chosen by the exponential mechanism, OPDisc or RSPM.
 
     Args:
-        epsilon: privacy budget of one fit.
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         mechanism: `"exponential"`, `"opdisc"` or `"rspm"`.
         domain: a domain with one coordinate per feature of the schema, or `"cards"` (few features, points up to 3, an
             intercept), `"ball"` (integers of squared length at most 4) or `"ternary"` (weights -1, 0 and 1). Left out: cards
@@ -285,7 +284,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
 
     def _recipe(self) -> Recipe:
         return Recipe(
-            self.epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
+            self._fit_epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
             self.false_positive, self.false_negative,
         )  # fmt: skip
 
@@ -306,5 +305,5 @@ def read_for_fit(
     if y is None:
         one_per_record(y, 0)  # says what is missing
     classes, positive = binary_labels(y, len(frame), stated)
-    schema = stated if stated is not None else guessed_schema(frame, stacklevel=4)
+    schema = stated if stated is not None else estimator._drafted(frame)
     return frame, with_label(schema, y, classes), classes, positive

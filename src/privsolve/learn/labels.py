@@ -27,17 +27,32 @@ def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tupl
     found = occurring_classes(labels)
     if len(found) != 2:
         raise ValueError(
-            f"y has {len(found)} class{'es' * (len(found) != 1)}. Only binary classification is supported. The type of the "
-            f"target is {type_of_target(labels)}: give two classes, or a schema with a label that names them; {MORE_CLASSES}"
+            f"y has {len(found)} classes. Only binary classification is supported. The type of the target is "
+            f"{type_of_target(labels)}: give two classes, or a schema with a label that names them; {MORE_CLASSES}"
         )
     return found, labels == found[1]
 
 
 def occurring_classes(labels: NDArray[Any]) -> NDArray[Any]:
-    """The classes that occur: for a schema that is guessed as well."""
+    """The classes that occur, where no schema names them: at least two, each with at least two records.
+
+    So no single record decides them: of two neighbours that are both accepted, each has all classes of the other (theory,
+    12.7). True and false are 1 and 0, as the type of `y` is not one record's to decide.
+    """
+    if labels.dtype == object:
+        if len({isinstance(label, str) for label in labels}) == 2:
+            raise ValueError("y mixes texts with other values: write all labels alike")
+        labels = np.array(labels.tolist())
     assert_all_finite(labels, input_name="y")
     check_classification_targets(labels)
-    return np.asarray(np.unique(labels))
+    found, counts = np.unique(labels, return_counts=True)
+    if len(found) < 2:
+        raise ValueError("y has 1 class: give two or more classes, or a schema with a label that names them")
+    if counts.min() < 2:
+        raise ValueError(
+            "y has a class that a single record has: correct it, or name the classes by the label of a schema"
+        )
+    return found.astype(np.int64) if found.dtype == np.bool_ else np.asarray(found)
 
 
 def public_classes(labels: NDArray[Any], schema: Schema) -> NDArray[Any]:

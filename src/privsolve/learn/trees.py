@@ -20,7 +20,6 @@ from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
     StatedSchema,
-    guessed_schema,
     labels_in,
     one_per_record,
     warn_in_search,
@@ -55,7 +54,7 @@ class _PrivateTree(PrivateEstimator):
         problem = TreeProblem.from_records(asked.encode(frame, readable=True), targets, trees, asked)
         run = private_tree(
             problem,
-            self.epsilon,
+            self._fit_epsilon,
             prior=self.prior,
             adjacency=self.adjacency,
             simplify=self.simplify,
@@ -88,17 +87,17 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
     """A decision tree for two or more classes, drawn exactly from all trees of a depth.
 
     Args:
-        epsilon: privacy budget of one fit.
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         depth: at most so many questions are asked of a record.
         leaves: `"labels"`, a class in every leaf, chosen by mistakes; or `"probabilities"` of the classes, from a public
             grid, chosen by Brier's loss: then there is `predict_proba`.
         classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1 (also
-            for booleans); with `schema="guess"` those that occur.
+            for booleans); without a schema those that occur, each of which at least two records must have.
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
         prior: what is likely before the data is seen, a `TreePrior`.
         simplify: take out questions whose two sides say the same.
-        schema: what is public about the table, a `Schema` or the path of a schema file. `"guess"` infers it from the data,
-            with a `PrivacyLeakWarning`, and the release says so.
+        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
+            the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
         random_state: None for releases; a seed makes fits repeatable, for testing only.
@@ -177,7 +176,7 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
         classes = self._public_classes(labels, stated)
         leaves = self._leaves(classes)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
-        schema = with_label(stated if stated is not None else guessed_schema(frame), y, classes)
+        schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
         fitted = self._fit(frame, targets, leaves, schema)
         self.classes_ = classes
         return fitted
@@ -194,10 +193,7 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
             return label_array(LabelLeaves(check_items("classes", self.classes, "be a list of labels")).labels)
         if schema is not None:
             return public_classes(labels, schema)
-        found = occurring_classes(labels)
-        if len(found) < 2:
-            raise ValueError(f"y has {len(found)} class: give two or more classes, or name them in classes")
-        return found
+        return occurring_classes(labels)
 
     @available_if(lambda self: self.leaves == LeafKind.PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -209,10 +205,9 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
     """A decision tree that says numbers, drawn exactly from all trees of a depth by squared error.
 
     Args:
-        epsilon: privacy budget of one fit.
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         depth: at most so many questions are asked of a record.
-        low, high: public bounds of the target, to which it is clipped. With `schema="guess"` they may be left out, and are
-            then those of the data.
+        low, high: public bounds of the target, to which it is clipped.
         choices: a leaf says one of so many numbers, equally far apart from `low` to `high`.
         steps: targets are rounded to so many equal steps, a multiple of `choices - 1`.
         prior, simplify, schema, adjacency, budget, random_state, progress: as in `PrivateTreeClassifier`.
@@ -270,9 +265,9 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         check_order(X)
         frame = self._frame(X, reset=True)
         targets = _floats(one_per_record(y, len(frame)))
-        low, high = self._bounds(targets, guessed=stated is None)
+        low, high = self._bounds()
         leaves = NumberLeaves(low, high, self.choices, self.steps)
-        schema = stated if stated is not None else guessed_schema(frame)
+        schema = stated if stated is not None else self._drafted(frame)
         return self._fit(frame, targets, leaves, schema)
 
     def __sklearn_tags__(self) -> Any:
@@ -280,16 +275,10 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         tags.regressor_tags.poor_score = True  # as for classes
         return tags
 
-    def _bounds(self, targets: NDArray[np.float64], *, guessed: bool) -> tuple[float, float]:
-        if self.low is not None and self.high is not None:
-            return check_finite("low", self.low), check_finite("high", self.high)
-        if guessed and len(targets) == 1:
-            raise ValueError("X has 1 sample, from which nothing can be guessed: pass a schema, low and high")
-        if not guessed:
+    def _bounds(self) -> tuple[float, float]:
+        if self.low is None or self.high is None:
             raise ValueError("low and high must be stated: the public bounds of the target")
-        low = float(targets.min()) if self.low is None else check_finite("low", self.low)
-        high = float(targets.max()) if self.high is None else check_finite("high", self.high)
-        return low, high if high > low else low + 1.0
+        return check_finite("low", self.low), check_finite("high", self.high)
 
 
 def _floats(y: NDArray[Any]) -> NDArray[np.float64]:

@@ -236,7 +236,7 @@ class ExponentialSampler:
         columns = columns_of(problem) if isinstance(problem, Problem) and chosen is Method.SUPPORTS else None
         self.guarantee = Guarantee(
             BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
-            theory="4", oracle="exact sampler", seeded=rng.is_seeded, schema_guessed=problem.schema_guessed,
+            theory="4", oracle="exact sampler", seeded=rng.is_seeded,
         )  # fmt: skip
         self._method = chosen
         self._draws: _Draws

@@ -234,7 +234,7 @@ def _guarantee(
     return Guarantee(
         Approximate(parts.epsilon, parts.delta), adjacency, f"{one.mechanism} on one of {parts.count} parts, or no answer",
         f"{one.noise}, then discrete Laplace noise", theory="15.4", oracle=one.oracle, proof=one.proof,
-        seeded=rng.is_seeded, schema_guessed=one.schema_guessed, negligible=parts.count * one.negligible,
+        seeded=rng.is_seeded, negligible=parts.count * one.negligible,
     )  # fmt: skip
 
 

@@ -233,7 +233,7 @@ class PerturbedMechanism(Mechanism):
             return Guarantee(
                 found.profile, the_adjacency, self.title, f"{found.law_type.name} noise", theory=found.theory,
                 oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded,
-                schema_guessed=problem.schema_guessed, negligible=NOISE_BEYOND_RANGE,
+                negligible=NOISE_BEYOND_RANGE,
             )  # fmt: skip
 
         def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:

@@ -86,7 +86,6 @@ class TreeSampler:
         self.guarantee = Guarantee(
             BoundedRange(calibration.check_epsilon(epsilon)), Adjacency.of(adjacency), "exponential mechanism",
             "exact sample", theory="4", oracle="exact sums over trees", seeded=rng.is_seeded,
-            schema_guessed=problem.schema_guessed,
         )  # fmt: skip
         self._sums = TreeSums(problem, self.prior, self.kappa)
         self.relative_error = relative_error(self._sums.law, problem.largest_loss)

@@ -118,7 +118,6 @@ class UnionSampler:
         self.guarantee = Guarantee(
             BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample", theory="4",
             oracle="exact sampler and exact sums over trees", seeded=rng.is_seeded,
-            schema_guessed=problem.schema_guessed,
         )  # fmt: skip
         self.card_prior = default_prior(problem.domain) if card_prior is None else card_prior
         check_prior(self.card_prior, problem.domain)

@@ -36,7 +36,6 @@ class Totals:
     releases: int = 0
     unproved: int = 0
     seeded: int = 0
-    guessed: int = 0
     negligible: Fraction = Fraction()
 
     @classmethod
@@ -56,7 +55,6 @@ class Totals:
             self.releases + 1,
             self.unproved + (not guarantee.proved),
             self.seeded + guarantee.seeded,
-            self.guessed + guarantee.schema_guessed,
             self.negligible + Fraction(guarantee.negligible),
         )
 
@@ -65,7 +63,6 @@ class Totals:
         parts = [
             (self.unproved, "not proved"),
             (self.seeded, "seeded: for testing only"),
-            (self.guessed, "with a schema guessed from the data"),
         ]
         of = "1 release" if self.releases == 1 else f"{self.releases} releases"
         found = [f"{count} of {of} {words}" for count, words in parts if count]

@@ -44,8 +44,8 @@ ROUNDING = 1e-9
 class Composition:
     """`(epsilon, delta)`-differential privacy of a whole plan, and the bound (`method`) that gave it.
 
-    `answers` has the epsilon of each bound at this delta. `unproved`, `seeded` and `guessed` count the releases whose own
-    guarantee is not proved, is for testing only, or has a schema guessed from the data: the total is no better than they are.
+    `answers` has the epsilon of each bound at this delta. `unproved` and `seeded` count the releases whose own
+    guarantee is not proved or is for testing only: the total is no better than they are.
     """
 
     epsilon: float
@@ -66,11 +66,6 @@ class Composition:
         return sum(g.seeded for g in self.plan)
 
     @property
-    def guessed(self) -> int:
-        """How many of the releases have a schema that was guessed from the data."""
-        return sum(g.schema_guessed for g in self.plan)
-
-    @property
     def profile(self) -> Profile:
         """What the plan loses as a whole."""
         if self.delta:
@@ -88,7 +83,6 @@ class Composition:
             oracle=_list(g.oracle for g in self.plan),
             proof=max((g.proof for g in self.plan), key=list(Proof).index),  # the weakest of them
             seeded=self.seeded > 0,
-            schema_guessed=self.guessed > 0,
             negligible=at_least(sum((Fraction(g.negligible) for g in self.plan), Fraction())),
         )
 

@@ -53,8 +53,7 @@ class Guarantee:
 
     `profile` is what is promised, and all that is ever accounted; `mechanism`, `noise`, `theory` (the section that proves
     it) and `oracle` (the solver whose answer the proof relies on) are words for people. `proof` says how far the proof
-    reaches. A `seeded` run can be repeated by anybody who knows the seed: for testing only. `schema_guessed` says that
-    the schema, or part of it, was inferred from the data: what it gives away is not covered. `negligible` is the
+    reaches. A `seeded` run can be repeated by anybody who knows the seed: for testing only. `negligible` is the
     probability of an event that the proof leaves out, such as noise beyond the exact range: far below any δ, stated but
     not accounted.
     """
@@ -67,7 +66,6 @@ class Guarantee:
     oracle: str
     proof: Proof = Proof.COMPLETE
     seeded: bool = False
-    schema_guessed: bool = False
     negligible: float = 0.0
 
     def __post_init__(self) -> None:
@@ -79,8 +77,7 @@ class Guarantee:
         object.__setattr__(self, "proof", Proof(self.proof))
         for name in ("mechanism", "noise", "theory", "oracle"):
             _check(name, getattr(self, name), isinstance(getattr(self, name), str), "a text")
-        for name in ("seeded", "schema_guessed"):
-            _check(name, getattr(self, name), isinstance(getattr(self, name), bool), "true or false")
+        _check("seeded", self.seeded, isinstance(self.seeded, bool), "true or false")
         negligible = check_finite("guarantee's negligible", self.negligible, "be at least 0 and at most 2^-50")
         _check("negligible", negligible, 0 <= negligible <= 2.0**-50, "at least 0 and at most 2^-50")
         object.__setattr__(self, "negligible", negligible)
@@ -112,8 +109,8 @@ class Guarantee:
 
     @property
     def without_exception(self) -> bool:
-        """Whether nothing at all is left out of the promise: no δ, no event beside the proof, no guessed schema, no seed."""
-        return self.proved and not (self.delta or self.negligible or self.schema_guessed or self.seeded)
+        """Whether nothing at all is left out of the promise: no δ, no event beside the proof, no seed."""
+        return self.proved and not (self.delta or self.negligible or self.seeded)
 
     def __str__(self) -> str:
         return self.sentence()
@@ -146,8 +143,6 @@ class Guarantee:
     def caveats(self) -> list[str]:
         """What is wrong with the promise, a sentence each."""
         found = [self.proof.caveat]
-        if self.schema_guessed:
-            found.append("SCHEMA GUESSED FROM THE DATA: what its values give away is not covered.")
         if self.seeded:
             found.append("Seeded: for testing only.")
         return [text for text in found if text]
@@ -222,7 +217,7 @@ def _from_format_1(values: dict[str, Any]) -> Guarantee:
     """A guarantee of version 0.1.0, where the exponential mechanism was the only one with a zero-concentrated bound.
 
     What they say is read with what is known by now. They claim its baselines (B1 and B2, gone since 0.3) to be proved, which
-    holds in real arithmetic only, and leave out that noise may exceed the exact range and whether a schema was guessed.
+    holds in real arithmetic only, and leave out that noise may exceed the exact range.
     """
     _check_names(set(values), FORMAT_1)
     _check("proved", values["proved"], isinstance(values["proved"], bool), "true or false")

@@ -56,7 +56,6 @@ def _joined(parts: Sequence[Guarantee], profile: Profile, between: str) -> Guara
         oracle=oracle,
         proof=max((part.proof for part in parts), key=_ORDER.index),
         seeded=any(part.seeded for part in parts),
-        schema_guessed=any(part.schema_guessed for part in parts),
         negligible=sum(part.negligible for part in parts),
     )
 

@@ -59,11 +59,6 @@ class BaseProblem(ABC):
         """The member as a model to publish."""
 
     @property
-    def schema_guessed(self) -> bool:
-        """Whether what is public about the problem was inferred from the data, in part or whole."""
-        return False
-
-    @property
     def setting(self) -> dict[str, Any]:
         """The public description of the problem, as plain values."""
         return {"domain": self.domain.to_dict(), "loss": self.loss.to_dict()}
@@ -132,11 +127,6 @@ class Problem(BaseProblem):
     def scales(self) -> tuple[int, ...]:
         """Scales of the features."""
         return self.table.scales
-
-    @property
-    def schema_guessed(self) -> bool:
-        """Whether the schema that made the table was inferred from the data, in part or whole."""
-        return self.table.guessed or (self.schema is not None and bool(self.schema.guessed))
 
     def model(self, weights: ArrayLike) -> LinearRule:
         """The linear rule with these weights, a risk score where the loss is of risks.

@@ -93,11 +93,6 @@ class TreeProblem:
         """Number of records."""
         return self.records
 
-    @property
-    def schema_guessed(self) -> bool:
-        """Whether the schema was inferred from the data, in part or whole."""
-        return self.schema is not None and bool(self.schema.guessed)
-
     def model(self, root: Node) -> DecisionTree:
         """The tree as a model to publish."""
         return DecisionTree(root, self.trees.questions.names, self.trees.leaves, self.schema)

@@ -71,11 +71,6 @@ class UnionProblem:
         """Number of records."""
         return self.table.n
 
-    @property
-    def schema_guessed(self) -> bool:
-        """Whether what is public about the table was inferred from the data, in part or whole."""
-        return self.cards.schema_guessed
-
     def model(self, chosen: CardOrTree) -> Model:
         """The card or the tree as a model to publish."""
         return self.grown.model(chosen) if isinstance(chosen, Leaf | Split) else self.cards.model(chosen)

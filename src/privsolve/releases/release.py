@@ -64,8 +64,6 @@ class Release:
         if answered and self.domain is not None and not self.domain.contains(self.weights):
             raise ValueError("the release's weights are not a member of its domain")
         _ = self.loss  # read, so that a damaged one is refused
-        if self.schema is not None and self.schema.guessed and not self.guarantee.schema_guessed:
-            raise ValueError("the release's schema was guessed from the data, but its guarantee does not say so")
 
     @classmethod
     def from_json(cls, text: str) -> Release:

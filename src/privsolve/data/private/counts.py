@@ -24,12 +24,14 @@ from privsolve.data.engines import is_ibis_table, run
 from privsolve.data.expressions import number_of, text_of
 from privsolve.data.frames import as_frame
 from privsolve.data.private.grids import Grid
-from privsolve.data.profile import check_texts
 from privsolve.data.reading import PLAIN, SPACES, Marks
 from privsolve.data.series import number_parser, numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
 """Codes: missing, text, and from 2 on twice the cell of a number, one more if it is not whole."""
+
+NA_CODES = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "#N/A")
+"""Texts that stand for no value in files of most programs."""
 
 TOGETHER = 32
 """Columns that one query counts: of several hundred an engine would need more memory than it is given."""
@@ -75,6 +77,16 @@ def are_truths(data: Any, names: Iterable[str]) -> dict[str, bool]:
         return {name: data[name].type().is_boolean() for name in names}
     frame = as_frame(data)
     return {name: frame[name].dtype == nw.Boolean for name in names}
+
+
+def check_texts(names: Iterable[object]) -> None:
+    """Raise unless names of columns are texts, as they are in a schema."""
+    for name in names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"the names of columns must be texts, got {name!r}: rename them, for example by "
+                "data.columns = data.columns.map(str)"
+            )
 
 
 def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> dict[str, Kinds]:

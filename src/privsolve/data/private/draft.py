@@ -15,11 +15,10 @@ from privsolve.data import toml
 from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value
 from privsolve.data.columns.values import check_decimal, check_missing_values, marks_of
 from privsolve.data.paid import Paid
-from privsolve.data.private.counts import Kinds, are_truths, count_kinds, count_texts, readable
+from privsolve.data.private.counts import NA_CODES, Kinds, are_truths, count_kinds, count_texts, readable
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.quantiles import LEAST_EPSILON, draw_cuts
 from privsolve.data.private.texts import Threshold, least_records
-from privsolve.data.profile import NA_CODES
 from privsolve.data.reading import Marks
 from privsolve.data.schema import Schema
 from privsolve.noise.discrete import DiscreteLaplace
@@ -30,6 +29,9 @@ from privsolve.privacy.calibration import check_delta, check_epsilon
 from privsolve.privacy.decimals import at_least, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Approximate, Profile, Pure
+
+DRAFT_SHARE = 0.25
+"""Of a total epsilon, for the draft of a schema; measured on several tables (docs/schema.md)."""
 
 KINDS_SHARE = Fraction(1, 5)
 """Of epsilon, for how the columns read; the rest is for their values."""
@@ -93,7 +95,7 @@ class PrivateDraft:
 
 def private_draft(
     data: Any,
-    label: Label,
+    label: Label | None,
     epsilon: float,
     delta: float = 0.0,
     *,
@@ -111,7 +113,8 @@ def private_draft(
 
     Args:
         data: the table. Its column names and types are public.
-        label: the column to predict, with its values, which are stated and never read off the data.
+        label: the column to predict, with its values, which are stated and never read off the data. None: all
+            columns are features.
         epsilon: privacy budget of the draft.
         delta: for columns of texts, whose values are not public: 0 leaves such columns out.
         stated: columns whose values are public; they cost nothing.
@@ -140,6 +143,14 @@ def private_draft(
         return _Drafting(data, plan, counts, paid, rng).draft()
 
 
+def default_delta(records: int | None) -> float:
+    """The delta of a draft where none is stated: 10^-6 up to 100,000 records, a tenth of it for every ten times as many.
+
+    `records` is the number of records where it is public, and None otherwise; then delta is 10^-9.
+    """
+    return 1e-9 if records is None else float(f"1e-{max(6, len(str(max(records, 1) - 1)) + 1)}")
+
+
 def draft_promise(
     epsilon: float, delta: float, columns: int, adjacency: Adjacency | str, *, seeded: bool = False
 ) -> Guarantee:
@@ -161,7 +172,7 @@ def draft_promise(
 class _Plan:
     """What is drafted and on which grids: public."""
 
-    label: Label
+    label: Label | None
     stated: Mapping[str, Column]
     grids: Mapping[str, Grid]
     may_be_texts: Mapping[str, bool]
@@ -182,7 +193,7 @@ class _Plan:
     def of(
         cls,
         data: Any,
-        label: Label,
+        label: Label | None,
         stated: Sequence[Column],
         bounds: Mapping[str, tuple[float, ...]],
         leave_out: Sequence[str],
@@ -190,16 +201,17 @@ class _Plan:
         decimal: str,
         intervals: int,
     ) -> _Plan:
-        if not isinstance(label, Label):
+        if label is not None and not isinstance(label, Label):
             raise ValueError(f"label must be a Label, with the values of its column, got {type(label).__name__}")
         found = readable(data)
         names = [str(name) for name in getattr(data, "column_names", getattr(data, "columns", ()))]
         known = {column.column: column for column in stated}
-        for name in (label.column, *known, *bounds, *leave_out):
+        target = () if label is None else (label.column,)
+        for name in (*target, *known, *bounds, *leave_out):
             if name not in names:
                 raise ValueError(f"the data has no column {name!r}: its columns are {', '.join(names[:20])}")
         check_integer("intervals", intervals, 2, 10)
-        skipped = {label.column, *known, *leave_out}
+        skipped = {*target, *known, *leave_out}
         grids = {name: _grid(name, bounds) for name in names if name in found and name not in skipped}
         if not grids and not known:
             raise ValueError("no column is left to draft: leave fewer out")
@@ -208,7 +220,7 @@ class _Plan:
             for n in names
             if n not in found and n not in skipped
         }
-        order = tuple(name for name in names if name != label.column and name not in leave_out)
+        order = tuple(name for name in names if name not in (*target, *leave_out))
         codes = check_missing_values(check_items("missing", missing, "be a list of texts and numbers"), "missing")
         return cls(
             label, known, grids, found, frozenset(bounds), order, reasons, codes, check_decimal(decimal, "the draft"),
