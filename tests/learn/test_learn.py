@@ -145,7 +145,7 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
     ("y", "schema", "words"),
     [
         (["yes", "no", "maybe"], INDICATORS, "neither in positive nor in negative"),
-        (["yes", "no", None], INDICATORS, "1 record has none"),
+        (["yes", "no", None], INDICATORS, "one record has none"),
         (["yes", "no", "no"], Schema(INDICATORS.columns), "must hold 0 and 1"),
         (["a", "b", "c"] * 2, None, "Only binary classification"),
         (["a"] * 3, None, "1 class"),

@@ -58,6 +58,6 @@ class _Both:
         if isinstance(budget, Accountant | Ledger) and getattr(budget, "plan", None) is None:
             check_adjacency(guarantee, budget.budget.adjacency)
             totals = budget.totals if isinstance(budget, Accountant) else budget.totals()
-            fit = Guarantee(Pure(self._epsilon), guarantee.adjacency, "fit", "", theory="", oracle="")
+            fit = Guarantee(Pure(self._epsilon), guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
             budget.budget.check(budget.budget.check(totals, guarantee), fit)
         return budget.spending(guarantee, note)
