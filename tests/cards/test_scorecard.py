@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -296,3 +297,9 @@ def test_nothing_of_the_data_is_on_the_page() -> None:
         return card.to_html(), card.to_text(), card.to_markdown(), card.to_latex()
 
     assert page(0) == page(1)
+
+
+@pytest.mark.parametrize(("epsilon", "shown"), [(1.0, "1"), (1.00004, "1.001"), (0.1, "0.1"), (12.3451, "12.35")])
+def test_the_badge_never_shows_less_than_was_spent(epsilon: float, shown: str) -> None:
+    release = replace(YES_NO, guarantee=promise(epsilon))
+    assert f"differential privacy, ε\u00a0=\u00a0{shown}<" in Scorecard.of(release).to_html()

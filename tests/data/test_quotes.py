@@ -28,20 +28,22 @@ def is_tidy(text: str, separator: str = ",") -> bool:
             inside = True
             if at > 0 and text[at - 1] not in ("\n", "\r", separator):
                 return False
+        elif text[at] == "\r" and not inside and text[at + 1 : at + 2] not in ("", "\n"):
+            return False
         at += 1
     return not inside
 
 
-@given(text=st.text('a",\n', max_size=30), chunk=st.integers(1, 7), header=st.booleans())
+@given(text=st.text('a",\n\r', max_size=30), chunk=st.integers(1, 7), header=st.booleans())
 def test_what_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str, chunk: int, header: bool) -> None:
     file = tmp_path_factory.mktemp("quotes") / "t.csv"
     file.write_bytes((b"x,y\n" if header else b"") + text.encode())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quotes, "CHUNK", chunk)
         if is_tidy(text):
-            check_quotes(str(file), ",", skipped=int(header))
+            assert check_quotes(str(file), ",", skipped=int(header)) == ('"' in text)
         else:
-            with pytest.raises(ValueError, match="quote"):
+            with pytest.raises(ValueError, match=r"quote|carriage return"):
                 check_quotes(str(file), ",", skipped=int(header))
 
 
@@ -68,3 +70,14 @@ def test_one_value_cannot_swallow_other_records(tmp_path: Path) -> None:
     rows[3] = '"x,2,1'  # now the quotes are in order: a value of thirteen lines, in the one record that it is
     (tmp_path / "t.csv").write_text("\n".join(rows) + "\n")
     assert open_table(str(tmp_path / "t.csv")).count().to_pyarrow().as_py() == 8
+
+
+@pytest.mark.parametrize("cell", ["\r", "\r\r\r\r", "1\r", "\r1", "1\r2"])
+def test_a_carriage_return_alone_makes_no_records(tmp_path: Path, cell: str) -> None:
+    """DuckDB ended a record at each, so that one line of a file was read as several records."""
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n" + "1,1\n" * 4 + f"2,{cell},\n" + "1,0\n" * 4, encoding="utf-8", newline="")
+    with pytest.raises(ValueError, match="line 6 has a carriage return without a line feed"):
+        open_table(path)
+    path.write_text("x,y\r\n" + "1,1\r\n" * 4 + f'2,"{cell}"\r\n' + "1,0\r\n" * 4, encoding="utf-8", newline="")
+    assert open_table(path).count().to_pyarrow().as_py() == 9

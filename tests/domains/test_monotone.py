@@ -99,10 +99,36 @@ def test_draws_have_the_law_of_the_monotone_trees(leaves: Leaves, ways: dict[str
     assert chi2.sf(((observed - wanted) ** 2 / wanted).sum(), len(wanted) - 1) > 1e-4
 
 
-def test_a_limit_on_what_is_lost() -> None:
-    sampler = TreeSampler(problem(LABELS, 3), 8.0, prior=TreePrior(monotone={"x0": -1}), max_attempts=3, random_state=0)
-    with pytest.raises(ps.WorkLimitReached, match="no monotone tree was drawn within max_attempts=3"):
-        _ = [sampler.draw() for _ in range(200)]
+def test_whatever_is_drawn_there_is_a_monotone_tree_with_the_law_of_a_public_prior() -> None:
+    """Other trees have a third of their weight, and are cut back; nothing fails after it was paid for."""
+    at, draws, ways = problem(LABELS, 3), 4000, {"x0": -1}
+    prior = TreePrior(monotone=ways)
+    sampler = TreeSampler(at, 3.0, prior=prior, max_attempts=3, random_state=0, simplify=False)
+    listed, test = AllTrees(at, prior), Monotone(at.trees, ways)
+    weights = np.exp(listed.log_law(tree_temperature(at.trees, 3.0, "replace")))
+    law = np.zeros(len(weights))
+    for k, weight in enumerate(weights):
+        tree = listed.tree(k)
+        if test.allows(tree):
+            law[k] += weight
+        else:
+            cut = test.cut_back(tree)
+            assert test.allows(cut)
+            law[listed.number(cut)] += weight / 3
+    seen = np.bincount([listed.number(sampler.draw()) for _ in range(draws)], minlength=len(law))
+    assert sampler.cut_back
+    assert sampler.lost > draws / 10
+    expected = draws * law / law.sum()
+    often = expected >= 8
+    observed, wanted = np.append(seen[often], seen[~often].sum()), np.append(expected[often], expected[~often].sum())
+    assert chi2.sf(((observed - wanted) ** 2 / wanted).sum(), len(wanted) - 1) > 1e-4
+
+
+def test_a_fit_whose_good_trees_are_not_monotone_still_ends_with_one() -> None:
+    prior = TreePrior(monotone={"x0": -1})
+    run = ps.private_tree(problem(LABELS, 3), 8.0, prior=prior, max_attempts=1, random_state=0)
+    assert run.diagnostics.cut_back is True
+    assert Monotone(problem(LABELS, 3).trees, {"x0": -1}).allows(run.release.model.root)
 
 
 def test_columns_of_a_schema() -> None:

@@ -253,10 +253,10 @@ def test_noise_is_drawn_once_per_cell_with_the_stated_scale(
         return draws(law, rng, count)
 
     monkeypatch.setattr(DiscreteLaplace, "draws", spy)
-    found = evaluate(CARD, [table(patients(50))], 0.25, labels=YES_NO, adjacency=adjacency, random_state=1)
-    assert asked == [(Fraction(scale) / Fraction(0.25), 12)]
-    assert found.scale == scale / 0.25
-    assert found.guarantee.epsilon == 0.25
+    found = evaluate(CARD, [table(patients(50))], 0.1, labels=YES_NO, adjacency=adjacency, random_state=1)
+    assert asked == [(Fraction(10 * scale), 12)]  # one tenth, not the double next to it
+    assert found.scale == scale / 0.1
+    assert found.guarantee.epsilon == 0.1
     assert found.guarantee.theory == "11"
 
 

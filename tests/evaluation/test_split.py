@@ -82,9 +82,13 @@ def test_shares_are_checked(share: Any) -> None:
         parts_of(share)
 
 
-def test_a_side_without_records_is_refused() -> None:
-    with pytest.raises(ValueError, match="no record on one side"):
-        split([tables((1, 0))], 0.5, Randomness.seeded(1))
+def test_nothing_held_out_is_an_outcome_and_nothing_left_to_fit_on_is_refused() -> None:
+    whole = tables((1, 0))
+    training, held = split([whole], 2.0**-16, Randomness.seeded(1))
+    assert training == whole
+    assert held == (None,)
+    with pytest.raises(ValueError, match="no record to fit on"):
+        split([whole], 1 - 2.0**-16, Randomness.seeded(1))
 
 
 def test_guarantees_side_by_side_and_one_after_another() -> None:

@@ -8,6 +8,7 @@ import math
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -226,6 +227,13 @@ def test_adjacencies_are_converted_on_request_only() -> None:
     with pytest.raises(ValueError, match="says nothing"):
         pure(0.5).under("add-remove")
     Accountant(1.0).spend(replaced)
+
+
+def test_what_is_outside_a_proof_grows_with_the_group() -> None:
+    """Two steps of `P(S) <= e^ε P'(S) + ν` leave `(1 + e^ε)ν`."""
+    one = replace(exponential(0.5, adjacency="add-remove"), negligible=2.0**-100)
+    assert one.under("replace").negligible == pytest.approx((1 + math.exp(0.5)) * 2.0**-100)
+    assert one.under("replace").negligible >= (1 + math.exp(0.5)) * 2.0**-100
 
 
 @given(st.floats(0.01, 3), st.floats(1e-9, 1e-3), st.integers(1, 6))

@@ -10,6 +10,7 @@ from fractions import Fraction
 from privsolve.cards.card import Card, ChoicePoints, ExampleLine, QuantityPoints
 from privsolve.data.about import About
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.decimals import shown_above
 from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
 from privsolve.privacy.profiles import BoundedRange
 
@@ -220,15 +221,15 @@ def other_count(guarantee: Guarantee) -> tuple[str, ...]:
     if guarantee.adjacency is not Adjacency.REPLACE or not isinstance(guarantee.profile, BoundedRange):
         return ()
     return (
-        f"ε = {guarantee.epsilon:.4g} is for one record changed. Where it is counted for one record added or left out, as in "
-        f"many libraries, the same draw is stated as ε = {guarantee.epsilon / 2:.4g}.",
+        f"ε = {shown_above(guarantee.epsilon)} is for one record changed. Where it is counted for one record added or left "
+        f"out, as in many libraries, the same draw is stated as ε = {shown_above(guarantee.epsilon / 2)}.",
     )
 
 
 def badge(guarantee: Guarantee) -> str:
     """The privacy in two words."""
-    slack = f", δ\u00a0=\u00a0{guarantee.delta:.3g}" if guarantee.delta else ""
-    return f"differential privacy, ε\u00a0=\u00a0{guarantee.epsilon:.4g}{slack}"
+    slack = f", δ\u00a0=\u00a0{shown_above(guarantee.delta, 3)}" if guarantee.delta else ""
+    return f"differential privacy, ε\u00a0=\u00a0{shown_above(guarantee.epsilon)}{slack}"
 
 
 def privacy_warnings(guarantee: Guarantee) -> tuple[str, ...]:
@@ -254,7 +255,7 @@ def _about_as_likely(guarantee: Guarantee) -> str:
     if guarantee.delta:
         return (
             f"every set of scorecards would have been about as likely, {factor}, plus a slack of "
-            f"δ = {guarantee.delta:.3g} on its probability."
+            f"δ = {shown_above(guarantee.delta, 3)} on its probability."
         )
     exception = " There is no exception (δ = 0)." if guarantee.without_exception else ""
     if guarantee.negligible:

@@ -94,13 +94,15 @@ def _columns(engine: Any, file: str) -> list[tuple[str, str]]:
 def _read_csv(engine: Any, files: list[str], stated: str | None) -> Any:
     headers = {file: _header(file) if stated is None else _stated_header(stated) for file in files}
     separator, names = headers[files[0]]
+    quotes = False
     for file, header in headers.items():
         if header != (separator, names):
             raise ValueError(f"{file}: its header differs from that of {files[0]}: files read together must agree")
-        check_quotes(file, separator, skipped=int(stated is None))
+        quotes |= check_quotes(file, separator, skipped=int(stated is None))
     return engine.read_csv(
         [literal(file) for file in files], header=False, skip=int(stated is None), auto_detect=False, delim=separator,
         quote='"', escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,
+        parallel=not quotes,  # from the middle of a file nobody can tell whether a line feed is within quotes
     )  # fmt: skip
 
 

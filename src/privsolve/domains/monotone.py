@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from privsolve.domains.trees import DecisionTrees
 from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
-from privsolve.models.tree import Leaf, Node
+from privsolve.models.tree import Leaf, Node, Split
 
 
 class _End(NamedTuple):
@@ -44,6 +44,14 @@ class Monotone:
             one.height > other.height and self._leads(one, other) for one in ends for other in ends if one is not other
         )
 
+    def cut_back(self, root: Node) -> Node:
+        """The same tree with the most levels at which it is monotone: below them the answer is no to every question."""
+        depth = self._trees.depth
+        while not self.allows(root):
+            depth -= 1
+            root = _cut_at(root, depth)
+        return root
+
     def _ends(self, node: Node, codes: dict[int, int]) -> Iterator[_End]:
         if isinstance(node, Leaf):
             yield _End(float(self._heights[node.value]), codes)
@@ -69,6 +77,13 @@ class Monotone:
         if self._ways[c] > 0:
             return _lowest(first) < _highest(second)
         return _highest(first) > _lowest(second)
+
+
+def _cut_at(node: Node, depth: int) -> Node:
+    if isinstance(node, Leaf):
+        return node
+    no = _cut_at(node.no, max(depth - 1, 0))
+    return Split(node.question, _cut_at(node.yes, depth - 1), no) if depth else no
 
 
 def _lowest(codes: int) -> int:

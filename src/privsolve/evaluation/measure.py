@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.decimals import exact as exact_decimal
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
 
@@ -69,7 +69,7 @@ def evaluate(
     rng = as_randomness(random_state)
     guarantee = promise(epsilon, adjacency, seeded=rng.is_seeded)
     exact = exact_cells(outcomes, groups)
-    law = DiscreteLaplace.on_cells(Fraction(guarantee.epsilon), guarantee.adjacency)
+    law = DiscreteLaplace.on_cells(exact_decimal(guarantee.epsilon), guarantee.adjacency)
     with charged(budget, guarantee):
         noise = law.draws(rng, exact.counts.size)
     noisy = exact.counts + noise.reshape(exact.counts.shape)

@@ -44,8 +44,8 @@ def split(
         held.append(_with_counts(table, *drawn))
         kept.append(_with_counts(table, table.positives - drawn[0], table.negatives - drawn[1]))
     training = [table for table in kept if table is not None]
-    if not training or not any(held):
-        raise ValueError("holdout leaves no record on one side: use more records, or another share")
+    if not training:
+        raise ValueError("holdout leaves no record to fit on: use more records, or a smaller share")
     return reduce(_together, training), tuple(held)
 
 

@@ -13,7 +13,6 @@ from privsolve.checks import check_callback, check_count, check_integer
 from privsolve.domains.monotone import Monotone
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
-from privsolve.errors import WorkLimitReached
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -34,7 +33,7 @@ MAX_WORK = 10**12
 """Leaf values that a sum may look at: about half an hour."""
 
 MAX_ATTEMPTS = 50_000
-"""Trees that may be drawn and lost: some minutes."""
+"""Trees that are drawn and lost on average before one that is not monotone is cut back: some minutes."""
 
 ProgressCallback = Callable[[float], None]
 
@@ -53,7 +52,8 @@ class TreeSampler:
         simplify: take out questions whose two sides say the same.
         max_memory: in bytes; a sum that needs more is refused, before anything is paid.
         max_work: so many leaf values are looked at, at most; `work` has the number, which is public.
-        max_attempts: so many trees, over all draws, may be drawn and lost because they are not monotone.
+        max_attempts: a drawn tree that is not monotone where it must be is drawn again, but one in so many is cut back to
+            the levels at which it is monotone (theory, trees: monotone trees).
 
     Guarantee:
         Each draw is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
@@ -81,7 +81,8 @@ class TreeSampler:
         self.kappa = tree_temperature(problem.trees, epsilon, adjacency)
         self._monotone = Monotone(problem.trees, self.prior.monotone) if self.prior.monotone else None
         self._max_attempts, self.lost = check_count("max_attempts", max_attempts), 0
-        self.work = check_work(problem, max_memory, max_work)
+        self.cut_back = False
+        self.work = check_work(problem, max_memory, max_work, adjacency)
         rng = as_randomness(random_state)
         self.guarantee = Guarantee(
             BoundedRange(calibration.check_epsilon(epsilon)), Adjacency.of(adjacency), "exponential mechanism",
@@ -109,16 +110,14 @@ class TreeSampler:
         return found
 
     def attempt(self) -> Node | None:
-        """A draw from all trees, lost (None) if it is not monotone where it must be; what is kept has the law of those."""
-        if self.lost >= self._max_attempts:
-            raise WorkLimitReached(
-                f"no monotone tree was drawn within max_attempts={self._max_attempts:,}: nothing is released; raise it, ask "
-                "for fewer monotone columns or use a smaller depth"
-            )
+        """A draw from all trees, mostly lost (None) if it is not monotone where it must be."""
         drawn = self.sums.draw(self._rng)
         if self._monotone is not None and not self._monotone.allows(drawn):
-            self.lost += 1
-            return None
+            if self._rng.integer_below(self._max_attempts):
+                self.lost += 1
+                return None
+            drawn = self._monotone.cut_back(drawn)
+            self.cut_back = True
         return simplified(drawn) if self.simplify else drawn
 
     def log_partition(self) -> float:
@@ -168,7 +167,7 @@ def private_tree(
             raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
     values = {
         "least_loss": sampler.reference, "units": sampler.work.units, "leaf_values": sampler.work.leaf_values,
-        "memory": sampler.work.memory, "lost": sampler.lost,
+        "memory": sampler.work.memory, "lost": sampler.lost, "cut_back": sampler.cut_back,
     }  # fmt: skip
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
     return Run(Release(problem.model(tree), sampler.guarantee, setting_of(problem.trees, sampler.prior)), diagnostics)
@@ -206,9 +205,10 @@ def tree_utility_bound(
     adjacency: Adjacency | str = Adjacency.REPLACE,
     beta: float = 0.05,
 ) -> float:
-    """With probability `1 - beta` the release loses at most this much more than `tree` does, before simplification.
+    """With probability `1 - beta` the release loses at most this much more than `tree` does.
 
-    In the whole units of the loss. Nothing here looks at data. Without a `tree` it is the bound for every tree.
+    That is said of the tree before it is cut back or simplified, in the whole units of the loss. Nothing here looks at data.
+    Without a `tree` it is the bound for every tree.
     """
     beta = calibration.check_beta(beta)
     stated = prior_or_plain(prior)
@@ -227,10 +227,15 @@ def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: Adjacency 
     return (epsilon - 4 * RELATIVE_ERROR) / (Adjacency.of(adjacency).range_factor * trees.leaves.range)
 
 
-def check_work(problem: TreeProblem, max_memory: int, max_work: int) -> Work:
-    """The work of a sum, or an error that says how to make it smaller."""
+def check_work(
+    problem: TreeProblem, max_memory: int, max_work: int, adjacency: Adjacency | str = Adjacency.REPLACE
+) -> Work:
+    """The work of a sum, or an error that says how to make it smaller.
+
+    By public facts: under add-remove the number of records is none, and the memory of their table is not counted.
+    """
     max_memory, max_work = check_count("max_memory", max_memory), check_count("max_work", max_work)
-    work = public_work(problem.trees, problem.records)
+    work = public_work(problem.trees, problem.records if Adjacency.of(adjacency) is Adjacency.REPLACE else 0)
     if work.memory > max_memory:
         raise ValueError(
             f"trees of depth {problem.trees.depth} over {problem.trees.questions.size} features need about "

@@ -7,6 +7,7 @@ itself is off by at most one part in 10^16, less than the arithmetic of any mech
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 
 
@@ -22,6 +23,11 @@ def at_least(value: Fraction) -> float:
     except OverflowError:
         return math.inf
     return rounded if exact(rounded) >= value else math.nextafter(rounded, math.inf)
+
+
+def shown_above(value: float, digits: int = 4) -> str:
+    """So many digits for people to read, never less than `value`."""
+    return f"{float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(value)))):.{digits}g}"
 
 
 def at_most(value: Fraction) -> float:

@@ -15,7 +15,7 @@ from privsolve.extras import from_extra
 from privsolve.notebooks import panel
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least
-from privsolve.privacy.profiles import BoundedRange, Profile, Pure, profile_from_dict, profile_of
+from privsolve.privacy.profiles import BoundedRange, Profile, Pure, group_privacy, profile_from_dict, profile_of
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -158,7 +158,8 @@ class Guarantee:
             return self
         if self.adjacency is Adjacency.REPLACE:
             raise ValueError("a guarantee under replace says nothing under add-remove: run with adjacency='add-remove'")
-        return replace(self, profile=self.profile.group(2), adjacency=wanted)
+        _, negligible = group_privacy(self.epsilon, self.negligible, 2)
+        return replace(self, profile=self.profile.group(2), adjacency=wanted, negligible=negligible)
 
     def to_event(self) -> DpEvent:
         """A dp-accounting event for its `RdpAccountant`: zero-concentrated privacy, under this adjacency.
