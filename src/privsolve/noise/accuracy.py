@@ -43,6 +43,10 @@ VALUES = (
     Value("erfinv", (0.125,), 0.11123545184094996, UPPER),
     Value("erfinv", (2.0**-60,), 7.686793263128236e-19, UPPER),
     Value("erfinv", (2.0**-300,), 4.35057080851103e-91, UPPER),
+    Value("expit", (0.5,), 0.6224593312018546, UPPER),
+    Value("expit", (-3.25,), 0.03732688734412946, UPPER),
+    Value("expit", (17.0,), 0.9999999586006245, UPPER),
+    Value("expit", (-30.0,), 9.357622968839299e-14, UPPER),
 )
 
 

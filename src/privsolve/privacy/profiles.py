@@ -37,7 +37,7 @@ class Profile(ABC):
             raise TypeError(f"the kind {cls.kind!r} is taken by {cls.kinds[cls.kind].__name__}: choose another")
 
     def __post_init__(self) -> None:
-        _set_positive(self, "epsilon")
+        set_positive(self, "epsilon")
 
     @property
     @abstractmethod
@@ -81,7 +81,7 @@ class Pure(Profile):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.concentrated is not None:
-            _set_positive(self, "concentrated")
+            set_positive(self, "concentrated")
 
     @property
     def rho(self) -> Fraction:
@@ -135,7 +135,7 @@ class Approximate(Profile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _set_positive(self, "delta", below=1)
+        set_positive(self, "delta", below=1)
 
     @property
     def rho(self) -> Fraction:
@@ -162,8 +162,8 @@ class ZeroConcentrated(Profile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _set_positive(self, "delta", below=1)
-        _set_positive(self, "concentrated")
+        set_positive(self, "delta", below=1)
+        set_positive(self, "concentrated")
 
     @property
     def rho(self) -> Fraction:
@@ -229,7 +229,7 @@ def randomised_response_losses(epsilon: Fraction, step: Fraction) -> Floats:
     return pmf
 
 
-def _set_positive(profile: Profile, name: str, below: float = math.inf) -> None:
+def set_positive(profile: Profile, name: str, below: float = math.inf) -> None:
     """Store a field as a plain float; raise unless it is a positive number."""
     said = "zcdp" if name == "concentrated" else name
     wanted = "finite and positive" if below == math.inf else f"above 0 and below {below:g}"

@@ -1,0 +1,280 @@
+"""Clipped logistic regression with a linear term, minimised by Newton's method and certified (theory, section 19).
+
+The records are distinct rows of 0/1 features with their label counts. A row is centred at public numbers, gets a constant for
+the intercept, and is shrunk if it is longer than a public radius; all of that looks at one row at a time. The certificate is
+an upper bound on the length of the gradient that counts every rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import fsum, sqrt
+
+import numpy as np
+from scipy.special import expit
+
+from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.errors import OracleNotCertified
+
+CENTRE_BITS = 10
+"""Centres are multiples of `2^-10`, so that the length of a row is computed without rounding."""
+
+UNIT_ROUNDOFF = 2.0**-53
+EXPIT_ERROR = 2.0**-48
+"""Allowed for SciPy's logistic function; `privsolve.noise.accuracy` checks it before anything is paid for."""
+
+ROWS = 8192
+"""Rows that are worked on at once."""
+
+SUMMED = 64
+"""Rows whose gradients are added in floating point; such sums are then added exactly."""
+
+_STEPS = 200
+_SHORTEST = 2.0**-30
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Distinct 0/1 rows with label counts, and the public numbers that make vectors of them.
+
+    Args:
+        features: one row of 0/1 features each, without a constant.
+        positives: number of positive records of each row.
+        negatives: number of negative records of each row.
+        centre: what is taken off each feature; multiples of `2^-10` between 0 and 1.
+        constant: the value of the intercept's feature.
+        radius: vectors that are longer are shrunk to this length.
+        clip: the largest length of a record's gradient.
+        offset: public log-odds that are added to every score.
+    """
+
+    features: IntArray
+    positives: Int64Array
+    negatives: Int64Array
+    centre: Floats
+    constant: float
+    radius: float
+    clip: float
+    offset: float = 0.0
+
+    @property
+    def dim(self) -> int:
+        """Number of weights, the intercept's among them; it is the last."""
+        return self.features.shape[1] + 1
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """The length of every centred row before it is shrunk; its square is computed without rounding."""
+        taken, squares = 1 - 2 * self.centre, float(self.centre @ self.centre) + self.constant**2
+        return np.sqrt(np.concatenate([block @ taken + squares for _, block in self.blocks()]))
+
+    @cached_property
+    def shrink(self) -> Floats:
+        """The factor of every row: 1, or less where the vector is longer than the radius."""
+        return np.asarray(np.minimum(1.0, self.radius / self.lengths))
+
+    @cached_property
+    def slope(self) -> Floats:
+        """The largest slope of the loss of every row, `min(1, clip / ‖x‖)`."""
+        return np.asarray(np.minimum(1.0, self.clip / np.minimum(self.lengths, self.radius)))
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """The 0/1 rows as floating point numbers, some at a time."""
+        for start in range(0, len(self.features), ROWS):
+            place = slice(start, min(start + ROWS, len(self.features)))
+            yield place, self.features[place].astype(np.float64)
+
+    def scores(self, block: Floats, place: slice, weights: Floats) -> Floats:
+        """`<x, w>` plus the offset, for the rows of a block."""
+        inner = block @ weights[:-1] + (self.constant * weights[-1] - self.centre @ weights[:-1])
+        return np.asarray(self.shrink[place] * inner + self.offset)
+
+    def vectors(self, block: Floats, place: slice) -> Floats:
+        """The vectors of a block of rows."""
+        full = np.hstack([block - self.centre, np.full((len(block), 1), self.constant)])
+        return np.asarray(full * self.shrink[place][:, None])
+
+    def residuals(self, scores: Floats, place: slice) -> Floats:
+        """The derivative of the loss of every row by its score, summed over its records."""
+        cap = self.slope[place]
+        return np.asarray(
+            self.negatives[place] * np.minimum(expit(scores), cap)
+            - self.positives[place] * np.minimum(expit(-scores), cap)
+        )
+
+
+@dataclass(frozen=True)
+class Objective:
+    """`Σ f(w; x, y) + penalty/2·‖w‖² + <linear, w> + sparsity·‖w‖₁`, with signs of weights if they are stated.
+
+    `sparsity` and `signs` (+1: not negative, -1: not positive, 0: free) are for all weights but the intercept's.
+    """
+
+    rows: Rows
+    penalty: float
+    linear: Floats
+    sparsity: float = 0.0
+    signs: Int64Array | None = None
+
+    @cached_property
+    def bound_signs(self) -> Int64Array:
+        """The signs of all weights, the intercept's free."""
+        stated = np.zeros(self.rows.dim - 1, dtype=np.int64) if self.signs is None else self.signs
+        return np.append(stated, 0)
+
+    @cached_property
+    def prices(self) -> Floats:
+        """What one unit of each weight costs by `sparsity`."""
+        return np.append(np.full(self.rows.dim - 1, self.sparsity), 0.0)
+
+    def remaining(self, weights: Floats, gradient: Floats) -> Floats:
+        """The subgradient of least length: zero exactly at the minimiser (section 19.7)."""
+        side = np.sign(weights)
+        pulled = gradient + self.prices * side
+        soft = np.sign(gradient) * np.maximum(np.abs(gradient) - self.prices, 0.0)
+        soft = np.where(self.bound_signs > 0, np.minimum(gradient + self.prices, 0.0), soft)
+        soft = np.where(self.bound_signs < 0, np.maximum(gradient - self.prices, 0.0), soft)
+        return np.where(side != 0, pulled, soft)
+
+    def value_gradient_curvature(self, weights: Floats) -> tuple[float, Floats, Floats]:
+        """The value, the gradient of the smooth part, and its matrix of second derivatives."""
+        rows, dim = self.rows, self.rows.dim
+        value = 0.5 * self.penalty * float(weights @ weights) + float(self.linear @ weights)
+        value += float(self.prices @ np.abs(weights))
+        gradient, curvature = self.penalty * weights + self.linear, self.penalty * np.eye(dim)
+        for place, block in rows.blocks():
+            scores, vectors = rows.scores(block, place, weights), rows.vectors(block, place)
+            value += _losses(rows, scores, place)
+            gradient = gradient + rows.residuals(scores, place) @ vectors
+            risk, cap = expit(scores), rows.slope[place]
+            second = risk * (1 - risk)
+            count = rows.negatives[place] * (risk <= cap) + rows.positives[place] * (1 - risk <= cap)
+            curvature = curvature + (vectors * (count * second)[:, None]).T @ vectors
+        return value, gradient, curvature
+
+    def value_gradient(self, weights: Floats) -> tuple[float, Floats]:
+        """The value and the gradient of the smooth part."""
+        rows = self.rows
+        value = 0.5 * self.penalty * float(weights @ weights) + float(self.linear @ weights)
+        value += float(self.prices @ np.abs(weights))
+        gradient = self.penalty * weights + self.linear
+        for place, block in rows.blocks():
+            scores = rows.scores(block, place, weights)
+            value += _losses(rows, scores, place)
+            pulls = rows.residuals(scores, place) * rows.shrink[place]
+            gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, rows.constant * pulls.sum())
+        return value, gradient
+
+
+def _losses(rows: Rows, scores: Floats, place: slice) -> float:
+    """The total loss of some rows: logistic, and linear beyond where its slope is the largest that is allowed."""
+    cap = rows.slope[place]
+    kink = _kink(cap)
+    total = 0.0
+    for count, against in ((rows.negatives[place], scores), (rows.positives[place], -scores)):
+        inside = np.minimum(against, kink)
+        total += float(count @ (np.logaddexp(0.0, inside) + cap * (against - inside)))
+    return total
+
+
+def _kink(cap: Floats) -> Floats:
+    """The score against the label at which the slope of the logistic loss is `cap`."""
+    safe = np.where(cap < 1, cap, 0.5)
+    return np.asarray(np.where(cap < 1, np.log(safe / (1 - safe)), np.finfo(float).max))
+
+
+def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
+    """The minimiser up to a certified length of the remaining gradient.
+
+    Args:
+        objective: what is minimised; strongly convex because its penalty is positive.
+        tolerance: the length that is allowed.
+
+    Returns:
+        The weights and an upper bound on the length of the least subgradient at them, all roundings counted. The minimiser
+        lies within `bound / penalty` of the weights (theory, section 19.6).
+
+    Raises:
+        OracleNotCertified: if the bound is above the tolerance.
+    """
+    weights = _newton(objective, tolerance / 8)
+    bound = gradient_bound(objective, weights)
+    if not bound <= tolerance:
+        raise OracleNotCertified(
+            f"Newton's method reached a gradient of length {bound:.3g}, and {tolerance:.3g} is needed: nothing is released"
+        )
+    return weights, bound
+
+
+def _newton(objective: Objective, tolerance: float) -> Floats:
+    weights = np.zeros(objective.rows.dim)
+    kept = (objective.prices > 0) | (objective.bound_signs != 0)
+    for _ in range(_STEPS):
+        value, gradient, curvature = objective.value_gradient_curvature(weights)
+        left = objective.remaining(weights, gradient)
+        length = float(np.linalg.norm(left))
+        if length <= tolerance:
+            break
+        free = (weights != 0) | (left != 0)
+        direction = np.zeros_like(weights)
+        direction[free] = np.linalg.solve(curvature[np.ix_(free, free)], -left[free])
+        side = np.where(weights != 0, np.sign(weights), -np.sign(left))
+        step = 1.0
+        while step > _SHORTEST:
+            moved = weights + step * direction
+            moved = np.where(kept & (moved * side < 0), 0.0, moved)
+            new_value, new_gradient = objective.value_gradient(moved)
+            lower = new_value <= value + 1e-4 * float(left @ (moved - weights))
+            shorter = float(np.linalg.norm(objective.remaining(moved, new_gradient))) <= (1 - 1e-4 * step) * length
+            if lower or shorter:
+                break
+            step /= 2
+        else:
+            break  # only rounding is left to gain
+        weights = moved
+    return weights
+
+
+def gradient_bound(objective: Objective, weights: Floats) -> float:
+    """An upper bound on the length of the least subgradient, with every rounding counted (theory, section 19.6).
+
+    Scores are computed from the leading bits of the weights, which add up without rounding, and from the rest. Gradients of
+    `SUMMED` rows are added in floating point, and these sums exactly.
+    """
+    rows, dim = objective.rows, objective.rows.dim
+    leading = np.round(weights * 2.0**20) / 2.0**20
+    rest = weights - leading
+    parts: list[Floats] = []
+    records, pulled, farthest = 0, 0.0, 0.0
+    for place, block in rows.blocks():
+        inner = (block @ leading[:-1] + (rows.constant * leading[-1] - rows.centre @ leading[:-1])) + (
+            block @ rest[:-1] + (rows.constant * rest[-1] - rows.centre @ rest[:-1])
+        )
+        scores = rows.shrink[place] * inner + rows.offset
+        pulls = rows.residuals(scores, place) * rows.shrink[place]
+        records += int(rows.positives[place].sum() + rows.negatives[place].sum())
+        pulled += float(np.abs(pulls).sum())
+        farthest = max(farthest, float(np.abs(scores).max(initial=0.0)))
+        parts.append(_summed(pulls, block))
+    total = np.array([fsum(column.tolist()) for column in np.concatenate(parts).T])
+    gradient = np.append(total[:-1] - total[-1] * rows.centre, rows.constant * total[-1])
+    gradient = gradient + objective.penalty * weights + objective.linear
+    left = float(np.linalg.norm(objective.remaining(weights, gradient)))
+    small = UNIT_ROUNDOFF
+    score_error = 8 * small * (farthest + abs(rows.offset)) + 4 * dim * small * float(np.abs(rest).sum())
+    of_residuals = records * rows.radius * (score_error / 4 + EXPIT_ERROR + 8 * small)
+    of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled * max(1.0, rows.constant)
+    of_rest = 8 * small * (objective.penalty * float(np.linalg.norm(weights)) + float(np.linalg.norm(objective.linear)))
+    return (left + of_residuals + of_sums + of_rest) * (1 + 2.0**-40)
+
+
+def _summed(pulls: Floats, block: Floats) -> Floats:
+    """Sums over each `SUMMED` rows of the pulls times the features, and of the pulls themselves."""
+    missing = -len(pulls) % SUMMED
+    pulls = np.append(pulls, np.zeros(missing))
+    full = np.hstack([block, np.ones((len(block), 1))])
+    full = np.vstack([full, np.zeros((missing, full.shape[1]))])
+    groups = len(pulls) // SUMMED
+    return np.matmul(pulls.reshape(groups, 1, SUMMED), full.reshape(groups, SUMMED, -1))[:, 0, :]

@@ -1,0 +1,346 @@
+"""Full scorecards by objective perturbation of clipped logistic regression (theory, section 19).
+
+The mechanism adds a random linear term to a strongly convex objective, minimises it, adds a little noise to the minimiser,
+and makes whole points of what comes out. The noise is drawn exactly, the minimiser is certified, and the guarantee covers
+floating point. Nothing here is compiled.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from privsolve.arrays import Floats, Int64Array
+from privsolve.checks import check_finite, check_integer
+from privsolve.data.patterns import PatternTable
+from privsolve.engines.logistic import CENTRE_BITS, Objective, Rows, minimise
+from privsolve.errors import IntegerRangeError
+from privsolve.noise.accuracy import check_scipy
+from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.noise.rounded import RoundedGaussian
+from privsolve.privacy import calibration
+from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.gaussian_curve import GaussianCurve, largest_shift, vertex_shifts
+from privsolve.privacy.guarantee import Guarantee
+
+OFFSET_SHARE = 0.15
+"""Share of ε for the curvature, Λ (section 19.9 says how the public rules were found)."""
+
+SUMS_SHARE = 0.02
+"""Share of the squared shift for the noisy sums of the features."""
+
+CHOICE_SHARE = 0.3
+"""Share of the rest for choosing questions, if their number is limited."""
+
+CLIP = 1.0
+"""Largest length of a record's gradient."""
+
+RADIUS = 1.3
+"""Rows are shrunk to this many times their expected length."""
+
+GUESS_VARIANCE = 0.004
+"""How far, squared, the guess that all answers are equally likely is from the truth, when it meets the noisy sums."""
+
+LABEL_DEVIATIONS = 4.0
+"""Records of each label, in deviations of their noise, that are added before the log-odds of the labels are taken."""
+
+CONSTANT = 1.0
+"""The intercept's feature."""
+
+NOISE_BITS = 40
+"""Gaussian noise is drawn in steps of `2^-40` deviations."""
+
+OUTPUT_DEVIATION = 2.0**-7
+"""Deviation of the output noise, in log-odds: far below one point."""
+
+BLUR = 2.0**-16
+"""The shift that output noise hides, in its deviations, times the smaller of 1 and ε."""
+
+MARGIN = 1 + 1e-12
+"""Covers the roundings of the numbers that noise and penalty are computed from."""
+
+MOST_RECORDS = 2**26
+MOST_FEATURES = 2_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The public numbers of one use of the mechanism: all that the noise is computed from.
+
+    Args:
+        epsilon: the ε that is stated.
+        delta: the δ that is stated; above 0.
+        adjacency: `"replace"` or `"add-remove"`.
+        dim: number of features, without a constant.
+        longest: the largest number of features that one record can have.
+        choosing: whether questions are chosen first.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    dim: int
+    longest: int
+    choosing: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", calibration.check_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", calibration.check_delta(self.delta))
+        object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
+        check_integer("features", self.dim, 1, MOST_FEATURES)
+        _ = self.curve
+
+    @property
+    def blur(self) -> float:
+        """The shift that output noise hides in each solve."""
+        return BLUR * min(1.0, self.epsilon)
+
+    @property
+    def offsets(self) -> tuple[float, ...]:
+        """Λ of each solve; the last is the one that is released."""
+        whole = OFFSET_SHARE * self.epsilon
+        return (CHOICE_SHARE * whole, (1 - CHOICE_SHARE) * whole) if self.choosing else (whole,)
+
+    def _shares(self) -> tuple[float, ...]:
+        left = 1 - SUMS_SHARE
+        return (CHOICE_SHARE * left, (1 - CHOICE_SHARE) * left) if self.choosing else (left,)
+
+    def shifts(self, scale: float) -> tuple[tuple[float, ...], ...]:
+        """The vertices of each stage at a scale of noise: the sums, then each solve (section 19.4)."""
+        solves = [math.sqrt(share) * scale for share in self._shares()]
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return ((math.sqrt(SUMS_SHARE) * scale,), *((0.0, shift) for shift in solves))
+        return ((math.sqrt(SUMS_SHARE) * scale,), *((0.0, shift / 2, shift / 2, shift) for shift in solves))
+
+    @cached_property
+    def curve(self) -> GaussianCurve:
+        """The privacy curve, which fixes the scale of all noise."""
+        blur = math.sqrt(len(self.offsets)) * self.blur
+        return largest_shift(
+            lambda scale: vertex_shifts(*self.shifts(scale)), self.epsilon, self.delta, math.fsum(self.offsets), blur
+        )
+
+    @cached_property
+    def scale(self) -> float:
+        """The largest shift of all stages together."""
+        return self.curve.shifts[0]
+
+    @property
+    def sums_deviation(self) -> float:
+        """Deviation of the noise on the sums of the features and on the label counts (section 19.8)."""
+        moved = self.longest + 1 if self.adjacency is Adjacency.ADD_REMOVE else 2 * (self.longest + 1)
+        return MARGIN * math.sqrt(moved) / (math.sqrt(SUMS_SHARE) * self.scale)
+
+    def deviation(self, solve: int) -> float:
+        """Deviation σ of the linear term: `clip / g`, where g is the shift that one record causes."""
+        moved = 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
+        return MARGIN * moved * CLIP / (math.sqrt(self._shares()[solve]) * self.scale)
+
+    def penalty(self, solve: int, radius: float) -> float:
+        """The penalty λ: `Λ = log(1 + β/λ)`, with the largest curvature β that one record can add (section 19.1)."""
+        curvature = CLIP * (radius - CLIP) if radius >= 2 * CLIP else radius**2 / 4
+        return MARGIN * curvature / math.expm1(self.offsets[solve])
+
+    def tolerance(self, solve: int, penalty: float, dim: int) -> float:
+        """The length of a gradient that output noise hides (section 19.6)."""
+        of_rounding = 2 * math.sqrt(dim) * 2.0**-NOISE_BITS
+        of_noise = math.sqrt(dim) * self.deviation(solve) * 2.0**-NOISE_BITS
+        return penalty * OUTPUT_DEVIATION * (self.blur - of_rounding) - 2 * of_noise
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, as a release states them."""
+        return {
+            "epsilon": self.epsilon, "delta": self.delta, "adjacency": str(self.adjacency), "features": self.dim,
+            "longest": self.longest, "choosing": self.choosing, "clip": CLIP, "offset": math.fsum(self.offsets),
+            "deviation": self.deviation(len(self.offsets) - 1), "output_deviation": OUTPUT_DEVIATION,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is known of a card before the data is seen.
+
+    Args:
+        guess: for every feature the share of records that is expected to have it.
+        questions: for every feature the number of its question, so that questions can be chosen.
+        max_questions: the largest number of questions of the card.
+        required: numbers of questions that are kept whatever they add.
+        signs: +1 or -1 for features whose points must not be negative or positive, else 0.
+        sparsity: price of the size of a weight (L1), per record gradient of length 1.
+    """
+
+    guess: Floats
+    questions: Int64Array
+    max_questions: int | None = None
+    required: frozenset[int] = field(default_factory=frozenset)
+    signs: Int64Array | None = None
+    sparsity: float = 0.0
+
+    def __post_init__(self) -> None:
+        sparsity = check_finite("sparsity", self.sparsity, "be at least 0")
+        if sparsity < 0:
+            raise ValueError(f"sparsity must be at least 0, got {sparsity:g}")
+        if self.max_questions is not None:
+            check_integer("max_questions", self.max_questions, 1, MOST_FEATURES)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What the mechanism gives: a log-odds weight for every feature and the log-odds of a record without any."""
+
+    features: Floats
+    intercept: float
+
+
+def perturbed_weights(
+    table: PatternTable,
+    plan: Plan,
+    options: Options,
+    *,
+    random_state: int | np.random.SeedSequence | Randomness | None = None,
+    budget: Account | None = None,
+    schema_guessed: bool = False,
+) -> tuple[Weights, Guarantee, dict[str, Any]]:
+    """Weights of a logistic regression under differential privacy.
+
+    Args:
+        table: 0/1 features, without a constant.
+        plan: the public numbers, made for as many features as the table has.
+        options: what is known beforehand.
+        random_state: None for releases; a seed is for testing only.
+        budget: pays before any noise is drawn, or refuses.
+
+    Returns:
+        The weights, their guarantee, and the curator's diagnostics.
+
+    Raises:
+        BudgetExceeded: if the budget refuses.
+        OracleNotCertified: if the minimiser could not be certified; nothing is released then.
+
+    Guarantee:
+        `plan.curve` under `plan.adjacency`, rounding included (theory, section 19), provided that plan and options were
+        chosen without looking at the data. Running time and the diagnostics are not covered.
+    """
+    start = time.perf_counter()
+    check_scipy()
+    _check(table, plan)
+    rng = as_randomness(random_state)
+    guarantee = Guarantee(
+        plan.curve, plan.adjacency, "objective perturbation of logistic regression", "rounded Gaussian noise",
+        theory="19", oracle="Newton's method, certified", seeded=rng.is_seeded,
+    )  # fmt: skip
+    rng.ask({"data": table, "plan": plan, "options": options})
+    with charged(budget, guarantee):
+        centre, offset = _centre(table, plan, options.guess, rng)
+        kept = np.ones(plan.dim, dtype=bool)
+        if plan.choosing:
+            first, _ = _solve(table, plan, options, rng, 0, centre, offset, kept)
+            kept = _chosen(first.features, options)
+        weights, values = _solve(table, plan, options, rng, len(plan.offsets) - 1, centre, offset, kept)
+    return weights, guarantee, values | {"seconds": time.perf_counter() - start}
+
+
+def _check(table: PatternTable, plan: Plan) -> None:
+    """Refuse what the plan was not made for, before anything is paid."""
+    if table.dim != plan.dim:
+        raise ValueError(f"table has {table.dim} features, the plan was made for {plan.dim}: they must match")
+    if table.ranges is None or any(low < 0 or high > 1 for low, high in table.ranges):
+        raise ValueError("table: objective perturbation needs features that are declared to be 0 or 1 (ranges)")
+    if set(table.scales) != {1}:
+        raise ValueError("table: objective perturbation needs features of scale 1")
+    if int(table.features.sum(axis=1).max()) > plan.longest:
+        raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
+    if table.n > MOST_RECORDS:
+        raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
+
+
+def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float]:
+    """Where the features are centred, and the log-odds of the labels: a guess, corrected by noisy sums (section 19.8)."""
+    counts = (table.positives + table.negatives).astype(np.int64)
+    sums = [int(total) for total in counts @ table.features]
+    exact = [*sums, int(table.positives.sum()), int(table.negatives.sum())]
+    steps = math.floor(2**NOISE_BITS / plan.sums_deviation)  # of 1, so that the deviation is at least what was planned
+    noise = RoundedGaussian(NOISE_BITS).draws(rng, len(exact))
+    noisy = np.array([float(value * steps + int(k)) / steps for value, k in zip(exact, noise, strict=True)])
+    positive, negative = np.maximum(noisy[-2:], 0.0)
+    records = max(positive + negative, 1.0)
+    trusted = GUESS_VARIANCE / (GUESS_VARIANCE + (plan.sums_deviation / records) ** 2)
+    centre = guess + trusted * (np.clip(noisy[:-2] / records, 0.0, 1.0) - guess)
+    unsure = LABEL_DEVIATIONS * plan.sums_deviation
+    return np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS, math.log((positive + unsure) / (negative + unsure))
+
+
+def _solve(
+    table: PatternTable,
+    plan: Plan,
+    options: Options,
+    rng: Randomness,
+    solve: int,
+    centre: Floats,
+    offset: float,
+    kept: Any,
+) -> tuple[Weights, dict[str, Any]]:
+    """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
+    radius = RADIUS * math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
+    rows = Rows(table.features[:, kept], table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
+    penalty = plan.penalty(solve, radius)
+    drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
+    linear = drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS)
+    signs = None if options.signs is None else options.signs[kept]
+    objective = Objective(rows, penalty, linear, options.sparsity * plan.deviation(solve), signs)
+    found, bound = minimise(objective, plan.tolerance(solve, penalty, rows.dim))
+    step = OUTPUT_DEVIATION * 2.0**-NOISE_BITS
+    noise = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
+    released = np.array([round(value / step) + int(k) for value, k in zip(found, noise, strict=True)], dtype=object)
+    weights = np.zeros(plan.dim)
+    weights[kept] = (released[:-1] * step).astype(np.float64)
+    if options.signs is not None:
+        weights = np.where(weights * options.signs < 0, 0.0, weights)
+    intercept = float(released[-1] * step) * CONSTANT - float(weights @ centre) + offset
+    return Weights(weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
+
+
+def _chosen(weights: Floats, options: Options) -> Any:
+    """The features of the questions whose weights spread most: a choice by what the first solve has released."""
+    numbers = np.unique(options.questions)
+    spread = {
+        int(number): float(np.ptp(np.append(np.cumsum(weights[options.questions == number]), 0.0)))
+        for number in numbers
+    }
+    order = sorted(spread, key=lambda number: (number not in options.required, -spread[number], number))
+    return np.isin(options.questions, order[: max(options.max_questions or 0, len(options.required))])
+
+
+def whole_points(
+    weights: Floats, nested: Sequence[bool], questions: Int64Array, max_points: int
+) -> tuple[Int64Array, float]:
+    """Whole points of the weights: post-processing, which looks at nothing but them (section 19.10).
+
+    Args:
+        weights: log-odds of every feature.
+        nested: for every question whether its answers add up features (thresholds) or have one each.
+        questions: for every feature the number of its question.
+        max_points: the most points, or minus that, of one feature.
+
+    Returns:
+        Points of every feature, and the log-odds of one point. Answers are rounded, not single thresholds, so that roundings do
+        not add up.
+    """
+    answers = {}
+    for number, adds_up in enumerate(nested):
+        mine = weights[questions == number]
+        answers[number] = np.cumsum(mine) if adds_up else mine
+    largest = float(np.abs(weights).max(initial=0.0))
+    unit = largest / max_points if largest > 0 else 1.0
+    points = np.zeros(len(weights), dtype=np.int64)
+    for number, adds_up in enumerate(nested):
+        levels = np.rint(answers[number] / unit).astype(np.int64)
+        points[questions == number] = np.diff(levels, prepend=0) if adds_up else levels
+    return points, unit

@@ -1,0 +1,203 @@
+"""The privacy curve of objective perturbation: Gaussian privacy losses, moved by a constant (theory, section 19).
+
+`gaussian_delta(g, ε)` is the δ of the Gaussian mechanism whose shift is `g` standard deviations. A `GaussianCurve` is a sum of
+such curves, each moved by an `offset`, together with what floating point costs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privsolve.arrays import Floats
+from privsolve.checks import check_finite, check_items
+from privsolve.privacy.decimals import exact
+from privsolve.privacy.profiles import Approximate, Profile, group_privacy, set_positive
+
+ROUNDING = 1e-9
+"""Relative allowance for the roundings of SciPy's normal distribution and of the sums below."""
+
+DEVIATIONS = 9.0
+"""`ε₂` is this many times the shift of the output noise (section 19.6): what is left has probability below `1e-18`."""
+
+LARGEST_SHIFTS = 64
+
+
+def gaussian_delta(shift: float, epsilon: float) -> float:
+    """The δ of the Gaussian mechanism at `epsilon`: `Φ(g/2 - ε/g) - e^ε Φ(-g/2 - ε/g)`.
+
+    Args:
+        shift: the distance of the two means, in standard deviations.
+        epsilon: any number; negative ones are used for composition.
+
+    Returns:
+        The smallest δ for which the mechanism is `(epsilon, δ)`-DP.
+    """
+    if shift == 0:
+        return max(0.0, -math.expm1(epsilon))
+    above = float(log_ndtr(shift / 2 - epsilon / shift))
+    below = epsilon + float(log_ndtr(-shift / 2 - epsilon / shift))
+    return max(0.0, math.exp(above) * -math.expm1(min(0.0, below - above)))
+
+
+def vertex_shifts(*stages: Sequence[float]) -> tuple[float, ...]:
+    """The shifts of several stages together (section 19.4).
+
+    Args:
+        stages: for each stage the shifts at the vertices of what a record can do, 0 among them where it can do nothing.
+
+    Returns:
+        One shift for every combination, the square root of the sum of squares, without those that are 0; largest first.
+    """
+    found = (math.sqrt(math.fsum(shift**2 for shift in combination)) for combination in product(*stages))
+    return tuple(sorted((shift for shift in found if shift > 0), reverse=True))
+
+
+def output_slack(blur: float) -> tuple[float, float]:
+    """What output noise costs that hides a shift of `blur` deviations: `ε₂` and a bound on `δ₂` (section 19.6)."""
+    if blur == 0:
+        return 0.0, 0.0
+    nearest = DEVIATIONS - blur / 2
+    return DEVIATIONS * blur, blur * math.exp(-(nearest**2) / 2) / math.sqrt(2 * math.pi)
+
+
+@dataclass(frozen=True)
+class GaussianCurve(Profile):
+    """`(ε, δ(ε))`-DP for every ε, with `δ(ε) = e^ε₂ Σ_k δ_Gauss(shifts[k], ε - offset - 2ε₂) + (1 + e^(ε-ε₂)) δ₂`.
+
+    `epsilon` and `delta` are one point of the curve, the one that is stated. `offset` is the constant Λ by which every privacy
+    loss is moved. `blur` is the shift that output noise hides, in deviations of that noise; `ε₂` and `δ₂` follow from it.
+
+    Guarantee:
+        Theory, section 19: 19.2 for `"add-remove"`, 19.3 for `"replace"`, 19.6 for the part of floating point.
+    """
+
+    epsilon: float
+    delta: float
+    shifts: tuple[float, ...]
+    offset: float
+    blur: float = 0.0
+    kind: ClassVar[str] = "gaussian-curve"
+    spread_losses: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        set_positive(self, "delta", below=1)
+        shifts = check_items("guarantee's shifts", self.shifts, "be a list of positive numbers")
+        shifts = tuple(check_finite("guarantee's shifts", shift, "be positive") for shift in shifts)
+        if not 1 <= len(shifts) <= LARGEST_SHIFTS or min(shifts) <= 0:
+            raise ValueError(f"guarantee's shifts must be 1 to {LARGEST_SHIFTS} positive numbers, got {len(shifts)}")
+        object.__setattr__(self, "shifts", shifts)
+        for name in ("offset", "blur"):
+            value = check_finite(f"guarantee's {name}", getattr(self, name), "be at least 0")
+            if value < 0:
+                raise ValueError(f"guarantee's {name} must be at least 0, got {value:g}")
+            object.__setattr__(self, name, value)
+        if self.delta_at(self.epsilon) > self.delta * (1 + 2 * ROUNDING):
+            raise ValueError(f"guarantee's delta={self.delta:g} is below the curve at epsilon={self.epsilon:g}")
+
+    @property
+    def rho(self) -> Fraction:
+        """`ε²/2`, beside the event of probability `delta`: the rest is only known to be ε-DP."""
+        return exact(self.epsilon) ** 2 / 2
+
+    @property
+    def zcdp(self) -> None:
+        """None: with a δ there is no such bound."""
+
+    def group(self, size: int) -> Approximate:
+        """`kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`."""
+        return Approximate(*group_privacy(self.epsilon, self.delta, size))
+
+    def delta_at(self, epsilon: float) -> float:
+        """A δ such that the release is `(epsilon, δ)`-DP, for any number `epsilon` (section 19.5)."""
+        extra, slack = output_slack(self.blur)
+        if epsilon < 0:  # δ(-ε) = 1 - e^-ε + e^-ε δ(ε) for the pair in the other order
+            return -math.expm1(epsilon) + math.exp(epsilon) * self.delta_at(-epsilon)
+        above = epsilon - self.offset - 2 * extra
+        kept = math.fsum(gaussian_delta(shift, max(above, 0.0)) for shift in self.shifts)
+        if above < 0:  # the losses are at most offset + max(0, Gaussian losses)
+            kept = 1 - math.exp(above) * (1 - min(1.0, kept))
+        exponent = math.exp(min(epsilon - extra, 700.0))
+        return min(1.0, (math.exp(extra) * kept + (1 + exponent) * slack) * (1 + ROUNDING))
+
+    def losses(self, step: Fraction) -> Floats:
+        """The losses of a pair of distributions that is at least as revealing (section 19.5)."""
+        n, h = math.ceil(exact(self.epsilon) / step), float(step)
+        at = np.arange(-n, n + 1) * h
+        alpha = np.exp(at)
+        upper = np.array([self.delta_at(float(epsilon)) for epsilon in at[n:]])
+        upper[-1] = min(upper[-1], self.delta)
+        lower = -np.expm1(at[:n]) + alpha[:n] * upper[:0:-1]
+        hull = _convex_hull(np.append(0.0, alpha), np.concatenate([[1.0], lower, upper]))[1:]
+        slopes = np.diff(hull) / np.diff(alpha)
+        rises = np.diff(np.concatenate([[(hull[0] - 1) / alpha[0]], slopes, [0.0]]))
+        found = np.maximum(alpha * rises, 0.0)
+        return np.asarray(found / found.sum())
+
+    def covers(self, other: Profile) -> bool:
+        """Whether the other release has a curve of this kind that lies below."""
+        same = isinstance(other, GaussianCurve) and other.offset <= self.offset and other.blur <= self.blur
+        return same and len(other.shifts) == len(self.shifts) and super().covers(other) and all(
+            a <= b for a, b in zip(other.shifts, self.shifts, strict=True)
+        )  # fmt: skip
+
+
+def _convex_hull(x: Floats, y: Floats) -> Floats:
+    """The largest convex function on the points `x` that is at most `y`: every exact curve is convex in e^ε."""
+    kept: list[int] = []
+    for i in range(len(x)):
+        while len(kept) > 1:
+            a, b = kept[-2], kept[-1]
+            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
+                break
+            kept.pop()
+        kept.append(i)
+    return np.interp(x, x[kept], y[kept])
+
+
+def largest_shift(
+    shifts_of: Callable[[float], Iterable[float]], epsilon: float, delta: float, offset: float, blur: float
+) -> GaussianCurve:
+    """The curve through `(epsilon, delta)` with the largest scale of its shifts, found by bisection from below.
+
+    Args:
+        shifts_of: the shifts at a scale; they must grow with it.
+        epsilon: the stated ε.
+        delta: the stated δ.
+        offset: Λ.
+        blur: the shift that output noise hides.
+
+    Returns:
+        The profile; its curve at `epsilon` is at most `delta`.
+
+    Raises:
+        ValueError: if no noise is enough, because `offset` and `blur` leave nothing of `epsilon`.
+    """
+
+    def holds(scale: float) -> bool:
+        extra, slack = output_slack(blur)
+        above = epsilon - offset - 2 * extra
+        if above <= 0:
+            return False
+        kept = math.fsum(gaussian_delta(shift, above) for shift in shifts_of(scale))
+        return (math.exp(extra) * kept + (1 + math.exp(min(epsilon - extra, 700.0))) * slack) * (1 + ROUNDING) <= delta
+
+    low, high = 0.0, 1e-6
+    if not holds(high):
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} leave nothing for the noise: use a larger epsilon or delta"
+        )
+    while holds(high):
+        low, high = high, 2 * high
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return GaussianCurve(epsilon, delta, tuple(shifts_of(low)), offset, blur)
