@@ -62,13 +62,13 @@ class Rows:
     @property
     def dim(self) -> int:
         """Number of weights, the intercept's among them; it is the last."""
-        return self.features.shape[1] + 1
+        return int(self.features.shape[1]) + 1
 
     @cached_property
     def lengths(self) -> Floats:
         """The length of every centred row before it is shrunk; its square is computed without rounding."""
         taken, squares = 1 - 2 * self.centre, float(self.centre @ self.centre) + self.constant**2
-        return np.sqrt(np.concatenate([block @ taken + squares for _, block in self.blocks()]))
+        return np.asarray(np.sqrt(np.concatenate([block @ taken + squares for _, block in self.blocks()])))
 
     @cached_property
     def shrink(self) -> Floats:
@@ -277,4 +277,4 @@ def _summed(pulls: Floats, block: Floats) -> Floats:
     full = np.hstack([block, np.ones((len(block), 1))])
     full = np.vstack([full, np.zeros((missing, full.shape[1]))])
     groups = len(pulls) // SUMMED
-    return np.matmul(pulls.reshape(groups, 1, SUMMED), full.reshape(groups, SUMMED, -1))[:, 0, :]
+    return np.asarray(np.matmul(pulls.reshape(groups, 1, SUMMED), full.reshape(groups, SUMMED, -1))[:, 0, :])

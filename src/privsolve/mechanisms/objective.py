@@ -292,7 +292,7 @@ def _solve(
     rows = Rows(table.features[:, kept], table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
     penalty = plan.penalty(solve, radius)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
-    linear = drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS)
+    linear = np.asarray(drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS), dtype=np.float64)
     signs = None if options.signs is None else options.signs[kept]
     objective = Objective(rows, penalty, linear, options.sparsity * plan.deviation(solve), signs)
     found, bound = minimise(objective, plan.tolerance(solve, penalty, rows.dim))

@@ -144,10 +144,10 @@ class GaussianCurve(Profile):
 
     def covers(self, other: Profile) -> bool:
         """Whether the other release has a curve of this kind that lies below."""
-        same = isinstance(other, GaussianCurve) and other.offset <= self.offset and other.blur <= self.blur
-        return same and len(other.shifts) == len(self.shifts) and super().covers(other) and all(
-            a <= b for a, b in zip(other.shifts, self.shifts, strict=True)
-        )  # fmt: skip
+        if not isinstance(other, GaussianCurve) or len(other.shifts) != len(self.shifts):
+            return False
+        below = all(a <= b for a, b in zip(other.shifts, self.shifts, strict=True))
+        return below and other.offset <= self.offset and other.blur <= self.blur and super().covers(other)
 
 
 def _convex_hull(x: Floats, y: Floats) -> Floats:
