@@ -1,0 +1,161 @@
+"""Full scorecards: from a table to a card with points for every answer (theory, section 19)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from privsolve.checks import check_integer
+from privsolve.data import EncodedTable, Schema
+from privsolve.data.constraints import Constraints
+from privsolve.data.patterns import PatternTable
+from privsolve.domains.trees import tree_schema
+from privsolve.learn.fitting import with_outside
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.objective import Options, Plan, Weights, perturbed_weights, whole_points
+from privsolve.models.full_card import FullCard
+from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT, cut_of_threshold
+from privsolve.models.score_range import check_scores
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.releases import Release, Run
+from privsolve.releases.diagnostics import Diagnostics
+
+DEFAULT_DELTA = 1e-6
+MOST_POINTS = 1000
+
+
+@dataclass(frozen=True)
+class FullCardRecipe:
+    """How a full scorecard is found: everything but the data. All of it is public and fixed before the data is looked at.
+
+    Args:
+        epsilon: privacy budget of the card.
+        delta: the δ of the card; above 0.
+        adjacency: `"replace"` or `"add-remove"`.
+        max_points: the most points of one step.
+        max_questions: the largest number of questions; they are chosen privately, with a part of epsilon.
+        sparsity: how strongly small weights are set to 0; 0 keeps all.
+        constraints: directions, required and excluded columns, beside those of the schema.
+        false_positive, false_negative: costs of the two mistakes; they move the threshold of the decision.
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+    adjacency: Adjacency | str = Adjacency.REPLACE
+    max_points: int = 10
+    max_questions: int | None = None
+    sparsity: float = 0.0
+    constraints: Constraints | None = None
+    false_positive: int = 1
+    false_negative: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if self.delta == 0:
+            raise ValueError(
+                "delta must be above 0 for a full scorecard, for example 1e-6: with delta=0 choose a short card or a tree"
+            )
+        check_integer("max_points", self.max_points, 1, MOST_POINTS)
+        Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), 1, 1)
+        Options(np.zeros(1), np.zeros(1, dtype=np.int64), self.max_questions, sparsity=self.sparsity)
+        _ = ZeroOneLoss(self.false_positive, self.false_negative)
+
+    def asked(self, schema: Schema) -> Schema:
+        """The schema of the card: yes/no features of the columns that are not excluded."""
+        stated = self._stated(schema)
+        for name, given in (("max_cuts", stated.max_cuts), ("alternatives", stated.alternatives)):
+            if given:
+                raise ValueError(f"{name} is for short cards: leave it out, or choose a short card")
+        kept = [column for column in schema.columns if column.column not in stated.excluded]
+        if not kept:
+            raise ValueError("excluded: every column is excluded, so that nothing is left to ask for")
+        less = Constraints(dict(stated.directions), stated.required)
+        return tree_schema(replace(schema, columns=tuple(kept), constraints=less, intercept=True), intercept=True)
+
+    def _stated(self, schema: Schema) -> Constraints:
+        more = Constraints() if self.constraints is None else self.constraints
+        if not isinstance(more, Constraints):
+            raise ValueError(f"constraints must be privsolve Constraints, got {type(more).__name__}")
+        more.check(schema.columns)
+        return schema.constraints.joined(more)
+
+    def encode(self, schema: Schema, data: Any, positive: Any = None) -> EncodedTable:
+        """The records of a table as the card sees them; labels lie beside it, or in the column of the schema."""
+        return replace(self.asked(schema), intercept=False).table(data, positive)
+
+    def plan(self, schema: Schema) -> Plan:
+        """The public numbers for a schema."""
+        asked = self.asked(schema)
+        longest = sum(int(column.expand(np.arange(column.radix)).sum(axis=1).max()) for column in asked.columns)
+        choosing = self.max_questions is not None and self.max_questions < len(asked.columns)
+        return Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), asked.dim - 1, max(longest, 1), choosing)
+
+    def options(self, schema: Schema) -> Options:
+        """What is known beforehand, by feature."""
+        asked = self.asked(schema)
+        guess = np.concatenate([_guess(column) for column in asked.columns])
+        questions = np.repeat(np.arange(len(asked.columns)), [len(column.names) for column in asked.columns])
+        required = frozenset(k for k, c in enumerate(asked.columns) if c.column in asked.constraints.required)
+        signs = np.array(asked.constraints.signs(asked.columns), dtype=np.int64)
+        return Options(guess, questions, self.max_questions, required, signs if signs.any() else None, self.sparsity)
+
+    def run(
+        self,
+        encoded: EncodedTable,
+        *,
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Find the card for a table that `encode` has read; the diagnostics hold what fell outside the schema."""
+        encoded.check()
+        schema = replace(encoded.schema, intercept=True)
+        plan, options = self.plan(schema), self.options(schema)
+        weights, guarantee, values = perturbed_weights(
+            encoded.table, plan, options, random_state=random_state, budget=budget
+        )
+        model = self.model(schema, weights)
+        setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
+        release = Release(model, guarantee, {"objective": setting})
+        seconds = float(values.pop("seconds"))
+        return with_outside(Run(release, Diagnostics(seconds, _quality(encoded.table, model), values)), encoded)
+
+    def model(self, schema: Schema, weights: Weights) -> FullCard:
+        """Whole points of the weights, and a risk for every total (theory, section 19.10)."""
+        nested = [bool(column.expand(np.arange(column.radix)).sum(axis=1).max() > 1) for column in schema.columns]
+        questions = np.repeat(np.arange(len(nested)), [len(column.names) for column in schema.columns])
+        points, unit = whole_points(weights.features, nested, questions, self.max_points)
+        unit = min(max(unit, LEAST_UNIT), LARGEST_UNIT)
+        constant = round(weights.intercept / unit)
+        base = weights.intercept - constant * unit
+        cut = cut_of_threshold(unit, self.false_positive / (self.false_positive + self.false_negative), base)
+        check_scores(schema, [*points.tolist(), constant])
+        return FullCard(
+            np.append(points, constant), schema.features, schema.scales, True, schema, log_odds=unit, cut=cut, base=base
+        )
+
+
+def _guess(column: Any) -> Any:
+    """The share of records with each feature if all answers are equally likely; answers that say nothing are left out."""
+    codes = [code for code in range(column.radix) if code not in column.saying_nothing] or list(range(column.radix))
+    return column.expand(np.array(codes)).mean(axis=0, dtype=np.float64)
+
+
+def _quality(table: PatternTable, model: FullCard) -> dict[str, Any]:
+    """The curator's figures on the training records."""
+    scores = table.features @ model.weights[:-1].astype(np.int64) + int(model.weights[-1])
+    decided = scores > model.cut
+    mistakes = int(table.negatives[decided].sum() + table.positives[~decided].sum())
+    found: dict[str, Any] = {"training_accuracy": 1.0 - mistakes / table.n, "mistakes": mistakes}
+    positives, negatives = int(table.positives.sum()), int(table.negatives.sum())
+    if positives and negatives:
+        labels = np.repeat([1, 0], len(scores))
+        weights = np.concatenate([table.positives, table.negatives])
+        found["training_auc"] = float(roc_auc_score(labels, np.tile(scores, 2), sample_weight=weights))
+    return found | {"larger_class": max(positives, negatives) / table.n}
