@@ -12,8 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+import privsolve as ps
 from privsolve.arrays import Floats
 from privsolve.continuous import stability as sb
+from privsolve.continuous.objectives import pinball
+from privsolve.noise.discrete import DiscreteLaplace
+from privsolve.noise.entropy import Randomness
 
 rates = st.floats(1e-6, 10.0)
 sides = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5)
@@ -262,3 +266,38 @@ def test_the_pair_that_attains_a_quarter() -> None:
     change, sigma = 2.0, 1e-4
     attained = 1 - exp(-change * sigma)
     assert attained / sb.stability(sigma, [1.0], change) == pytest.approx(0.25, rel=1e-3)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.05])
+def test_the_excess_is_below_the_bound_with_the_stated_probability(beta: float) -> None:
+    """Through the mechanism: 60 runs of a median in two dimensions on a coarse grid."""
+    box = [(0.0, 1.0), (0.0, 1.0)]
+    data = np.random.default_rng(0).beta(2, 5, size=(4_000, 2))
+    problem = ps.BoxProblem(pinball(data, box, level=0.5), box)
+    runs = [ps.opsamp(problem, 5.0, 1e-6, 400, noise=sb.SamplingNoise(grid=1 / 64), random_state=k) for k in range(60)]
+    best = np.median(data, axis=0)
+    least = float(problem.objective.values(best[None, :])[0])
+    excess = [(float(problem.objective.values(r.release.model.point[None, :])[0]) - least) / len(data) for r in runs]
+    bound = runs[0].diagnostics.plan.utility_bound(beta)
+    assert np.mean(np.array(excess) > bound) <= beta
+    assert bound < runs[0].diagnostics.plan.lipschitz * 2
+
+
+@pytest.mark.parametrize(("dim", "beta"), [(1, 0.1), (3, 0.3)])
+def test_the_noise_is_below_its_part_of_the_bound(dim: int, beta: float) -> None:
+    """The sum of discrete Laplace variables against the gamma quantile of section 5.1."""
+    scale = 7.5
+    draws = np.abs(DiscreteLaplace(Fraction(scale)).draws(Randomness.seeded(1), 30_000 * dim)).reshape(-1, dim)
+    length = stats.gamma.isf(beta, dim, scale=scale) + dim
+    share = float(np.mean(draws.sum(axis=1) > length))
+    assert beta / 2 < share <= beta
+
+
+def test_the_bound_shrinks_with_beta_and_never_exceeds_the_trivial_one() -> None:
+    plan = sb.plan_opsamp(10**6, [1.0, 1.0], 1.0, 1.0, 1e-6, 50_000)
+    bounds = [plan.utility_bound(beta) for beta in (1e-9, 0.05, 0.5)]
+    assert bounds == sorted(bounds, reverse=True)
+    assert plan.excess < bounds[1] < 4 * plan.excess
+    assert sb.plan_opsamp(10, [1.0], 1.0, 0.01, 1e-6, 10).utility_bound(0.05) == 1.0
+    with pytest.raises(ValueError, match="beta"):
+        plan.utility_bound(0.0)

@@ -35,6 +35,7 @@ EXECUTED = (
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
     "guides/your-own-loss.md",
+    "guides/synthetic-data.md",
 )
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$(?:\n\n```\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}

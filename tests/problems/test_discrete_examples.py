@@ -18,6 +18,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
         ("facility_location", "7,381 pairs of places", "@"),
         ("three_classes", "39,366 rules", "classes off"),
         ("stopping_rule", "Stop once the score", "*"),
+        ("synthetic_data", "161,051 distributions", "noisy histogram of 8 cells"),
         ("histogram_threshold", "Nine of ten", "█"),
         ("bus_stops", "20 to keep", "█"),
         ("large_assignment", "200 schools", "█"),

@@ -410,3 +410,91 @@ def test_solvers_of_linear_rules_refuse_it() -> None:
 def test_wrong_grids_are_refused(low: Any, high: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         ps.IntegerGrid(low, high)
+
+
+# --- totals that are not sums over records ---------------------------------------------------------
+
+
+QUERIES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
+
+
+def largest_error(cells: Any, members: Int64Array) -> Any:
+    """How far a histogram in quarters is from the records, over three queries: one record moves it by at most 1."""
+    truth = QUERIES @ np.bincount(cells, minlength=4)
+    return np.abs(truth - members @ QUERIES.T).max(axis=1)
+
+
+def total_problem(cells: list[int], **options: Any) -> ps.DiscreteProblem:
+    grid = ps.IntegerGrid([0] * 4, [2] * 4)
+    return ps.DiscreteProblem(grid, largest_error, cells, **{"sensitivity": 1, "bound": 20} | options)
+
+
+def test_a_total_is_the_users_own() -> None:
+    problem = total_problem([0, 1, 1, 3])
+    members = problem.domain.members()
+    assert problem.losses_of(members).tolist() == largest_error([0, 1, 1, 3], members).tolist()
+    assert problem.total_loss([1, 2, 0, 1]) == 0
+    assert problem.n == 4
+    run = ps.exponential(problem, 50.0, random_state=1)
+    assert run.diagnostics.loss == run.diagnostics.total_loss == 0
+    read = ps.Release.from_json(run.release.to_json())
+    assert read.setting["loss"] == {"kind": "total", "largest": 1, "step": ""}
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_a_total_may_rise_with_one_member_and_fall_with_another(adjacency: str) -> None:
+    """Two histograms, one record moved: one error rises by one and the other falls: nearly all of epsilon is used."""
+    pair = ps.FiniteSet([[0, 0, 0, 0], [2, 2, 2, 2]])
+    neighbour = [0] if adjacency == "add-remove" else [0, 2]
+    data, other = (ps.DiscreteProblem(pair, opposite, cells, sensitivity=1, bound=20) for cells in ([0, 0], neighbour))
+    found = exact_exponential(data, other, 1.0, adjacency=adjacency)
+    assert 0.95 < found.epsilon <= 1.0
+
+
+def opposite(cells: Any, members: Int64Array) -> Any:
+    zeros = int((np.asarray(cells) == 0).sum())
+    return np.where(members[:, 0] == 0, zeros, 10 - zeros)
+
+
+def test_the_noise_of_a_total_is_that_of_twice_its_sensitivity() -> None:
+    domain, loss = total_problem([0]).domain, total_problem([0], sensitivity=3).loss
+    for noise in (ps.sphere_noise, ps.separator_noise):
+        bounded = noise(domain, 1.0, loss=StatedLoss(3)).scale
+        assert noise(domain, 1.0, loss=loss).scale == bounded
+        assert noise(domain, 1.0, loss=loss, adjacency="add-remove").scale == bounded
+    run = ps.opdisc(total_problem([0, 1, 1, 3]), 1000.0, oracle="enumeration", random_state=1)
+    assert run.diagnostics.total_loss == 0
+    assert (
+        ps.rspm(total_problem([0, 1]), 1000.0, oracle="enumeration", random_state=1).release.guarantee.epsilon == 1000
+    )
+
+
+def test_a_rounded_total_keeps_its_sensitivity() -> None:
+    """Totals a unit apart on the edge of two steps are two steps apart: the sensitivity in steps says so."""
+    grid = ps.IntegerGrid([0], [1])
+    found = [
+        ps.DiscreteProblem(grid, lambda x, m: np.full(len(m), x[0]), [value], sensitivity=1, bound=9, step=0.7)
+        for value in (1.74, 2.74)
+    ]
+    assert abs(found[0].totals - found[1].totals).max() == 2 == found[0].loss.largest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bound": None}, "state its bound"),
+        ({"lipschitz": 1}, "leave out lipschitz"),
+        ({"clip": True}, "leave out lipschitz"),
+        ({"sensitivity": 0}, "sensitivity must be"),
+        ({"sensitivity": 0.5}, "sensitivity must be from 1"),
+        ({"bound": 1}, "outside 0..bound"),
+        ({"loss": lambda records, members: np.zeros((1, len(members)))}, "one total per member"),
+        ({"loss": lambda records, members: np.full(len(members), 0.5)}, "state a step"),
+        ({"loss": lambda records, members: np.full(len(members), np.nan)}, "NaN"),
+        ({"loss": np.zeros((1, 81))}, "a function that returns one total"),
+    ],
+)
+def test_totals_that_are_refused(options: dict[str, Any], message: str) -> None:
+    given = {"loss": largest_error, "records": [0, 1, 1, 3], "sensitivity": 1, "bound": 20} | options
+    with pytest.raises(ValueError, match=message):
+        ps.DiscreteProblem(ps.IntegerGrid([0] * 4, [2] * 4), **given)

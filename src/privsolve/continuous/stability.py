@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 from privsolve.checks import check_choice, check_count, check_error, check_items, check_positive
 from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, range_sensitivity
+from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length, range_sensitivity
 
 __all__ = [
     "Calibration",
@@ -274,6 +274,25 @@ class SamplingPlan:
             error=self.error, grid=self.grid, centred=self.centred,
         )  # fmt: skip
         return min(bound, self.lipschitz * self.diameter)
+
+    def utility_bound(self, beta: float = 0.05) -> float:
+        """For convex losses the excess of the mean loss is at most this with probability `1 - beta` (section 5.1).
+
+        In the paper's words: OPSamp is an `(alpha, beta)`-minimizer with this `alpha`.
+
+        Example:
+            >>> from privsolve.continuous.stability import plan_opsamp
+            >>> plan = plan_opsamp(10**6, [1.0], 1.0, epsilon=1.0, delta=1e-6, draws=70_000)
+            >>> plan.excess < plan.utility_bound(0.05) < 3 * plan.excess
+            True
+        """
+        beta, largest = check_beta(beta), self.lipschitz * self.diameter
+        noise = gamma_length(self.dim, float(self.scale_steps), beta / 2) + 2 * self.dim
+        moved = noise * self.grid + MEAN_ERROR * self.diameter
+        bias = (exp(-1) if self.centred else 1.0) * self.diameter / (self.n * self.sigma)
+        mean = bias + _with_noise_error(self.error, self.widths, self.sigma) / self.n
+        average = largest * kl_inverse(min(1.0, mean / largest), log(2 / beta) / self.draws)
+        return min(largest, self.lipschitz * moved + average)
 
     def __str__(self) -> str:
         return (

@@ -4,7 +4,7 @@ from privsolve.losses.base import COST_LIMIT, Loss, loss_from_dict
 from privsolve.losses.linear import LinearLoss
 from privsolve.losses.risks import BrierLoss, LogLoss, RiskLoss
 from privsolve.losses.scores import ScoreLoss, ScoreTable
-from privsolve.losses.stated import StatedLoss
+from privsolve.losses.stated import StatedLoss, TotalLoss
 from privsolve.losses.zero_one import ZeroOneLoss
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ScoreLoss",
     "ScoreTable",
     "StatedLoss",
+    "TotalLoss",
     "ZeroOneLoss",
     "loss_from_dict",
 ]

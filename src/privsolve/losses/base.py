@@ -7,6 +7,7 @@ from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from privsolve import registry
+from privsolve.privacy.adjacency import Adjacency
 
 COST_LIMIT = 2**20
 
@@ -17,8 +18,8 @@ class Loss(ABC):
     """The loss of one record, in integers of a public unit. Fixed without looking at any record.
 
     A subclass is a frozen dataclass with a `kind` of its own; stating it registers the class, so that its losses are
-    written into releases and read back. `largest` is the range of one record's loss: the sensitivity `Δ` is this times 2
-    (replace) or 1 (add-remove).
+    written into releases and read back. `largest` is the range of one record's loss: the sensitivity `Δ` is this times
+    `range_factor`.
     """
 
     kind: ClassVar[str]
@@ -34,6 +35,10 @@ class Loss(ABC):
         It may grow with the distance, but not faster than its square (theory, section 15).
         """
         return self.largest
+
+    def range_factor(self, adjacency: Adjacency) -> int:
+        """`Δ` over `largest`: 2 if a record is replaced, 1 if one is added or removed (theory, section 0)."""
+        return adjacency.range_factor
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -253,7 +253,7 @@ class ExponentialSampler:
             self._draws = _Tree(
                 problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress
             )
-        if not self._draws.relative_error(problem.n * problem.loss.largest) <= RELATIVE_ERROR:
+        if not self._draws.relative_error(problem.largest_total) <= RELATIVE_ERROR:
             raise ValueError(TOO_LARGE)
 
     def draw(self, size: int = 1) -> Int64Array:
@@ -290,15 +290,10 @@ def _best_method(problem: BaseProblem) -> Method:
 
 def inverse_temperature(epsilon: float, adjacency: Adjacency | str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
-    return temperature_of_range(epsilon, adjacency, loss.largest)
-
-
-def temperature_of_range(epsilon: float, adjacency: Adjacency | str, largest: int) -> float:
-    """The same for a loss that one record changes by at most `largest`, relative to any other member's."""
     epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
         raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for the exact sampler, got {epsilon:g}")
-    return (epsilon - 4 * RELATIVE_ERROR) / (calibration.range_sensitivity(adjacency) * largest)
+    return (epsilon - 4 * RELATIVE_ERROR) / (loss.range_factor(Adjacency.of(adjacency)) * loss.largest)
 
 
 def exponential_utility_bound(

@@ -184,7 +184,7 @@ class PerturbedMechanism(Mechanism):
         delta = _checked_delta(law, delta)
         the_adjacency, largest = Adjacency.of(adjacency), geometry.effect(loss)
         spread = calibration.effective_range(
-            calibration.range_sensitivity(the_adjacency) * largest,
+            loss.range_factor(the_adjacency) * largest,
             calibration.rounding_error(geometry.domain.dim),
             solver_tolerance,
         )

@@ -15,7 +15,7 @@ from privsolve.checks import check_function
 from privsolve.data.patterns import checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import StatedLoss
+from privsolve.losses import StatedLoss, TotalLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 from privsolve.problems.problem import MemberProblem
 from privsolve.problems.stating import (
@@ -28,6 +28,8 @@ from privsolve.problems.stating import (
     count_records,
     public_number,
     state,
+    state_total,
+    total_steps,
 )
 
 PAIRS_CHECKED = 200
@@ -40,6 +42,8 @@ class DiscreteProblem(MemberProblem):
 
     Nothing is asked of the loss but that what is stated about it holds for *every possible record*, since it sets the noise:
     `bound`, `lipschitz`, or both, of which the mechanisms use what is better. Records that break it are refused.
+
+    A total that is not a sum over records (a largest error, a median) is taken with `sensitivity`.
 
     Args:
         domain: public, of at most ten million members: `FiniteSet`, `IntegerGrid`, any other `Domain` or your own.
@@ -54,15 +58,29 @@ class DiscreteProblem(MemberProblem):
             numbers.
         clip: cut losses to `0..bound` instead of refusing them; the release says so.
         columns: the member that each column of a table stands for, where they are not in the order of `domain.members()`.
+        sensitivity: the total is no sum over records: one record changed, added or removed moves it by at most this, for
+            every member. It is your statement. `loss(records, members)` is then called once and returns one total per
+            member, and `bound` says that every total lies between 0 and it.
         names: public names of the coordinates.
+
+    Example:
+        >>> import numpy as np, privsolve as ps
+        >>> def deviation(ages, members):  # from the median of the records: one record moves it by 10 years at most
+        ...     return np.abs(np.clip(np.median(ages), 40, 50) - members[:, 0])
+        >>> problem = ps.DiscreteProblem(
+        ...     ps.IntegerGrid([0], [99]), deviation, [41, 44, 48], sensitivity=10, bound=99
+        ... )
+        >>> int(problem.total_loss([45]))
+        1
     """
 
     domain: Domain
-    loss: StatedLoss
+    loss: StatedLoss | TotalLoss
     records: int
     totals: Int64Array = field(repr=False)
     labels: tuple[str, ...]
     _members: Int64Array = field(repr=False)
+    _largest_total: int = field(repr=False)
 
     def __init__(
         self,
@@ -75,22 +93,41 @@ class DiscreteProblem(MemberProblem):
         step: Number | None = None,
         clip: bool = False,
         columns: ArrayLike | None = None,
+        sensitivity: Number | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
         check_domain(domain).check_listable("state a smaller domain")
-        stated = state(domain, bound, lipschitz, step, clip)
         members = domain.members()
-        source = _source(loss, records, members, columns)
-        rule = Rounding(stated, None if bound is None else public_number("bound", bound))
+        stated: StatedLoss | TotalLoss
+        if sensitivity is None:
+            stated = state(domain, bound, lipschitz, step, clip)
+            source = _source(loss, records, members, columns)
+            rule = Rounding(stated, None if bound is None else public_number("bound", bound))
+            count, totals = source.count, _totals(source, rule, members)
+            largest_total = count * stated.largest
+        else:
+            if lipschitz is not None or clip or columns is not None or bound is None or not callable(loss):
+                raise ValueError(
+                    "sensitivity is for a function that returns one total per member: state its bound, and leave out "
+                    "lipschitz, clip and columns"
+                )
+            stated, largest_total = state_total(sensitivity, bound, step)
+            count, totals = _called_once(loss, records, members, stated, largest_total)
         set_field = object.__setattr__
         set_field(self, "domain", domain)
         set_field(self, "loss", stated)
-        set_field(self, "records", source.count)
+        set_field(self, "records", count)
         set_field(self, "labels", checked_names(names, domain.dim))
         set_field(self, "_members", members)
-        set_field(self, "totals", _totals(source, rule, members))
-        if max(int(np.abs(self.totals).max()), self.n * stated.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
+        set_field(self, "totals", totals)
+        set_field(self, "_largest_total", largest_total)
+        if max(int(np.abs(self.totals).max()), largest_total) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
+
+    @property
+    def largest_total(self) -> int:
+        """The stated bound on a total, or the number of records times that on one loss."""
+        return self._largest_total
 
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)` in steps, exactly. Data-dependent: not for publication."""
@@ -144,6 +181,19 @@ def _called(loss: LossFunction, records: Any, members: Int64Array) -> _Source:
     shown.setflags(write=False)
     check_alone(loss, records, shown[: max(1, BLOCK // count)])
     return _Source(count, lambda rows, some: loss(records[rows], shown[some]))
+
+
+def _called_once(
+    loss: LossFunction, records: Any, members: Int64Array, stated: TotalLoss, bound: int
+) -> tuple[int, Int64Array]:
+    """How many records there are, and one total per member, in steps."""
+    check_function("loss", loss, "records", "members")
+    count = count_records(records)
+    shown = members.copy()
+    shown.setflags(write=False)
+    found = total_steps(loss(records, shown), len(members), stated, bound)
+    found.setflags(write=False)
+    return count, found
 
 
 def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:

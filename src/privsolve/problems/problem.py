@@ -59,6 +59,11 @@ class BaseProblem(ABC):
         """The member as a model to publish."""
 
     @property
+    def largest_total(self) -> int:
+        """A bound on how far the totals of two members can be apart."""
+        return self.n * self.loss.largest
+
+    @property
     def setting(self) -> dict[str, Any]:
         """The public description of the problem, as plain values."""
         return {"domain": self.domain.to_dict(), "loss": self.loss.to_dict()}

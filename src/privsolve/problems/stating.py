@@ -16,8 +16,8 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_positive
 from privsolve.domains import Domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import COST_LIMIT, StatedLoss
-from privsolve.losses.stated import UPWARDS
+from privsolve.losses import COST_LIMIT, StatedLoss, TotalLoss
+from privsolve.losses.stated import ROUNDING, UPWARDS
 from privsolve.privacy.decimals import exact
 
 LossFunction = Callable[[Any, Int64Array], ArrayLike]
@@ -114,6 +114,35 @@ def state(
             raise ValueError("lipschitz times the diameter of the domain is too many steps: use a coarser step")
         ranges.append(max(1, math.floor(reach)))
     return StatedLoss(min(ranges), per_unit, text, clip)
+
+
+def state_total(sensitivity: Number, bound: Number, step: Number | None) -> tuple[TotalLoss, int]:
+    """What is public about a total that is no sum over records: its sensitivity and its bound in steps (section 15.5)."""
+    unit = Fraction(1) if step is None else public_number("step", step)
+    moved = public_number("sensitivity", sensitivity) / unit
+    steps = math.floor(moved if step is None else moved + Fraction(ROUNDING))
+    if not 1 <= steps <= COST_LIMIT:
+        raise ValueError(f"sensitivity must be from 1 to {COST_LIMIT:,} steps: choose another step")
+    highest = math.floor(public_number("bound", bound) / unit + Fraction(1, 2))
+    if not 1 <= highest < LARGEST_LOSS:
+        raise ValueError(f"bound must be from 1 to {LARGEST_LOSS:,} steps: choose another step")
+    return TotalLoss(steps, "" if step is None else str(unit)), highest
+
+
+def total_steps(values: ArrayLike, members: int, stated: TotalLoss, bound: int) -> Int64Array:
+    """Totals in whole steps, one per member, between 0 and the bound."""
+    found = as_numbers("loss", values)
+    if found.shape != (members,) or found.dtype.kind not in "biuf":
+        raise ValueError(f"with sensitivity loss must give {members} numbers, one total per member, got {found.shape}")
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+    if not stated.step and (found != np.floor(found)).any():
+        raise ValueError("loss must give whole numbers: state a step that they are rounded to")
+    steps = np.floor(found / float(Fraction(stated.step or 1)) + (0.5 if stated.step else 0.0))
+    if steps.min() < 0 or steps.max() > bound:
+        raise ValueError("a total lies outside 0..bound: state a larger bound")
+    return steps.astype(np.int64)
 
 
 def count_records(records: Any) -> int:
