@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve import audit, cli
 from privsolve.audit import suite
-from privsolve.audit.selection_cases import SELECTION_CASES, SelectionCase
+from privsolve.audit.cases import SELECTION_CASES, SelectionCase
 from privsolve.cli import audit as command
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.noise.entropy import Randomness

@@ -11,7 +11,7 @@ import pytest
 import privsolve as ps
 from all_trees import AllTrees
 from privsolve import audit
-from privsolve.audit import suite, tree_laws
+from privsolve.audit import exact, suite
 from privsolve.mechanisms import exponential, trees, unions
 from privsolve.mechanisms.unions import UnionSampler
 from privsolve.noise.entropy import Randomness
@@ -23,7 +23,7 @@ from privsolve.problems.unions import UnionProblem
 def test_trees_hold_exactly(case: audit.TreeCase, epsilon: float) -> None:
     found = audit.exact_tree(case.data, case.neighbour, epsilon, adjacency=case.adjacency, prior=case.prior)
     assert 0 < found.epsilon <= epsilon
-    assert found.members == len(tree_laws.all_trees(case.data.trees, case.prior))
+    assert found.members == len(exact.all_trees(case.data.trees, case.prior))
 
 
 @pytest.mark.parametrize("case", audit.UNION_CASES, ids=lambda case: case.name)
@@ -39,7 +39,7 @@ def test_cases_are_neighbours() -> None:
     for case in audit.TREE_CASES:
         assert case.why
         assert (case.data.n == case.neighbour.n) == (case.adjacency == "replace")
-        listed = tree_laws.all_trees(case.data.trees)
+        listed = exact.all_trees(case.data.trees)
         change = [case.neighbour.total_loss(tree) - case.data.total_loss(tree) for tree, _ in listed]
         assert 0 < np.ptp(change) <= case.data.trees.leaves.range * (2 if case.adjacency == "replace" else 1)
 
@@ -52,7 +52,7 @@ def test_the_whole_budget_is_used_up() -> None:
 
 def test_the_lists_agree_with_others() -> None:
     for case in audit.TREE_CASES:
-        mine, prior = tree_laws.all_trees(case.data.trees), ps.TreePrior()
+        mine, prior = exact.all_trees(case.data.trees), ps.TreePrior()
         listed = AllTrees(case.data, prior)
         assert len(mine) == len(listed.losses)
         assert all(log == pytest.approx(listed.log_prior[listed.number(tree)]) for tree, log in mine)

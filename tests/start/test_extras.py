@@ -23,3 +23,21 @@ def test_the_command_line_says_it_in_one_line() -> None:
 def test_fitting_and_planning_need_no_extra() -> None:
     use = "import privsolve.learn.estimators, privsolve.cli.fit, privsolve.cli.budget, privsolve.continuous.opsamp"
     assert run_python(SOURCES, MISSING + use).returncode == 0
+
+
+EXTRAS = "'highspy', 'ortools', 'pyscipopt', 'gurobipy', 'pyspark', 'opendp', 'openpyxl', 'polars', 'selenium'"
+
+
+def test_the_audit_attacks_every_mechanism_of_a_plain_installation() -> None:
+    code = f"""{MISSING}
+for name in ({EXTRAS}):
+    sys.modules[name] = None
+import privsolve as ps
+found = ps.audit.checks(random_state=1)
+print(*sorted({{check.mechanism.replace(' ', '-') for check in found}}))
+print(all(row.as_expected for row in ps.audit.run_checks([check for check in found if check.mechanism == 'choose'])))
+"""
+    result = run_python(SOURCES, code)
+    assert result.returncode == 0, result.stderr
+    mechanisms = "OPDisc OPSamp RSPM card-or-tree choose exponential tree"
+    assert result.stdout.splitlines() == [mechanisms, "True"]

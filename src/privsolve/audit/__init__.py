@@ -6,12 +6,18 @@ every mechanism of this package on them.
 """
 
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity
-from privsolve.audit.draws import parity_draws
-from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential
+from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity, parity_draws
+from privsolve.audit.exact import (
+    ExactFinding,
+    exact_epsilon,
+    exact_exponential,
+    exact_tree,
+    exact_union,
+    tree_law,
+    union_law,
+)
 from privsolve.audit.suite import Check, Row, checks, run_checks
 from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
-from privsolve.audit.tree_laws import exact_tree, exact_union, tree_law, union_law
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.mechanisms.perturbed import perturbed_draws
 

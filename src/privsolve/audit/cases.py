@@ -13,12 +13,18 @@ from privsolve.arrays import Int64Array
 from privsolve.data.patterns import PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.mechanisms.perturbed import Noise
 from privsolve.models.member import Member
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Solution, solution_of
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
 
 Records = Sequence[tuple[Sequence[int], bool]]
+
+BLOCK = 4_000_000
+"""Numbers that `parity_draws` holds at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +106,23 @@ class ParityOracle:
         return solution_of(problem, perturbation, weights, problem.objective(weights, perturbation))
 
 
+def parity_draws(problem: ParityProblem, noise: Noise, runs: int, rng: Randomness) -> Int64Array:
+    """1 where the released sign vector has an odd number of -1s, in `runs` runs of OPDisc or RSPM, in any dimension.
+
+    The noise is drawn coordinate by coordinate and the minimiser is exact: the signs that the noise prefers, or those with
+    the cheapest one flipped if that costs less than the record does.
+    """
+    odd = np.empty(runs, dtype=np.int64)
+    block = max(1, BLOCK // noise.dim)
+    for start in range(0, runs, block):
+        eta = noise.geometry.parity_scale() * noise.law.draws(rng, min(block, runs - start))
+        preferred = (eta < 0).sum(axis=1) % 2
+        price = 2 * np.abs(eta).min(axis=1)
+        flipped = (preferred == problem.odd_costs) & (price < 1)
+        odd[start : start + len(eta)] = np.where(flipped, 1 - preferred, preferred)
+    return odd
+
+
 def parity(dim: int) -> Case:
     """The pair on which Gaussian noise that ignores the dimension fails (theory, section 2.3)."""
     why = "one record prices every second sign vector: the noise must hide all coordinates at once"
@@ -112,79 +135,108 @@ def _problem(records: Records, domain: Domain, loss: ZeroOneLoss | None = None) 
     return Problem(PatternTable.from_records(features, labels, ranges=ranges), domain, loss or ZeroOneLoss())
 
 
-def _tie_broken() -> Case:
-    why = "two records balance each other and one changes its mind: over {-1, 1} the whole budget is used up"
-    data, changed = [((1,), True), ((1,), False)], [((1,), True), ((1,), True)]
-    return Case("a tie is broken", why, "replace", _problem(data, SignCube(1)), _problem(changed, SignCube(1)))
+def _case(
+    name: str,
+    why: str,
+    domain: Domain,
+    records: Records,
+    changed: Records,
+    *,
+    adjacency: str = "replace",
+    loss: ZeroOneLoss | None = None,
+) -> Case:
+    return Case(name, why, adjacency, _problem(records, domain, loss), _problem(changed, domain, loss))
 
 
-def _flipped_record() -> Case:
-    why = "a label flips, so every prediction on that record turns from right to wrong"
-    rest, domain = [((1, 0), True), ((0, 1), False)], TernaryCube(2)
-    data, changed = [*rest, ((1, 1), True)], [*rest, ((1, 1), False)]
-    return Case("one record flipped", why, "replace", _problem(data, domain), _problem(changed, domain))
-
-
-def _duplicated_record() -> Case:
-    why = "a record is there twice: tables that merge equal rows must count it twice"
-    data, domain = [((1, 0), True), ((0, 1), False), ((1, 1), True)], IntegerBall(2, 2)
-    return Case("record duplicated", why, "add-remove", _problem(data, domain), _problem([*data, data[-1]], domain))
-
-
-def _pattern_lost() -> Case:
-    why = "a row that only one record has becomes a copy of another: the table gets shorter, the noise must not"
-    rest, domain = [((1, 0), True), ((0, 1), False)], IntegerBall(2, 2)
-    data, changed = [*rest, ((1, 1), True)], [*rest, ((1, 0), True)]
-    return Case("last of its pattern", why, "replace", _problem(data, domain), _problem(changed, domain))
-
-
-def _empty_class() -> Case:
-    why = "the only negative record turns positive: nothing may be estimated from a class that can be empty"
-    rest, domain = [((1, 0), True), ((0, 1), True)], TernaryCube(2)
-    data, changed = [*rest, ((1, -1), False)], [*rest, ((1, -1), True)]
-    return Case("a class is emptied", why, "replace", _problem(data, domain), _problem(changed, domain))
-
-
-def _lone_record() -> Case:
-    why = "n = 1 and everything about the record changes"
-    domain = TernaryCube(2)
-    return Case(
-        "the only record", why, "replace", _problem([((1, 1), True)], domain), _problem([((-1, 0), False)], domain)
-    )
-
-
-def _unequal_costs() -> Case:
-    why = "a false negative costs five mistakes: the noise must grow with the largest cost"
-    loss, domain = ZeroOneLoss(false_positive=1, false_negative=5), SignCube(1)
-    data, changed = [((1,), True)] * 4, [((1,), True)] * 3 + [((-1,), True)]
-    return Case("unequal costs", why, "replace", _problem(data, domain, loss), _problem(changed, domain, loss))
-
-
-def _scorecard() -> Case:
-    why = "sparse points and an intercept: supports are weighed before points"
-    domain = SparsePoints(3, 2, 1, intercept=1)
-    rest = [((1, 0, 1), True), ((0, 1, 1), False), ((0, 0, 1), False)]
-    data, changed = [*rest, ((1, 1, 1), True)], [*rest, ((1, 1, 1), False)]
-    return Case("scorecard", why, "replace", _problem(data, domain), _problem(changed, domain))
-
-
-def _subset() -> Case:
-    why = "linear costs of either sign: one record moves all of its weight from one item to another"
-    domain, rest = Subsets(3, 1), [[0, 1, 1], [0, 1, 1]]
-    data, changed = LinearProblem([*rest, [0, 1, 1]], domain, 1), LinearProblem([*rest, [1, 0, 0]], domain, 1)
-    return Case("cheapest item", why, "replace", data, changed)
-
+TWO = [((1, 0), True), ((0, 1), False)]
+THREE = [*TWO, ((1, 1), True)]
+CARD = [((1, 0, 1), True), ((0, 1, 1), False), ((0, 0, 1), False)]
+ITEMS = [[0, 1, 1], [0, 1, 1]]
 
 CASES: tuple[Case, ...] = (
-    _tie_broken(),
-    _flipped_record(),
-    _duplicated_record(),
-    _empty_class(),
+    _case(
+        "a tie is broken",
+        "two records balance each other and one changes its mind: over {-1, 1} the whole budget is used up",
+        SignCube(1),
+        [((1,), True), ((1,), False)],
+        [((1,), True), ((1,), True)],
+    ),
+    _case(
+        "one record flipped",
+        "a label flips, so every prediction on that record turns from right to wrong",
+        TernaryCube(2),
+        THREE,
+        [*TWO, ((1, 1), False)],
+    ),
+    _case(
+        "record duplicated",
+        "a record is there twice: tables that merge equal rows must count it twice",
+        IntegerBall(2, 2),
+        THREE,
+        [*THREE, THREE[-1]],
+        adjacency="add-remove",
+    ),
+    _case(
+        "a class is emptied",
+        "the only negative record turns positive: nothing may be estimated from a class that can be empty",
+        TernaryCube(2),
+        [((1, 0), True), ((0, 1), True), ((1, -1), False)],
+        [((1, 0), True), ((0, 1), True), ((1, -1), True)],
+    ),
     parity(4),
-    _pattern_lost(),
-    _lone_record(),
-    _unequal_costs(),
-    _scorecard(),
-    _subset(),
+    _case(
+        "last of its pattern",
+        "a row that only one record has becomes a copy of another: the table gets shorter, the noise must not",
+        IntegerBall(2, 2),
+        THREE,
+        [*TWO, ((1, 0), True)],
+    ),
+    _case(
+        "the only record",
+        "n = 1 and everything about the record changes",
+        TernaryCube(2),
+        [((1, 1), True)],
+        [((-1, 0), False)],
+    ),
+    _case(
+        "unequal costs",
+        "a false negative costs five mistakes: the noise must grow with the largest cost",
+        SignCube(1),
+        [((1,), True)] * 4,
+        [((1,), True)] * 3 + [((-1,), True)],
+        loss=ZeroOneLoss(false_positive=1, false_negative=5),
+    ),
+    _case(
+        "scorecard",
+        "sparse points and an intercept: supports are weighed before points",
+        SparsePoints(3, 2, 1, intercept=1),
+        [*CARD, ((1, 1, 1), True)],
+        [*CARD, ((1, 1, 1), False)],
+    ),
+    Case(
+        "cheapest item",
+        "linear costs of either sign: one record moves all of its weight from one item to another",
+        "replace",
+        LinearProblem([*ITEMS, [0, 1, 1]], Subsets(3, 1), 1),
+        LinearProblem([*ITEMS, [1, 0, 0]], Subsets(3, 1), 1),
+    ),
 )
 """Small enough to list, the most telling first; `parity(dim)` gives the one that needs many dimensions."""
+
+
+@dataclass(frozen=True)
+class SelectionCase:
+    """Counts of votes with one ballot more or less, or another one."""
+
+    name: str
+    data: tuple[int, ...]
+    neighbour: tuple[int, ...]
+    adjacency: Adjacency
+    monotone: bool = False
+
+
+SELECTION_CASES = (
+    SelectionCase("one vote goes over", (3, 5, 4, 2), (4, 4, 4, 2), Adjacency.REPLACE),
+    SelectionCase("one ballot for all but the first", (3, 5, 4, 2), (3, 6, 5, 3), Adjacency.ADD_REMOVE, monotone=True),
+    SelectionCase("one ballot, stated as if for anything", (3, 5, 4, 2), (3, 6, 5, 3), Adjacency.ADD_REMOVE),
+)

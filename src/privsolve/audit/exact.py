@@ -1,16 +1,24 @@
-"""The privacy loss of the exponential mechanism to the last digit, by listing a small domain (theory, section 4)."""
+"""The privacy loss to the last digit, by listing all cards and trees instead of the engines' sums (theory, section 4)."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from privsolve.arrays import Floats
+from privsolve.arrays import Floats, Int64Array
+from privsolve.domains.monotone import Monotone
+from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.mechanisms import exponential, trees, unions
 from privsolve.mechanisms.exponential import exponential_law
+from privsolve.models.tree import Leaf, Node, Split
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.problems.priors import Prior
+from privsolve.problems.priors import Prior, default_prior, log_weights
 from privsolve.problems.problem import BaseProblem
+from privsolve.problems.trees import TreeProblem
+from privsolve.problems.unions import UnionProblem
 
 
 @dataclass(frozen=True)
@@ -50,3 +58,101 @@ def exact_exponential(
         raise ValueError("problem and neighbour must have the same domain: it is public")
     laws = [exponential_law(p, epsilon, adjacency=adjacency, prior=prior) for p in (problem, neighbour)]
     return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+
+def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tuple[Node, float]]:
+    """Every tree that the prior allows, with the logarithm of its prior: for two or three features and small depths."""
+    stated = trees.prior_or_plain(prior)
+    split, weights = stated.split_of(family.depth), stated.weights_of(family.questions.names, family.depth)
+    values = np.log(stated.values_of(family.leaves.size))
+
+    def grown(answered: dict[int, bool]) -> Iterator[tuple[Node, float]]:
+        level = len(answered)
+        asked = weights[level] * family.questions.open(answered) if level < family.depth else np.zeros(1)
+        ask = float(split[level]) if level < family.depth and asked.any() else 0.0
+        for value, log in enumerate(values):
+            yield Leaf(value), float(log) + math.log1p(-ask)
+        for j in np.flatnonzero(asked) if ask > 0 else ():
+            question, share = int(j), math.log(ask * asked[j] / asked.sum())
+            sides = [list(grown(answered | {question: way})) for way in (True, False)]
+            for yes, log_yes in sides[0]:
+                for no, log_no in sides[1]:
+                    yield Split(question, yes, no), share + log_yes + log_no
+
+    monotone = Monotone(family, stated.monotone) if stated.monotone else None
+    return [(tree, log) for tree, log in grown({}) if monotone is None or monotone.allows(tree)]
+
+
+def tree_law(
+    problem: TreeProblem,
+    epsilon: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    prior: TreePrior | None = None,
+) -> Floats:
+    """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification."""
+    logs, losses = _weighed(problem, prior)
+    return _normalised(logs, losses, trees.tree_temperature(problem.trees, epsilon, adjacency))
+
+
+def union_law(
+    problem: UnionProblem,
+    epsilon: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
+    card_prior: Prior | None = None,
+    tree_prior: TreePrior | None = None,
+) -> Floats:
+    """Log probability of every card, then of every tree, under the mechanism of `private_union`."""
+    shares = unions.checked_weights(weights)
+    members = problem.domain.members()
+    cards = log_weights(card_prior or default_prior(problem.domain), problem.domain, members)
+    cards = cards - np.logaddexp.reduce(cards) + math.log(shares[unions.ModelClass.CARD])
+    grown, losses = _weighed(problem.grown, tree_prior)
+    grown = grown + math.log(shares[unions.ModelClass.TREE])
+    kappa = exponential.inverse_temperature(epsilon, adjacency, problem.loss)
+    return _normalised(
+        np.concatenate([cards, grown]), np.concatenate([problem.cards.losses_of(members), losses]), kappa
+    )
+
+
+def exact_tree(
+    problem: TreeProblem,
+    neighbour: TreeProblem,
+    epsilon: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    prior: TreePrior | None = None,
+) -> ExactFinding:
+    """What `ps.private_tree` loses between two neighbouring problems over trees that can be listed."""
+    if problem.trees != neighbour.trees:
+        raise ValueError("problem and neighbour must have the same trees: they are public")
+    laws = [tree_law(p, epsilon, adjacency=adjacency, prior=prior) for p in (problem, neighbour)]
+    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+
+def exact_union(
+    problem: UnionProblem,
+    neighbour: UnionProblem,
+    epsilon: float,
+    *,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
+) -> ExactFinding:
+    """What `ps.private_union` loses between two neighbouring problems over cards and trees that can be listed."""
+    if (problem.trees, problem.domain) != (neighbour.trees, neighbour.domain):
+        raise ValueError("problem and neighbour must have the same cards and trees: they are public")
+    laws = [union_law(p, epsilon, adjacency=adjacency, weights=weights) for p in (problem, neighbour)]
+    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+
+def _weighed(problem: TreeProblem, prior: TreePrior | None) -> tuple[Floats, Int64Array]:
+    listed = all_trees(problem.trees, prior)
+    losses = np.array([problem.total_loss(tree) for tree, _ in listed], dtype=np.int64)
+    return np.array([log for _, log in listed]), losses
+
+
+def _normalised(logs: Floats, losses: Int64Array, kappa: float) -> Floats:
+    weighed = logs - kappa * (losses - losses.min())
+    return np.asarray(weighed - np.logaddexp.reduce(weighed))

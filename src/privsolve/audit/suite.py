@@ -15,12 +15,9 @@ import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, Case, ParityProblem, parity
-from privsolve.audit.draws import parity_draws
-from privsolve.audit.exact import ExactFinding, exact_epsilon
-from privsolve.audit.selection_cases import SELECTION_CASES, SelectionCase
+from privsolve.audit.cases import CASES, SELECTION_CASES, Case, ParityProblem, SelectionCase, parity, parity_draws
+from privsolve.audit.exact import ExactFinding, exact_epsilon, tree_law, union_law
 from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
-from privsolve.audit.tree_laws import exact_tree, exact_union
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem
@@ -40,7 +37,7 @@ from privsolve.models.point import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof
-from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problems.priors import SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
 from privsolve.problems.unions import UnionProblem
@@ -57,6 +54,7 @@ ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
 """Claims attacked through the public functions, one call per run: so large that a few hundred runs show something."""
 
 SAMPLERS = 5
+"""Draws are of several samplers by turns: young ones have other frontiers than old ones."""
 
 AnyCase = Case | TreeCase | UnionCase | SelectionCase
 """Two data sets that are neighbours."""
@@ -271,15 +269,18 @@ def _parity(mechanism: str, noise: Noise, runs: int, rng: Randomness) -> Check:
 # --- the exponential mechanism --------------------------------------------------------------------
 
 
-def _prior_name(prior: UniformPrior | SparsePrior) -> str:
-    return f"{prior.kind} prior"
-
-
 def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: int, rng: Randomness) -> Check:
     def draw(problem: BaseProblem, n: int) -> Int64Array:
-        return _fresh_samplers(problem, n, method, case.adjacency, prior, rng)
+        samplers = [
+            ExponentialSampler(problem, EPSILON, adjacency=case.adjacency, prior=prior, random_state=rng, method=method)
+            for _ in range(SAMPLERS)
+        ]
+        rows = np.empty((n, problem.domain.dim), dtype=np.int64)
+        for i, sampler in enumerate(samplers):
+            rows[i::SAMPLERS] = sampler.draw(len(rows[i::SAMPLERS]))
+        return rows
 
-    return _by_draws("exponential", f"{_prior_name(prior)}, {method} sampler", case, draw, runs)
+    return _by_draws("exponential", f"{prior.kind} prior, {method} sampler", case, draw, runs)
 
 
 def _by_draws(mechanism: str, words: str, case: AnyCase, draw: Callable[[Any, int], Any], runs: int) -> Check:
@@ -291,63 +292,37 @@ def _by_draws(mechanism: str, words: str, case: AnyCase, draw: Callable[[Any, in
     return Check(mechanism, words, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
 
 
-def _fresh_samplers(
-    problem: BaseProblem, runs: int, method: str, adjacency: str, prior: Prior, rng: Randomness
-) -> Int64Array:
-    """Draws of several samplers, shuffled together by turns: young ones have other frontiers than old ones."""
-    samplers = [
-        ExponentialSampler(problem, EPSILON, adjacency=adjacency, prior=prior, random_state=rng, method=method)
-        for _ in range(SAMPLERS)
-    ]
-    rows = np.empty((runs, problem.domain.dim), dtype=np.int64)
-    for i, sampler in enumerate(samplers):
-        rows[i::SAMPLERS] = sampler.draw(len(rows[i::SAMPLERS]))
-    return rows
-
-
-# --- trees, and a card or a tree ------------------------------------------------------------------
-
-TREE, UNION = "tree", "card or tree"
+# --- trees, a card or a tree, one of several candidates -------------------------------------------
 
 
 def _exact_tree(case: TreeCase) -> Check:
-    def measure(confidence: float) -> ExactFinding:
-        return exact_tree(case.data, case.neighbour, EPSILON, adjacency=case.adjacency, prior=case.prior)
-
     words = f"{case.data.trees.leaves.kind}, depth {case.data.trees.depth}"
-    return Check(TREE, words, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+    return _by_laws(
+        "tree", words, case, lambda data: tree_law(data, EPSILON, adjacency=case.adjacency, prior=case.prior)
+    )
 
 
 def _exact_union(case: UnionCase) -> Check:
-    def measure(confidence: float) -> ExactFinding:
-        return exact_union(case.data, case.neighbour, EPSILON, adjacency=case.adjacency)
-
-    return Check(UNION, "equal weights", case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
+    law = lambda data: union_law(data, EPSILON, adjacency=case.adjacency)  # noqa: E731
+    return _by_laws("card or tree", "equal weights", case, law)
 
 
 def _sampled_tree(case: TreeCase, runs: int, rng: Randomness) -> Check:
     """The sums and the draws of the engine, after simplification: what is published."""
-    return _by_draws(TREE, "sums and draws", case, lambda data, n: _tree_draws(data, n, case.adjacency, rng), runs)
 
+    def draw(problem: TreeProblem, n: int) -> list[str]:
+        sampler = TreeSampler(problem, EPSILON, adjacency=case.adjacency, random_state=rng)
+        return [str(sampler.draw()) for _ in range(n)]
 
-def _tree_draws(problem: TreeProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
-    sampler = TreeSampler(problem, EPSILON, adjacency=adjacency, random_state=rng)
-    return [str(sampler.draw()) for _ in range(runs)]
+    return _by_draws("tree", "sums and draws", case, draw, runs)
 
 
 def _sampled_union(case: UnionCase, runs: int, rng: Randomness) -> Check:
-    return _by_draws(UNION, "frontier and sums", case, lambda data, n: _union_draws(data, n, case.adjacency, rng), runs)
+    def draw(problem: UnionProblem, n: int) -> list[str]:
+        samplers = [UnionSampler(problem, EPSILON, adjacency=case.adjacency, random_state=rng) for _ in range(SAMPLERS)]
+        return [str(samplers[k % SAMPLERS].draw()) for k in range(n)]
 
-
-def _union_draws(problem: UnionProblem, runs: int, adjacency: str, rng: Randomness) -> list[str]:
-    """Of several samplers by turns: young ones have other frontiers than old ones."""
-    samplers = [UnionSampler(problem, EPSILON, adjacency=adjacency, random_state=rng) for _ in range(SAMPLERS)]
-    return [str(samplers[k % SAMPLERS].draw()) for k in range(runs)]
-
-
-# --- one of several candidates --------------------------------------------------------------------
-
-CHOICE = "choose"
+    return _by_draws("card or tree", "frontier and sums", case, draw, runs)
 
 
 def _selector(case: SelectionCase, scores: Sequence[int], method: Selection, rng: Randomness | None = None) -> Selector:
@@ -357,12 +332,12 @@ def _selector(case: SelectionCase, scores: Sequence[int], method: Selection, rng
 
 
 def _exact_choice(case: SelectionCase, method: Selection) -> Check:
-    return _by_laws(CHOICE, method, case, lambda scores: _selector(case, scores, method).log_law())
+    return _by_laws("choose", method, case, lambda scores: _selector(case, scores, method).log_law())
 
 
 def _sampled_choice(case: SelectionCase, method: Selection, runs: int, rng: Randomness) -> Check:
     draw = lambda scores, n: _selector(case, scores, method, rng).draw(n)  # noqa: E731
-    return _by_draws(CHOICE, f"{method}, draws", case, draw, runs)
+    return _by_draws("choose", f"{method}, draws", case, draw, runs)
 
 
 # --- OPSamp ---------------------------------------------------------------------------------------
