@@ -4,8 +4,8 @@
     python -m peers.harness --only "card, 4 features" --datasets adult,compas --splits 0,1 --epsilons 0.3,1
     python -m peers.harness --redo "card, 4 features"     # forget its lines first
 
-A competitor runs in its own environment (`make -C benchmarks peers` makes them), one worker process at a time, or `--jobs` of them; a fit
-that takes too long is recorded as a timeout and its worker is ended.
+A competitor runs in its own environment (`make -C benchmarks peers` makes them), one worker process at a time, or `--jobs`
+of them; a fit that takes too long is recorded as a timeout and its worker is ended.
 """
 
 from __future__ import annotations

@@ -190,10 +190,10 @@ def _never(*_: object, **__: object) -> NoReturn:
 
 
 def test_a_missing_solver_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "highspy", None)
-    result = run("fit", "data.csv", *FIT, "--ledger", "ledger", "--mechanism", "opdisc", "--oracle", "highs")
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    result = run("fit", "data.csv", *FIT, "--ledger", "ledger", "--mechanism", "opdisc", "--oracle", "scip")
     assert result.exit_code == 2
-    assert "privsolve[highs]" in result.stderr
+    assert "privsolve[scip]" in result.stderr
     assert Ledger.open("ledger").history() == ()
     assert not Path("out").exists()
 

@@ -130,7 +130,6 @@ def test_an_interrupt_keeps_the_noise(tmp_path: Path) -> None:
 
 def test_noise_too_large_for_a_solver_is_kept() -> None:
     """A floating-point solver refuses noise that it cannot resolve, which is seen only after it was drawn."""
-    pytest.importorskip("highspy")
     table = ps.PatternTable(np.eye(12, dtype=int), [3] * 12, [1] * 12)
     problem = ps.Problem(table, ps.IntegerBall(12, 4))
     budget = ps.Accountant(1.0)

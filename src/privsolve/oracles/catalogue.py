@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
-import sys
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -78,7 +77,6 @@ def require(entry: Solver) -> ModuleType:
             f"oracle {entry.name!r} needs the package {entry.distribution}, which is not installed: "
             f"pip install 'privsolve[{entry.extra}]', or use oracle='tree'"
         )
-    _refuse_two_copies_of_highs(entry)
     try:
         return importlib.import_module(entry.module)
     except ImportError as error:
@@ -86,34 +84,3 @@ def require(entry: Solver) -> ModuleType:
             f"{entry.distribution} {entry.version} is installed but cannot be loaded here ({error}): "
             "reinstall it, or use oracle='tree'"
         ) from error
-
-
-def _refuse_two_copies_of_highs(entry: Solver) -> None:
-    """highspy from 1.15 on and ortools each bring a `libhighs.so.1`, of different versions.
-
-    A process loads one library of a name, so whichever comes second would run on the other's code: it fails on a
-    missing symbol, or worse, does not. highspy up to 1.14 has its copy linked in and shares the process with anything.
-    """
-    others = {"highs": "ortools", "cpsat": "highspy"}
-    other = others.get(entry.name)
-    if other is None or not _loaded(other):
-        return
-    version = importlib.metadata.version("highspy")
-    if _release(version) >= (1, 15):
-        raise SolverUnavailable(
-            f"{entry.distribution} cannot be loaded beside {other} in one process: highspy {version} and ortools bring "
-            "different libraries of one name. Install 'highspy<1.15', or use one process for each of the two"
-        )
-
-
-def _loaded(package: str) -> bool:
-    """Whether native code of the package may be in this process: any module inside it counts."""
-    return any(name.startswith(f"{package}.") for name in list(sys.modules))
-
-
-def _release(version: str) -> tuple[int, ...]:
-    numbers = []
-    for part in version.split(".")[:2]:
-        digits = "".join(c for c in part if c.isdigit())
-        numbers.append(int(digits) if digits else 0)
-    return tuple(numbers)

@@ -1,8 +1,9 @@
-"""HiGHS, an open mixed-integer solver."""
+"""HiGHS, an open mixed-integer solver, as SciPy brings it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Thread
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -14,77 +15,57 @@ from privsolve.oracles.catalogue import TRUSTED, Solver
 from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
 from privsolve.problems.perturbation import UNIT
 
+ENDS = {0: End.DONE, 1: End.TIME_LIMIT}
+"""By the status of `scipy.optimize.milp`; every other one is a failure."""
+
 
 @dataclass(frozen=True)
 class HighsOracle(MipOracle):
-    """Minimum within the tolerance by HiGHS, trusting its dual bound."""
+    """Minimum within the tolerance by HiGHS, trusting its dual bound.
 
-    about: ClassVar[Solver] = Solver("highs", "MIT", TRUSTED, "the default for integer programs", "highspy", "highspy")
+    SciPy's interface has no number of threads, no start and no news of the search. An interrupt is heard at once (SciPy 1.15 or
+    later); the search itself then ends with the process or at its time limit.
+    """
+
+    about: ClassVar[Solver] = Solver("highs", "MIT", TRUSTED, "part of SciPy", "scipy.optimize", "scipy")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.threads is not None:
+            raise ValueError("threads must be None for oracle 'highs': SciPy does not let it be chosen")
 
     def _solve(self, solver: ModuleType, model: Model, start: Int64Array, watch: Watch) -> Outcome:
-        highs = solver.Highs()
-        for option, value in self._options(watch).items():
-            highs.setOptionValue(option, value)
-        highs.passModel(_program(solver, model))
-        first = solver.HighsSolution()
-        first.col_value = start.astype(np.float64)
-        highs.setSolution(first)
-
-        def listen(event: Any) -> None:
-            state = event.data_out
-            watch.report(state.mip_primal_bound, state.mip_dual_bound, int(state.mip_node_count))
-
-        highs.cbMipInterrupt += listen
-        _run(highs)
-        ends = {
-            solver.HighsModelStatus.kOptimal: End.DONE,
-            solver.HighsModelStatus.kTimeLimit: End.TIME_LIMIT,
-            solver.HighsModelStatus.kInterrupt: End.INTERRUPTED,
-        }
-        info, solution = highs.getInfo(), highs.getSolution()
-        return Outcome(
-            ends.get(highs.getModelStatus(), End.FAILED),
-            np.asarray(solution.col_value) if solution.value_valid else None,
-            self._lower(info.mip_dual_bound),
-            int(info.mip_node_count),
-        )
-
-    def _options(self, watch: Watch) -> dict[str, Any]:
-        options: dict[str, Any] = {
-            "output_flag": False,
-            "mip_rel_gap": 0.0,
-            "mip_abs_gap": self.tolerance / 2,
-        }
+        matrix, low, high = model.big_m()
+        options: dict[str, Any] = {"mip_rel_gap": self.tolerance / 2 / max(model.largest / UNIT, 1.0)}
         if watch.left is not None:
             options["time_limit"] = watch.left
-        if self.threads is not None:
-            options["threads"] = self.threads
-        return options
+        found: list[Any] = []
 
+        def search() -> None:
+            try:
+                found.append(
+                    solver.milp(
+                        model.cost / UNIT,
+                        integrality=np.ones(model.columns),
+                        bounds=solver.Bounds(model.low, model.high),
+                        constraints=solver.LinearConstraint(matrix, low, high),
+                        options=options,
+                    )
+                )
+            except Exception as error:
+                found.append(error)
 
-def _run(highs: Any) -> None:
-    """Solve in a thread of its own, so that Ctrl-C is heard."""
-    highs.HandleUserInterrupt = True
-    thread = highs.startSolve()
-    try:
+        thread = Thread(target=search, daemon=True)  # so that Ctrl-C is heard: SciPy lets other threads run
+        thread.start()
         while thread.is_alive():
             thread.join(POLL_SECONDS)
-    except KeyboardInterrupt:
-        highs.cancelSolve()
-        thread.join()
-        raise
-
-
-def _program(solver: ModuleType, model: Model) -> Any:
-    matrix, low, high = model.big_m()
-    program = solver.HighsLp()
-    program.num_col_, program.num_row_ = model.columns, len(low)
-    program.col_cost_ = model.cost / UNIT
-    program.col_lower_, program.col_upper_ = model.low.astype(np.float64), model.high.astype(np.float64)
-    program.row_lower_, program.row_upper_ = low, high
-    program.integrality_ = [solver.HighsVarType.kInteger] * model.columns
-    program.a_matrix_.format_ = solver.MatrixFormat.kRowwise
-    program.a_matrix_.start_ = matrix.indptr
-    program.a_matrix_.index_ = matrix.indices
-    program.a_matrix_.value_ = matrix.data
-    return program
+        (result,) = found
+        if isinstance(result, Exception):
+            raise result
+        bound = result.mip_dual_bound
+        return Outcome(
+            ENDS.get(result.status, End.FAILED),
+            result.x,
+            None if bound is None else self._lower(bound),
+            int(result.mip_node_count or 0),
+        )
