@@ -12,8 +12,8 @@ from privsolve.data.patterns import PatternTable
 from privsolve.evaluation import split as module
 from privsolve.evaluation.split import PARTS, parts_of, split
 from privsolve.noise.entropy import Randomness
+from privsolve.privacy.parallel_composition import one_after_another, side_by_side
 from privsolve.privacy.profiles import Approximate, BoundedRange, Pure
-from privsolve.privacy.together import one_after_another, side_by_side
 from promises import promise
 
 

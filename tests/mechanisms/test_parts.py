@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data.parts import in_parts
-from privsolve.models.no_answer import NoAnswer
+from privsolve.models.choices import NoAnswer
 from privsolve.noise.entropy import Randomness
 
 Part = tuple[int, ...]

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 import privsolve as ps
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.models.base import Model, check_fields
+from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
-from privsolve.models.member import Member
 from promises import promise
 
 SCHEMA = Schema(

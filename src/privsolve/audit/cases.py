@@ -14,7 +14,7 @@ from privsolve.data.patterns import PatternTable, checked_names
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.perturbed import Noise
-from privsolve.models.member import Member
+from privsolve.models.choices import Member
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Solution, solution_of
 from privsolve.privacy.adjacency import Adjacency

@@ -22,7 +22,7 @@ from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.together import side_by_side
+from privsolve.privacy.parallel_composition import side_by_side
 from privsolve.releases import Release
 
 RandomState = int | np.random.SeedSequence | Randomness | None

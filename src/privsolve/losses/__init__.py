@@ -1,11 +1,9 @@
 """What a record loses: public integer tables over scores, linear costs, and what is stated of a loss of your own."""
 
 from privsolve.losses.base import COST_LIMIT, Loss, loss_from_dict
-from privsolve.losses.linear import LinearLoss
 from privsolve.losses.risks import BrierLoss, LogLoss, RiskLoss
-from privsolve.losses.scores import ScoreLoss, ScoreTable
-from privsolve.losses.stated import StatedLoss, TotalLoss
-from privsolve.losses.zero_one import ZeroOneLoss
+from privsolve.losses.scores import ScoreLoss, ScoreTable, ZeroOneLoss
+from privsolve.losses.stated import LinearLoss, StatedLoss, TotalLoss
 
 __all__ = [
     "COST_LIMIT",

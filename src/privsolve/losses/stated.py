@@ -1,4 +1,4 @@
-"""A loss of the user's own: what is stated about it in public, which is all that sets the noise (theory, section 15)."""
+"""Losses that are only stated, a user's own and linear costs: what is public about them sets the noise (theory, section 15)."""
 
 from __future__ import annotations
 
@@ -90,3 +90,14 @@ def _fraction(text: str) -> Fraction | None:
         return Fraction(text)
     except (ValueError, ZeroDivisionError):
         return None
+
+
+@dataclass(frozen=True)
+class LinearLoss(Loss):
+    """Linear costs; over the domain no record's loss varies by more than the public number `largest`."""
+
+    largest: int
+    kind: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))

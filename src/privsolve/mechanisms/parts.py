@@ -16,7 +16,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer
 from privsolve.data.parts import check_divisible, first_of, in_parts
 from privsolve.mechanisms.registry import Mechanism, mechanism_of
-from privsolve.models.no_answer import NoAnswer
+from privsolve.models.choices import NoAnswer
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count
 from privsolve.data.patterns import checked_names
-from privsolve.models.candidate import Candidate
+from privsolve.models.choices import Candidate
 from privsolve.noise.discrete import exp_coin
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration

@@ -19,8 +19,8 @@ from privsolve.domains import ConstrainedPoints, Domain, check_domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import LinearLoss, Loss, RiskLoss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
+from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
-from privsolve.models.member import Member
 from privsolve.models.risk import RiskScore
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 

@@ -17,14 +17,13 @@ from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
-from privsolve.models import candidate as _candidate  # noqa: F401  (so that files that hold one can be read)
 from privsolve.models.base import Model, model_from_dict
+from privsolve.models.choices import NoAnswer
 from privsolve.models.linear import LinearRule
-from privsolve.models.no_answer import NoAnswer
 from privsolve.models.tree import DecisionTree
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.together import one_after_another, side_by_side
+from privsolve.privacy.parallel_composition import one_after_another, side_by_side
 from privsolve.releases import version_0_1
 
 FORMAT = "privsolve-release-2"

@@ -6,8 +6,8 @@ from typing import Any
 
 from privsolve.data import INTERCEPT
 from privsolve.losses import ZeroOneLoss
+from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
-from privsolve.models.member import Member
 from privsolve.models.point import BoxPoint
 
 WEIGHTS = frozenset({"weights", "features", "scales", "domain", "loss"})
