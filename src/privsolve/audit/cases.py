@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data.patterns import PatternTable, checked_names
@@ -62,8 +63,8 @@ class ParityProblem(BaseProblem):
         return checked_names(None, self.dim)
 
     @property
+    @override
     def scales(self) -> tuple[int, ...]:
-        """All 1."""
         return (1,) * self.dim
 
     def losses_of(self, members: Int64Array) -> Int64Array:

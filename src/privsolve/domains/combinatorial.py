@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
@@ -33,8 +34,8 @@ class ZeroOneDomain(Domain):
         return True
 
     @property
+    @override
     def norms_sq(self) -> Int64Array:
-        """The one squared norm."""
         return np.array([self.radius_sq_bound])
 
     def values(self, j: int) -> Int64Array:
@@ -77,8 +78,8 @@ class Subsets(KnapsackDomain):
         return True
 
     @property
+    @override
     def norms_sq(self) -> Int64Array:
-        """The one squared norm."""
         return np.array([self.k])
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
@@ -259,8 +260,8 @@ class ConstrainedPoints(SparsePoints):
         return int(sum(self.sum_over_supports(points, COUNTS))) * (high - low + 1)
 
     @property
+    @override
     def size(self) -> int:
-        """Exact number of members."""
         return self._size
 
     @property

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.domains.base import Domain
@@ -38,8 +39,8 @@ class FiniteSet(Domain):
         object.__setattr__(self, "points", distinct)
 
     @property
+    @override
     def dim(self) -> int:  # type: ignore[override]
-        """Number of coordinates."""
         return int(self.points.shape[1])
 
     @property

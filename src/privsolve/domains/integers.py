@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer, check_items
@@ -203,8 +204,8 @@ class IntegerGrid(KnapsackDomain):
             object.__setattr__(self, name, found)
 
     @property
+    @override
     def dim(self) -> int:  # type: ignore[override]
-        """Number of coordinates."""
         return len(self.low)
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.domains.base import Domain
@@ -43,8 +44,8 @@ class KnapsackDomain(Domain):
         return self._norm_range[0] == self._norm_range[1]
 
     @property
+    @override
     def size(self) -> int:
-        """Exact number of members."""
         return self._size
 
     def has(self, vector: Int64Array) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from typing_extensions import override
+
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
 from privsolve.data.patterns import checked_names
@@ -28,13 +30,13 @@ class Member(Model):
         chosen = [f"{name} = {w}" for name, w in zip(self.names, self.weights.tolist(), strict=True) if w]
         return ", ".join(chosen) or "all zero"
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return {"kind": self.kind, "weights": self.weights.tolist(), "names": list(self.names)}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Member:
-        """The inverse of `to_dict`."""
         check_fields(values, {"weights", "names"})
         return cls(whole_numbers(values["weights"], "weights"), tuple(texts(values["names"], "names")))
 
@@ -60,13 +62,13 @@ class Candidate(Model):
         """The name."""
         return self.name
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return {"kind": self.kind, "index": self.index, "name": self.name}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> Candidate:
-        """The inverse of `to_dict`."""
         check_fields(values, {"index", "name"})
         return cls(values["index"], values["name"])
 
@@ -77,16 +79,16 @@ class NoAnswer(Model):
 
     kind: ClassVar[str] = "no-answer"
 
+    @override
     def describe(self) -> str:
-        """In words."""
         return "no answer: too many parts have failed, or the noise says so"
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Its kind alone."""
         return {"kind": self.kind}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> NoAnswer:
-        """The inverse of `to_dict`."""
         check_fields(values, set())
         return cls()

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from typing_extensions import override
 
 from privsolve import registry
 from privsolve.arrays import Int64Array
@@ -315,8 +316,8 @@ class NumberLeaves(Leaves):
         return {"kind": self.kind, "low": self.low, "high": self.high, "choices": self.choices, "steps": self.steps}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> NumberLeaves:
-        """The inverse of `to_dict`."""
         _check_fields(values, {"low", "high", "choices", "steps"})
         return cls(values["low"], values["high"], values["choices"], values["steps"])
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Label, Schema
@@ -155,8 +156,8 @@ class LinearRule(Model):
         ]
         return f"positive if {' + '.join(terms) or '0'} > {self.threshold}"
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         values: dict[str, Any] = {
             "kind": self.kind,
             "weights": self.weights.tolist(),
@@ -167,8 +168,8 @@ class LinearRule(Model):
         return values if self.schema is None else values | {"schema": self.schema.to_dict()}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> LinearRule:
-        """The inverse of `to_dict`."""
         check_fields(values, {"weights", "features", "scales", "intercept"}, frozenset({"schema"}))
         if not isinstance(values["scales"], list):
             raise ValueError("the release file's scales must be a list of integers")

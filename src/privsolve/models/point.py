@@ -7,6 +7,7 @@ from math import floor
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Floats
 from privsolve.checks import LARGEST, check_finite, check_positive
@@ -77,8 +78,8 @@ class BoxPoint(Model):
         """The coordinates."""
         return f"the point ({', '.join(f'{x:.6g}' for x in self.point)})"
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         return {
             "kind": self.kind,
             "point": self.point.tolist(),
@@ -89,8 +90,8 @@ class BoxPoint(Model):
         }
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> BoxPoint:
-        """The inverse of `to_dict`."""
         check_fields(values, {"point", "steps", "low", "high", "grid"})
         if not isinstance(values["steps"], list) or not all(type(k) is int for k in values["steps"]):
             raise ValueError("the release file's steps must be a list of whole numbers")

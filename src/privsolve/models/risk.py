@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Floats
 from privsolve.checks import check_finite, check_integer
@@ -69,15 +70,15 @@ class RiskScore(LinearRule):
         """The score as a sum, and what it means."""
         return f"a risk of 1 / (1 + exp(-({self.log_odds:g} × score + {self.base:g}))); {super().describe()}"
 
+    @override
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
         values = super().to_dict()
         schema = {"schema": values.pop("schema")} if "schema" in values else {}
         return values | {"log_odds": self.log_odds, "cut": self.cut, "base": self.base} | schema
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> RiskScore:
-        """The inverse of `to_dict`."""
         plain = {name: value for name, value in values.items() if name not in ("log_odds", "cut", "base")}
         missing = {"log_odds", "cut"} - set(values)
         if missing:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Schema
@@ -173,8 +174,8 @@ class DecisionTree(Model):
         return values if self.schema is None else values | {"schema": self.schema.to_dict()}
 
     @classmethod
+    @override
     def from_dict(cls, values: dict[str, Any]) -> DecisionTree:
-        """The inverse of `to_dict`."""
         check_fields(values, {"tree", "features", "leaves"}, frozenset({"schema"}))
         names = texts(values["features"], "features")
         leaves = leaves_from_dict(values["leaves"])

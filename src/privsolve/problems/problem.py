@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data import INTERCEPT, Schema
@@ -119,8 +120,8 @@ class Problem(BaseProblem):
             raise IntegerRangeError("records times largest cost leave the exact integer range: use smaller costs")
 
     @property
+    @override
     def n(self) -> int:
-        """Number of records."""
         return self.table.n
 
     @property
@@ -185,8 +186,8 @@ class MemberProblem(BaseProblem):
     labels: tuple[str, ...]
 
     @property
+    @override
     def n(self) -> int:
-        """Number of records."""
         return self.records
 
     @property
@@ -195,8 +196,8 @@ class MemberProblem(BaseProblem):
         return self.labels
 
     @property
+    @override
     def scales(self) -> tuple[int, ...]:
-        """All 1."""
         return (1,) * self.domain.dim
 
     def model(self, weights: ArrayLike) -> Member:
@@ -252,8 +253,8 @@ class LinearProblem(MemberProblem):
         """`L(D, w)`, exactly. Data-dependent: not for publication."""
         return int(self.total @ np.asarray(weights, dtype=np.int64))
 
+    @override
     def losses_of(self, members: Int64Array) -> Int64Array:
-        """`L(D, w)` of many members at once."""
         return np.asarray(members @ self.total)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
