@@ -31,6 +31,7 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "dp-sgd": ("#777777", "^", "--"),
     "dp-sgd-5000": ("#000000", "P", "--"),
 }
+ENLARGED_FROM = 0.74
 RC: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "privsolve", "axes.spines.top": False, "axes.spines.right": False}
 
 
@@ -49,21 +50,23 @@ def figure_1(results: Results) -> Figure:
 
 
 def figure_2(results: Results) -> Figure:
-    """Six curves with proved noise and tuned baselines, and what is possible without privacy."""
+    """Six curves with proved noise and tuned baselines, and what is possible without privacy; the upper part enlarged."""
+    shown = [r for r in results.references if r.unit in (PAPER_UNIT, OTHER_UNIT)]
     with matplotlib.rc_context(RC):
-        figure = Figure(figsize=(7.0, 4.8), layout="constrained")
-        axes = figure.subplots()
-        _draw_curves(axes, results, EXTENDED)
-        for r, dashes in zip(_shown_references(results), ((8, 2), (4, 2), (1.5, 2)), strict=True):
-            axes.axhline(
-                r.train_accuracy, color="#444444", linewidth=0.9, linestyle=(0, dashes), label=r.label, zorder=0
-            )
-        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+        figure = Figure(figsize=(9.0, 4.8), layout="constrained")
+        whole, enlarged = figure.subplots(1, 2)
+        for axes in (whole, enlarged):
+            _draw_curves(axes, results, EXTENDED)
+            for r, dashes in zip(shown, ((8, 2), (4, 2), (1.5, 2)), strict=True):
+                line: Any = (0, dashes)
+                axes.axhline(r.train_accuracy, color="#444", linewidth=0.9, linestyle=line, label=r.label, zorder=0)
+        enlarged.set_ylim(ENLARGED_FROM, max(r.train_accuracy for r in shown) + 0.003)
+        enlarged.set_ylabel("")
+        enlarged.set_title("enlarged", fontsize=10)
+        whole.set_title("all", fontsize=10)
+        handles, labels = whole.get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
     return figure
-
-
-def _shown_references(results: Results) -> list[Any]:
-    return [r for r in results.references if r.unit in (PAPER_UNIT, OTHER_UNIT)]
 
 
 def _draw_curves(axes: Any, results: Results, keys: Sequence[str]) -> None:

@@ -66,7 +66,7 @@ def opening(results: Results) -> str:
     parts = (f"{method(key).label} {cells[key, epsilon].mean:.3f}" for key in (OPDISC, RSPM, LR))
     return (
         f"Mean accuracy at ε = {epsilon:g}, every method as the paper prints it: {', '.join(parts)}. "
-        f"The paper reports OPDisc and RSPM far above private LR; here {_compared(results, OPDISC, LR)}."
+        f"The paper reports OPDisc and RSPM far above private LR; here OPDisc is {_where(results, OPDISC, LR)}."
     )
 
 
@@ -94,28 +94,29 @@ def reading(results: Results) -> list[str]:
 
 
 def _compared(results: Results, key: str, other: str) -> str:
+    label = method(key).label
+    return f"{label[0].upper()}{label[1:]} against {method(other).label}: {_where(results, key, other)}"
+
+
+def _where(results: Results, key: str, other: str) -> str:
     """Where one method is above the other by more than two standard errors of the difference."""
     cells = summarise(results)
-    better: list[float] = []
-    worse: list[float] = []
-    level: list[float] = []
+    sides: dict[str, list[float]] = {"above": [], "below": [], "level": []}
     for epsilon in results.plan.epsilons:
         ours, theirs = cells[key, epsilon], cells[other, epsilon]
         distance = ours.mean - theirs.mean
         close = abs(distance) <= 2 * math.hypot(ours.error, theirs.error)
-        (level if close else better if distance > 0 else worse).append(epsilon)
-    sides = (("above", better), ("below", worse), ("level with", level))
-    parts = [f"{word} {method(other).label} at ε = {_listed(values)}" for word, values in sides if values]
-    return f"{method(key).label} is {', '.join(parts)}"
+        sides["level" if close else "above" if distance > 0 else "below"].append(epsilon)
+    return ", ".join(f"{word} at ε = {_listed(values)}" for word, values in sides.items() if values)
 
 
 def _deviations(results: Results) -> str:
-    cells, epsilons = summarise(results), results.plan.epsilons
-    parts = []
+    cells, parts = summarise(results), []
     for other in (RSPM, LR):
-        smaller = [e for e in epsilons if cells[OPDISC, e].deviation < cells[other, e].deviation]
-        parts.append(f"its standard deviation is below that of {method(other).label} at ε = {_listed(smaller)}")
-    return " and ".join(parts)
+        smaller = [e for e in results.plan.epsilons if cells[OPDISC, e].deviation < cells[other, e].deviation]
+        where = f"ε = {_listed(smaller)}" if smaller else "no ε"
+        parts.append(f"below that of {method(other).label} at {where}")
+    return f"its standard deviation is {' and '.join(parts)}"
 
 
 def _times(results: Results) -> str:
@@ -134,7 +135,7 @@ def run_seconds(results: Results, key: str) -> np.ndarray[tuple[int], np.dtype[n
 
 
 def _listed(values: Sequence[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values) or "none"
+    return ", ".join(f"{value:g}" for value in values)
 
 
 Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
