@@ -39,7 +39,7 @@ def accuracy(model: str, schema: ps.Schema, epsilon: float, train: object, test:
     if model == "tree":
         estimator = ps.PrivateTreeClassifier(epsilon, depth=3, schema=schema, random_state=seed)
     else:
-        estimator = ps.PrivateScorecard(epsilon, max_features=3, schema=schema, random_state=seed)
+        estimator = ps.PrivateShortCard(epsilon, max_features=3, schema=schema, random_state=seed)
     estimator.fit(train.drop(columns="label"), train["label"])
     return float((estimator.predict(test.drop(columns="label")) == test["label"]).mean())
 

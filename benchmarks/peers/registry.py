@@ -59,9 +59,9 @@ def in_both_forms(
 
 
 COMPETITORS = (
-    ours("card, 4 features", "PrivateScorecard", max_features=4),
-    ours("card, 6 features", "PrivateScorecard", max_features=6),
-    ours("risk score", "PrivateScorecard", objective="risk"),
+    ours("card, 4 features", "PrivateShortCard", max_features=4),
+    ours("card, 6 features", "PrivateShortCard", max_features=6),
+    ours("risk score", "PrivateShortCard", objective="risk"),
     ours("linear, small integers", "PrivateLinearClassifier"),
     ours("tree, depth 3", "PrivateTreeClassifier", depth=3),
     ours("tree, depth 4", "PrivateTreeClassifier", depth=4),

@@ -46,7 +46,7 @@ def card() -> ps.Scorecard:
     ]
     schema = ps.Schema(columns, ps.Label("malignant", "yes", "no"), about=about)
     table = records()
-    model = ps.PrivateScorecard(1.0, objective="risk", max_features=4, schema=schema)
+    model = ps.PrivateShortCard(1.0, objective="risk", max_features=4, schema=schema)
     return model.fit(table.drop(columns="malignant"), table["malignant"]).scorecard_
 
 

@@ -44,6 +44,7 @@ from .evaluation import Evaluation as Evaluation
 from .learn.choosing import PrivateClassifier as PrivateClassifier
 from .learn.estimators import PrivateLinearClassifier as PrivateLinearClassifier
 from .learn.estimators import PrivateScorecard as PrivateScorecard
+from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.showing import ShowProgress as ShowProgress
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
 from .learn.trees import PrivateTreeRegressor as PrivateTreeRegressor

@@ -19,7 +19,7 @@ from small_tables import INDICATORS, patients
 FRAME = patients(200)
 
 
-def release(estimator: ps.PrivateScorecard | ps.PrivateTreeClassifier) -> ps.Release:
+def release(estimator: ps.PrivateShortCard | ps.PrivateTreeClassifier) -> ps.Release:
     return estimator.fit(FRAME.drop(columns="ill"), FRAME["ill"]).release_
 
 
@@ -36,7 +36,7 @@ def card_csv(card: Card) -> str:
 
 def test_a_new_format_is_a_function_a_method_and_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Scorecard, "to_csv", card_csv, raising=False)
-    made = release(ps.PrivateScorecard(20.0, schema=INDICATORS, random_state=0))
+    made = release(ps.PrivateShortCard(20.0, schema=INDICATORS, random_state=0))
     text = written(made, "csv")
     assert isinstance(text, str)
     *answers, promise = csv.reader(io.StringIO(text))

@@ -65,7 +65,20 @@ def test_what_depends_on_the_data_is_apart(demo: tuple[str, Path]) -> None:
 
 def test_help_and_wrong_arguments() -> None:
     shown = runner.invoke(cli.app, ["--help"]).output
-    for command in ("fit", "predict", "show", "plan", "schema", "budget", "audit", "solvers", "reproduce", "demo"):
+    for command in (
+        "fit",
+        "predict",
+        "show",
+        "plan",
+        "--model",
+        "short",
+        "schema",
+        "budget",
+        "audit",
+        "solvers",
+        "reproduce",
+        "demo",
+    ):
         assert command in shown
         assert runner.invoke(cli.app, [command, "--help"]).exit_code == 0
     assert runner.invoke(cli.app, ["demo", "--epsilon", "much"]).exit_code == 2
@@ -126,7 +139,21 @@ def test_too_little_memory_is_said_in_words_before_anything_is_paid(
     Ledger.create("ledger", 5.0)
     monkeypatch.setattr(sample, "list_supports", lambda *_: np.zeros(2**55))
     refused = runner.invoke(
-        cli.app, ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "1", "--out", "out", "--ledger", "ledger"]
+        cli.app,
+        [
+            "fit",
+            "--model",
+            "short",
+            "data.csv",
+            "--schema",
+            "s.toml",
+            "--epsilon",
+            "1",
+            "--out",
+            "out",
+            "--ledger",
+            "ledger",
+        ],
     )
     assert refused.exit_code == 2, refused.output
     assert "not enough memory: use fewer" in refused.output

@@ -21,7 +21,7 @@ def run(*arguments: object) -> Result:
 
 
 DRAFT = ("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--negative", "no", "--out", "d.toml")
-FIT = ("fit", "data.csv", "--schema", "d.toml", "--out", "out", "--max-features", 2)
+FIT = ("fit", "--model", "short", "data.csv", "--schema", "d.toml", "--out", "out", "--max-features", 2)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def run(*arguments: object) -> Result:
     return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
-FIT = ("fit", "data.csv", "--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
+FIT = ("fit", "--model", "short", "data.csv", "--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
 
 
 @pytest.fixture

@@ -18,7 +18,20 @@ def test_a_note_is_kept_in_the_ledger(tmp_path: Path, monkeypatch: pytest.Monkey
     INDICATORS.save("schema.toml")
     run = CliRunner().invoke
     assert run(app, ["budget", "init", "a.ledger", "--epsilon", "3"]).exit_code == 0
-    asked = ["fit", "data.csv", "--schema", "schema.toml", "--epsilon", "1", "--max-features", "2", "--out", "out"]
+    asked = [
+        "fit",
+        "--model",
+        "short",
+        "data.csv",
+        "--schema",
+        "schema.toml",
+        "--epsilon",
+        "1",
+        "--max-features",
+        "2",
+        "--out",
+        "out",
+    ]
     refused = run(app, [*asked, "--note", "for the report"])
     assert refused.exit_code == 2
     assert "--note is kept in a ledger: add --ledger" in refused.output

@@ -29,7 +29,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     columns = (*INDICATORS.columns, Categories("unused", ["a"], no="b"))
     schema = Schema(columns, INDICATORS.label)
     frame = patients().assign(unused=["a", "b"] * 150)
-    model = ps.PrivateScorecard(50.0, schema=schema, max_features=2, intercept=3, random_state=0)
+    model = ps.PrivateShortCard(50.0, schema=schema, max_features=2, intercept=3, random_state=0)
     release = model.fit(frame.drop(columns="ill"), frame["ill"]).release_
     (here / "release.json").write_text(release.to_json(), encoding="utf-8")
     assert [c.column for c in release.model.used.schema.columns] == ["colour", "age"]  # type: ignore[attr-defined]
@@ -53,7 +53,7 @@ def test_only_the_columns_that_are_used_are_needed(fitted: Path, here: Path) -> 
     assert predicted("few.csv", fitted).exit_code == 0
     expected = Release.from_json(fitted.read_text()).predict(frame)
     assert list(pd.read_csv("scored.csv")["prediction"]) == list(expected)
-    made = ps.PrivateScorecard.from_release(fitted)
+    made = ps.PrivateShortCard.from_release(fitted)
     assert list(made.predict(frame)) == list(expected)
 
 
@@ -93,7 +93,7 @@ def test_tables_that_cannot_be_read_are_refused(fitted: Path, here: Path) -> Non
 def test_values_that_the_release_does_not_know(here: Path, share: float, code: int) -> None:
     """A list without an answer for others: sex is yes or no, and some records have a third text."""
     schema = Schema([Categories("sex", ["f"], no="m")], Label("y", 1, 0))
-    rule = ps.PrivateScorecard(50.0, schema=schema, max_features=1, random_state=0)
+    rule = ps.PrivateShortCard(50.0, schema=schema, max_features=1, random_state=0)
     frame = pd.DataFrame({"sex": ["f", "m"] * 100, "y": [1, 0] * 100})
     Path("release.json").write_text(rule.fit(frame[["sex"]], frame["y"]).release_.to_json())
     frame.loc[: int(200 * share) - 1, "sex"] = "?"
@@ -114,7 +114,9 @@ def test_a_column_without_a_readable_value_is_refused_before_paying(here: Path, 
     frame.to_csv("data.csv", index=False)
     Ledger.create("ledger", 10.0)
     options = FIT[:4] if model == "tree" else FIT
-    refused = run("fit", "data.csv", "--schema", "s.toml", *options, "--model", model, "--ledger", "ledger")
+    refused = run(
+        "fit", "--model", "short", "data.csv", "--schema", "s.toml", *options, "--model", model, "--ledger", "ledger"
+    )
     assert refused.exit_code == 2
     assert "column 'colour': no value can be read as the schema says" in refused.stderr
     assert "red" not in refused.output
@@ -228,7 +230,7 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
 def test_a_limit_that_limits_nothing_is_refused(here: Path) -> None:
     patients().to_csv("data.csv", index=False)
     INDICATORS.save("s.toml")
-    refused = run("fit", "data.csv", "--schema", "s.toml", *FIT[:4], "--max-features", 40)
+    refused = run("fit", "--model", "short", "data.csv", "--schema", "s.toml", *FIT[:4], "--max-features", 40)
     assert refused.exit_code == 2
     assert f"--max-features 40: the schema has {INDICATORS.dim - 1} features; use at most" in refused.stderr
 

@@ -20,7 +20,20 @@ from small_tables import patients
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.05", "--out", "out", "--ledger", "ledger"]
+FIT = [
+    "fit",
+    "--model",
+    "short",
+    "data.csv",
+    "--schema",
+    "s.toml",
+    "--epsilon",
+    "0.05",
+    "--out",
+    "out",
+    "--ledger",
+    "ledger",
+]
 KINDS = {
     "card": ["--max-features", "2"],
     "held out": ["--max-features", "2", "--holdout", "0.3", "--evaluate-epsilon", "0.5", "--by", "colour"],

@@ -21,7 +21,20 @@ from privsolve.privacy.ledger import Ledger
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-FIT = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "0.01", "--out", "out", "--max-features", "2"]
+FIT = [
+    "fit",
+    "--model",
+    "short",
+    "data.csv",
+    "--schema",
+    "s.toml",
+    "--epsilon",
+    "0.01",
+    "--out",
+    "out",
+    "--max-features",
+    "2",
+]
 SEALED = ["out-curator/run.sealed"]
 FILES = ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html"]
 

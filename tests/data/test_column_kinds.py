@@ -109,7 +109,7 @@ def test_a_kind_from_the_file_to_the_release_and_back(kind: Any, tmp_path: Path)
     FRAME.to_csv(tmp_path / "data.csv", index=False)
     (tmp_path / "schema.toml").write_text(TOML, encoding="utf-8")
     data, out = str(tmp_path / "data.csv"), tmp_path / "out"
-    fit = ["fit", data, "--schema", str(tmp_path / "schema.toml"), "--out", str(out)]
+    fit = ["fit", "--model", "short", data, "--schema", str(tmp_path / "schema.toml"), "--out", str(out)]
     fitted = CliRunner().invoke(app, [*fit, "--epsilon", "20", "--max-features", "1", "--seed", "1"])
     assert fitted.exit_code == 0, fitted.output
     release = ps.Release.from_json((out / "release.json").read_text(encoding="utf-8"))

@@ -122,7 +122,18 @@ def test_errors_show_no_value(case: str, tmp_path: Path) -> None:
     for command in (
         ["schema", "check", str(tmp_path / "s.toml"), str(path)],
         ["schema", "draft", str(path), "--label", "y", "--out", str(tmp_path / "draft.toml")],
-        ["fit", str(path), "--schema", str(tmp_path / "s.toml"), "--epsilon", "1", "--out", str(tmp_path / "out")],
+        [
+            "fit",
+            "--model",
+            "short",
+            str(path),
+            "--schema",
+            str(tmp_path / "s.toml"),
+            "--epsilon",
+            "1",
+            "--out",
+            str(tmp_path / "out"),
+        ],
     ):
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 2
@@ -273,7 +284,9 @@ app(sys.argv[1:])
 """
 
 
-@pytest.mark.parametrize("command", [["schema", "check"], ["fit", "--epsilon", "1", "--out", "out", "--schema"]])
+@pytest.mark.parametrize(
+    "command", [["schema", "check"], ["fit", "--model", "short", "--epsilon", "1", "--out", "out", "--schema"]]
+)
 def test_an_interrupt_while_the_engine_reads_ends_in_one_line(command: list[str], tmp_path: Path) -> None:
     """A real signal, a second after a query has begun that would take hours."""
     database(tmp_path / "a.duckdb", "CREATE VIEW endless AS SELECT i::DOUBLE a, 1 y FROM range(1000000000000) t(i)")

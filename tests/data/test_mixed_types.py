@@ -124,15 +124,15 @@ def matrix(odd: Any) -> list[list[Any]]:
 @pytest.mark.parametrize("odd", [["1", 1], [1, "1"], [None, None], [1.5, True], [[1], {}]], ids=repr)
 def test_lists_of_lists_keep_every_value(odd: list[Any]) -> None:
     labels = np.array(["1", "no"] * 5 + ["no"], dtype=object)
-    fitted = ps.PrivateScorecard(50.0, schema=ROWS, max_features=2, random_state=1).fit(matrix(["1", 1]), labels)
-    for made in (fitted, ps.PrivateScorecard.from_release(fitted.release_)):
+    fitted = ps.PrivateShortCard(50.0, schema=ROWS, max_features=2, random_state=1).fit(matrix(["1", 1]), labels)
+    for made in (fitted, ps.PrivateShortCard.from_release(fitted.release_)):
         assert made.predict(matrix(odd))[:10].tolist() == made.predict(matrix(["1", 1]))[:10].tolist()
         assert made.totals(matrix(odd))[:2].tolist() == made.totals(matrix(["red", 0])[:2]).tolist()
     trained = ps.PrivateTreeClassifier(50.0, schema=ROWS, random_state=1).fit(matrix(odd), labels)
     assert trained.diagnostics_.mistakes <= 1
 
 
-@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateTreeClassifier, ps.PrivateClassifier])
+@pytest.mark.parametrize("estimator", [ps.PrivateShortCard, ps.PrivateTreeClassifier, ps.PrivateClassifier])
 def test_a_text_among_labels_does_not_make_texts_of_the_others(estimator: type) -> None:
     """The number 1 is not the text "1": as an array of one type it would be, as soon as another record has a text."""
     texts = ps.Schema(INDICATORS.columns, ps.Label("ill", "1", "0"))

@@ -420,7 +420,7 @@ def test_files_carry_what_was_paid_and_releases_add_it_up() -> None:
     assert schema == found.schema
     assert schema.paid is not None
     for estimator in (
-        ps.PrivateScorecard(1.0, schema=schema, max_features=1, random_state=1),
+        ps.PrivateShortCard(1.0, schema=schema, max_features=1, random_state=1),
         ps.PrivateTreeClassifier(1.0, schema=schema, depth=1, random_state=1),
     ):
         estimator.fit(frame.drop(columns="ill"), frame["ill"])
@@ -430,7 +430,7 @@ def test_files_carry_what_was_paid_and_releases_add_it_up() -> None:
         assert ps.Release.from_json(release.to_json()).total == release.total
         assert "e^1.5 = " in " ".join(release.card().to_text().split())
     with pytest.raises(ValueError, match="drafted under replace"):
-        ps.PrivateScorecard(1.0, schema=schema, adjacency="add-remove").fit(frame.drop(columns="ill"), frame["ill"])
+        ps.PrivateShortCard(1.0, schema=schema, adjacency="add-remove").fit(frame.drop(columns="ill"), frame["ill"])
 
 
 def seven(frame: pd.DataFrame, name: str) -> Any:

@@ -47,7 +47,7 @@ def test_hopeless_work_is_refused_before_anything_is_paid() -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({f"c{i}": rng.integers(0, 101, 20) for i in range(5)})
     account = ps.Accountant(epsilon=1.0)
-    model = ps.PrivateScorecard(epsilon=0.5, max_features=6, schema=schema, budget=account, random_state=0)
+    model = ps.PrivateShortCard(epsilon=0.5, max_features=6, schema=schema, budget=account, random_state=0)
     with pytest.raises(ValueError, match="more than can be gone through: use max_features="):
         model.fit(frame, np.arange(20) % 2)
     assert account.history == ()

@@ -271,7 +271,7 @@ def test_a_budget_pays_before_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) ->
 
 def fitted(**options: Any) -> Any:
     frame = patients(400)
-    model = ps.PrivateScorecard(5.0, schema=INDICATORS, max_features=2, random_state=1, **options)
+    model = ps.PrivateShortCard(5.0, schema=INDICATORS, max_features=2, random_state=1, **options)
     return model.fit(frame.drop(columns="ill"), frame["ill"])
 
 

@@ -218,13 +218,13 @@ CALLS: dict[str, Calls] = {
         ps.choice_utility_bound, candidates=[2, 9], sensitivity=[1, 2], epsilon=EPSILONS, beta=[0.05],
     ),
     # estimators
-    "PrivateScorecard": calls(
-        fitted(ps.PrivateScorecard, random_state=0), 120, epsilon=EPSILONS, schema=[SCHEMA], max_features=[1, 2],
+    "PrivateShortCard": calls(
+        fitted(ps.PrivateShortCard, random_state=0), 120, epsilon=EPSILONS, schema=[SCHEMA], max_features=[1, 2],
         max_points=[1, 3], intercept=[(-8, 8), 2], prior=[None, ps.SparsePrior()], false_positive=[1, 2], false_negative=[1, 5],
         objective=["mistakes"], adjacency=ADJACENCIES, budget=[None],
     ),
-    "PrivateScorecard, risk": calls(
-        fitted(ps.PrivateScorecard, random_state=0, objective="risk"), 80, epsilon=EPSILONS, schema=[SCHEMA],
+    "PrivateShortCard, risk": calls(
+        fitted(ps.PrivateShortCard, random_state=0, objective="risk"), 80, epsilon=EPSILONS, schema=[SCHEMA],
         max_features=[None, 2], max_points=[1, 3], intercept=[(-8, 8), 2], log_odds=[0.5, 1.0],
         false_positive=[1, 2], adjacency=ADJACENCIES, budget=[None],
     ),
@@ -243,7 +243,7 @@ CALLS: dict[str, Calls] = {
         simplify=[True, False], adjacency=ADJACENCIES, budget=[None],
     ),
     "labels of a fit": calls(
-        lambda X, y: ps.PrivateScorecard(schema=SCHEMA, max_features=1, random_state=0).fit(X, y), 100, X=[X, FRAME],
+        lambda X, y: ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(X, y), 100, X=[X, FRAME],
         y=[Y, ["yes", "no"], np.array(["no", "yes"], dtype=object)],
     ),
     "predict": calls(
@@ -258,7 +258,7 @@ CALLS: dict[str, Calls] = {
 }  # fmt: skip
 
 
-FITTED = ps.PrivateScorecard(schema=SCHEMA, max_features=1, random_state=0).fit(X, Y)
+FITTED = ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -197,7 +197,7 @@ def test_frames() -> None:
         without = made({name: column for name, column in content.items() if name != "ill"}, kind)
         for schema in (SCHEMA, None):
             with share.only():
-                ps.PrivateScorecard(schema=schema, max_features=1).fit(without, content.get("ill"))
+                ps.PrivateShortCard(schema=schema, max_features=1).fit(without, content.get("ill"))
 
     run()
     share.check(0.3)
@@ -251,7 +251,7 @@ def test_domain_and_loss_descriptions(read: Callable[[Any], Any]) -> None:
 
 
 RELEASE = json.loads(
-    ps.PrivateScorecard(schema=SCHEMA, max_features=2, random_state=0)
+    ps.PrivateShortCard(schema=SCHEMA, max_features=2, random_state=0)
     .fit(FRAME.drop(columns="ill"), FRAME.ill)
     .release_.to_json()
 )
@@ -322,7 +322,7 @@ def test_guarantees() -> None:
 # --- oracles and models that are made already ------------------------------------------------------------------------
 
 
-FITTED = ps.PrivateScorecard(schema=SCHEMA, max_features=1, random_state=0).fit(FRAME.drop(columns="ill"), FRAME["ill"])
+FITTED = ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(FRAME.drop(columns="ill"), FRAME["ill"])
 
 
 @fuzz(150)

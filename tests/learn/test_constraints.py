@@ -75,7 +75,7 @@ def test_every_fit_keeps_to_the_schema(objective: Any) -> None:
     frame = people()
     seen = set()
     for seed in range(12):
-        model = ps.PrivateScorecard(
+        model = ps.PrivateShortCard(
             0.01, objective=objective, max_features=3, max_questions=2, schema=SCHEMA, random_state=seed
         )
         points = points_of(model.fit(frame, frame["ill"]))
@@ -87,16 +87,16 @@ def test_every_fit_keeps_to_the_schema(objective: Any) -> None:
 def test_options_of_the_fit_join_the_schema() -> None:
     frame = people()
     plain = Schema(COLUMNS, LABEL)
-    model = ps.PrivateScorecard(3.0, max_questions=1, max_cuts=1, schema=plain, random_state=0)
+    model = ps.PrivateShortCard(3.0, max_questions=1, max_cuts=1, schema=plain, random_state=0)
     (points,) = points_of(model.fit(frame, frame["ill"])).values()
     assert len(points) == 1
-    model = ps.PrivateScorecard(3.0, max_questions=1, constraints=Constraints(required=["sex"]), schema=plain)
+    model = ps.PrivateShortCard(3.0, max_questions=1, constraints=Constraints(required=["sex"]), schema=plain)
     assert set(points_of(model.fit(frame, frame["ill"]))) == {"sex"}
 
 
 def test_the_release_records_the_constraints_and_reads_them_back() -> None:
     frame = people()
-    model = ps.PrivateScorecard(1.0, max_questions=2, max_cuts=2, schema=SCHEMA, random_state=0).fit(
+    model = ps.PrivateShortCard(1.0, max_questions=2, max_cuts=2, schema=SCHEMA, random_state=0).fit(
         frame, frame["ill"]
     )
     release = ps.Release.from_json(model.release_.to_json())
@@ -134,7 +134,7 @@ def test_schema_files_hold_constraints_beside_the_columns() -> None:
 )
 def test_contradictions_are_refused_before_anything_is_paid(constraints: Constraints, message: str) -> None:
     frame, budget = people(), Accountant(1.0)
-    model = ps.PrivateScorecard(
+    model = ps.PrivateShortCard(
         1.0, constraints=constraints, max_questions=2, schema=Schema(COLUMNS, LABEL), budget=budget
     )
     with pytest.raises(ValueError, match=message):
@@ -176,7 +176,7 @@ def test_numbers_that_are_not_yes_or_no_are_refused_in_words() -> None:
     frame = pd.DataFrame({"dose": [1, 2, 3, 4], "sex": list("ffmm"), "ill": [0, 0, 1, 1]})
     budget = Accountant(1.0)
     with pytest.raises(ValueError, match="over yes/no features"):
-        ps.PrivateScorecard(1.0, schema=schema, budget=budget).fit(frame, frame["ill"])
+        ps.PrivateShortCard(1.0, schema=schema, budget=budget).fit(frame, frame["ill"])
     assert not budget.history
 
 
@@ -250,13 +250,29 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> None:
     options = ("--max-questions", 1, "--max-cuts", 1, "--require", "age", "--direction", "age=down")
-    result = run("fit", "data.csv", "--schema", "plain.toml", "--epsilon", 1, "--out", "out", "--seed", 1, *options)
+    result = run(
+        "fit",
+        "--model",
+        "short",
+        "data.csv",
+        "--schema",
+        "plain.toml",
+        "--epsilon",
+        1,
+        "--out",
+        "out",
+        "--seed",
+        1,
+        *options,
+    )
     assert result.exit_code == 0, result.output
     setting = json.loads((here / "out" / "release.json").read_text())["setting"]["domain"]
     assert setting["kind"] == "constrained-points"
     assert (setting["max_questions"], setting["required"]) == (1, ["age"])
     assert setting["signs"][:4] == [-1, -1, -1, 0]
-    result = run("fit", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "two", "--seed", 1)
+    result = run(
+        "fit", "--model", "short", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "two", "--seed", 1
+    )
     assert result.exit_code == 0, result.output
     assert json.loads((here / "two" / "release.json").read_text())["setting"]["domain"]["excluded"] == ["sex"]
 
@@ -268,15 +284,27 @@ def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> Non
         (("--direction", "age"), "write COLUMN=up or COLUMN=down"),
         (("--one-of", "age"), "two or more columns"),
         (("--mechanism", "opdisc", "--max-questions", 2), "does not keep constraints"),
-        (("--model", "tree", "--max-questions", 2), "--max-questions is for --model card"),
-        (("--model", "auto", "--require", "age"), "--require is for --model card"),
+        (("--model", "tree", "--max-questions", 2), "--max-questions is for --model scorecard or short"),
+        (("--model", "auto", "--require", "age"), "--require is for --model scorecard or short"),
         (("--max-questions", 0), "max_questions"),
     ],
 )
 def test_options_that_cannot_be_kept_are_refused(here: Path, options: tuple[object, ...], message: str) -> None:
     ps.Ledger.create("ledger", 10.0)
     result = run(
-        "fit", "data.csv", "--schema", "plain.toml", "--epsilon", 1, "--out", "out", "--ledger", "ledger", *options
+        "fit",
+        "--model",
+        "short",
+        "data.csv",
+        "--schema",
+        "plain.toml",
+        "--epsilon",
+        1,
+        "--out",
+        "out",
+        "--ledger",
+        "ledger",
+        *options,
     )
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
@@ -285,13 +313,26 @@ def test_options_that_cannot_be_kept_are_refused(here: Path, options: tuple[obje
 
 def test_a_tree_refuses_a_schema_with_constraints(here: Path) -> None:
     for model in ("tree", "auto"):
-        result = run("fit", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "o", "--model", model)
+        result = run(
+            "fit",
+            "--model",
+            "short",
+            "data.csv",
+            "--schema",
+            "stated.toml",
+            "--epsilon",
+            1,
+            "--out",
+            "o",
+            "--model",
+            model,
+        )
         assert result.exit_code != 0
         assert "constraints on cards" in " ".join(result.output.split())
 
 
 def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
-    common = ("plan", "--schema", "plain.toml", "--epsilon", 1, "--records", 1000)
+    common = ("plan", "--model", "short", "--schema", "plain.toml", "--epsilon", 1, "--records", 1000)
     free = json.loads(run(*common, "--json").stdout)
     result = run(*common, "--max-questions", 2, "--max-cuts", 1, "--direction", "priors=up", "--json")
     found = json.loads(result.stdout)
@@ -299,7 +340,7 @@ def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
     assert found["bounds"][0]["excess"] < found["without_constraints"]["bounds"][0]["excess"]
     words = run(*common, "--max-questions", 2, "--exclude", "sex").stdout
     assert "The constraints leave" in words
-    refused = run("plan", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
+    refused = run("plan", "--model", "short", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
     assert "give --schema" in refused.output
 
 
@@ -312,7 +353,7 @@ def test_a_required_question_stays_on_the_printed_card() -> None:
         rule = LinearRule(weights, schema.features, (1,) * 5, True, schema)
         assert {entry.column.column for entry in rule.tally.entries} == asked
         assert {row.column for row in rows_and_threshold(rule, None)[0]} == asked
-    fitted = ps.PrivateScorecard(
+    fitted = ps.PrivateShortCard(
         0.1, max_questions=2, constraints=Constraints(required=["sex"]), schema=Schema(COLUMNS, LABEL)
     )
     for objective in ("mistakes", "mistakes", "mistakes", "risk", "risk"):

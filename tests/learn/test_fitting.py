@@ -21,7 +21,7 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.errors import IntegerRangeError
-from privsolve.learn.estimators import PrivateScorecard
+from privsolve.learn.estimators import PrivateShortCard
 from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
 from privsolve.learn.publishing import load_release, output_folder
@@ -67,7 +67,7 @@ def test_an_engine_scores_exactly_as_python_does(data: Any) -> None:
 def test_an_engine_predicts_as_the_estimator_and_the_card_do(fitted_with: Schema) -> None:
     frame = patients(400, seed=3)
     settings = {"prior": ps.UniformPrior(), "intercept": 1, "schema": fitted_with, "random_state": 2}
-    fitted = PrivateScorecard(0.01, **settings).fit(frame, frame["ill"])  # hardly looks at the data: points on anything
+    fitted = PrivateShortCard(0.01, **settings).fit(frame, frame["ill"])  # hardly looks at the data: points on anything
     used = {question.column for question in fitted.scorecard_.rows}
     assert used == {column.column for column in fitted_with.columns}
     table = ibis.memtable(pa.Table.from_pandas(frame.assign(row=range(400)), preserve_index=False))
@@ -256,7 +256,7 @@ def test_the_usual_domain_of_a_linear_classifier_is_that_of_cards() -> None:
     X = rng.integers(0, 2, (400, 80)).astype(float)
     y = (X[:, 3] + X[:, 7] + rng.random(400) > 1.5).astype(int)
     schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(80)])
-    card = ps.PrivateScorecard(5.0, schema=schema, random_state=1).fit(X, y)
+    card = ps.PrivateShortCard(5.0, schema=schema, random_state=1).fit(X, y)
     linear = ps.PrivateLinearClassifier(5.0, schema=schema, random_state=1).fit(X, y)
     assert linear.release_.to_json() == card.release_.to_json()
     few = ps.Schema(schema.columns[:3])

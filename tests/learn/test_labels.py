@@ -33,13 +33,13 @@ def test_without_a_label_no_record_chooses_the_names_of_the_classes(last: object
     """They are published with the model; a list of booleans is another array as soon as one of them is 0."""
     without, table = ps.Schema(INDICATORS.columns), patients(20).drop(columns="ill")
     y = [True] * 19 + [last]
-    for estimator in (ps.PrivateScorecard(1.0, schema=without), ps.PrivateTreeClassifier(1.0, schema=without)):
+    for estimator in (ps.PrivateShortCard(1.0, schema=without), ps.PrivateTreeClassifier(1.0, schema=without)):
         fitted = estimator.fit(table, y)
         assert fitted.classes_.tolist() == [0, 1]
         label = fitted.release_.schema.label
         assert (label.positive, label.negative) == ((1,), (0,))
     with pytest.raises(ValueError, match="name other values by a label"):
-        ps.PrivateScorecard(1.0, schema=without).fit(table, [1] * 19 + [-1])
+        ps.PrivateShortCard(1.0, schema=without).fit(table, [1] * 19 + [-1])
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_without_a_label_no_record_chooses_the_names_of_the_classes(last: object
 def test_a_label_that_no_record_has_spends_nothing(label: ps.Label) -> None:
     """Every card would be right about such records, and say nothing."""
     schema, account = ps.Schema(INDICATORS.columns, label), ps.Accountant(1.0)
-    for estimator in (ps.PrivateScorecard, ps.PrivateTreeClassifier, ps.PrivateClassifier):
+    for estimator in (ps.PrivateShortCard, ps.PrivateTreeClassifier, ps.PrivateClassifier):
         with pytest.raises(ValueError, match="no record has a value that the schema lists"):
             estimator(0.5, schema=schema, budget=account).fit(patients())
     assert account.history == ()
@@ -57,7 +57,7 @@ def test_a_label_that_no_record_has_spends_nothing(label: ps.Label) -> None:
 
 def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
     """Such as the labels, in the table that the card was fitted on."""
-    fitted = ps.PrivateScorecard(1.0, schema=INDICATORS, max_features=1, random_state=1).fit(patients())
+    fitted = ps.PrivateShortCard(1.0, schema=INDICATORS, max_features=1, random_state=1).fit(patients())
     said = fitted.predict(patients())
     assert (said == fitted.predict(patients().drop(columns="ill"))).all()
     assert (said == fitted.predict(patients().assign(more=1))).all()
@@ -66,7 +66,7 @@ def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
         fitted.predict(patients().drop(columns=["ill", "age"]))
 
 
-@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateLinearClassifier, ps.PrivateClassifier])
+@pytest.mark.parametrize("estimator", [ps.PrivateShortCard, ps.PrivateLinearClassifier, ps.PrivateClassifier])
 @pytest.mark.parametrize("schema", [ps.Schema(INDICATORS.columns), None], ids=["stated", "drafted"])
 def test_more_than_two_classes_are_refused_with_what_takes_them(estimator: type, schema: object) -> None:
     table = patients(30).drop(columns="ill")

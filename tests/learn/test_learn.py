@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privsolve as ps
 from privsolve.data import Bins, Categories, Label, Number, Schema
-from privsolve.learn.estimators import PrivateLinearClassifier, PrivateScorecard
+from privsolve.learn.estimators import PrivateLinearClassifier, PrivateShortCard
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant
 from privsolve.privacy.ledger import Ledger
@@ -32,12 +32,12 @@ from small_tables import INDICATORS, SCHEMA, patients
 
 FRAME = patients()
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
-Estimator = PrivateScorecard | PrivateLinearClassifier
+Estimator = PrivateShortCard | PrivateLinearClassifier
 
 
-def scorecard(**options: Any) -> PrivateScorecard:
+def scorecard(**options: Any) -> PrivateShortCard:
     settings = {"epsilon": 5.0, "max_features": 2, "intercept": 3, "schema": INDICATORS, "random_state": 0}
-    return PrivateScorecard(**{**settings, **options})
+    return PrivateShortCard(**{**settings, **options})
 
 
 def no_draws(size: int) -> NoReturn:
@@ -49,8 +49,8 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 
 CHECKS = parametrize_with_checks(
     [
-        PrivateScorecard(200.0, max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateScorecard(200.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateShortCard(200.0, max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateShortCard(200.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
         PrivateLinearClassifier(200.0, random_state=0),
     ]
 )

@@ -27,8 +27,8 @@ CARD = {"max_features": 1, "max_points": 1, "intercept": 2}
 def estimators(schema: Any) -> list[Any]:
     common: dict[str, Any] = {"schema": schema, "random_state": 0}
     return [
-        ps.PrivateScorecard(20.0, **CARD, **common),
-        ps.PrivateScorecard(20.0, objective="risk", **CARD, **common),
+        ps.PrivateShortCard(20.0, **CARD, **common),
+        ps.PrivateShortCard(20.0, objective="risk", **CARD, **common),
         ps.PrivateLinearClassifier(20.0, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, leaves="probabilities", **common),
@@ -59,7 +59,7 @@ def test_an_estimator_is_made_of_a_release(which: int, tmp_path: Path) -> None:
 def test_the_kind_must_be_right() -> None:
     card, tree = (estimators(INDICATORS)[k].fit(X, Y).release_ for k in (0, 3))
     with pytest.raises(ValueError, match="not a linear rule"):
-        ps.PrivateScorecard.from_release(tree)
+        ps.PrivateShortCard.from_release(tree)
     with pytest.raises(ValueError, match="does not hold a decision tree for classes"):
         ps.PrivateTreeClassifier.from_release(card)
     numbers = ps.PrivateTreeRegressor(20.0, depth=1, low=0, high=2, schema=Schema(INDICATORS.columns), random_state=0)
@@ -102,7 +102,7 @@ def test_rows_without_an_order_are_refused_where_they_need_one(make: Any) -> Non
 
 def test_a_path_that_does_not_exist() -> None:
     with pytest.raises(ValueError, match=r"schema='gues': .*pass a Schema, the path of a schema file, or None"):
-        ps.PrivateScorecard(schema="gues").fit(X, Y)
+        ps.PrivateShortCard(schema="gues").fit(X, Y)
 
 
 @pytest.mark.parametrize("which", [0, 3, 5], ids=[KINDS[k] for k in (0, 3, 5)])
@@ -122,15 +122,15 @@ def test_labels_in_groups(which: int) -> None:
 
 
 def test_the_names_of_the_label_survive() -> None:
-    drafted = ps.PrivateScorecard(20.0, **CARD, random_state=0).fit(X, Y)
+    drafted = ps.PrivateShortCard(20.0, **CARD, random_state=0).fit(X, Y)
     assert drafted.release_.schema.label == Label("ill", "yes", "no")
     assert "ill yes" in drafted.scorecard_.to_text()
     bare = Schema(INDICATORS.columns)
-    stated = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").astype(int))
+    stated = ps.PrivateShortCard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").astype(int))
     assert stated.release_.schema.label == Label("ill", 1, 0)
-    nameless = ps.PrivateScorecard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").to_numpy())
+    nameless = ps.PrivateShortCard(20.0, schema=bare, **CARD, random_state=0).fit(X, (Y == "yes").to_numpy())
     assert nameless.release_.schema.label == Label("label", True, False)
-    assert list(ps.PrivateScorecard.from_release(nameless.release_).classes_) == [False, True]
+    assert list(ps.PrivateShortCard.from_release(nameless.release_).classes_) == [False, True]
 
 
 def test_weights_of_records_are_refused_with_what_to_do() -> None:

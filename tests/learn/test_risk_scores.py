@@ -27,8 +27,8 @@ X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 POSITIVE = SCHEMA.positive(Y.to_numpy())
 
 
-def fitted(**options: object) -> ps.PrivateScorecard:
-    card = ps.PrivateScorecard(3.0, objective="risk", schema=SCHEMA, random_state=1, **options)  # type: ignore[arg-type]
+def fitted(**options: object) -> ps.PrivateShortCard:
+    card = ps.PrivateShortCard(3.0, objective="risk", schema=SCHEMA, random_state=1, **options)  # type: ignore[arg-type]
     return card.fit(X, Y)  # type: ignore[no-any-return]
 
 
@@ -53,7 +53,7 @@ def _fraction(value: float) -> object:
 
 
 def test_a_card_by_mistakes_has_no_probabilities() -> None:
-    by_mistakes = ps.PrivateScorecard(1.0, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
+    by_mistakes = ps.PrivateShortCard(1.0, max_features=2, schema=SCHEMA, random_state=0).fit(X, Y)
     assert not hasattr(by_mistakes, "predict_proba")
     assert not isinstance(by_mistakes.release_.model, RiskScore)
 
@@ -68,7 +68,7 @@ def test_rare_outcomes_are_told_apart() -> None:
     columns = [ps.Categories(f"c{i}", [Category("yes", [1])]) for i in range(8)]
     schema = ps.Schema(columns, ps.Label("ill", [1]))
     for seed in range(3):
-        card = ps.PrivateScorecard(
+        card = ps.PrivateShortCard(
             3.0, objective="risk", max_features=3, schema=schema, adjacency="add-remove", random_state=seed
         ).fit(frame)
         assert roc_auc_score(ill, card.predict_proba(frame)[:, 1]) > 0.7
@@ -79,7 +79,7 @@ def test_the_draw_has_the_law_of_brier_over_short_cards() -> None:
     """One draw of the exponential mechanism over the ordinary cards, and its guarantee."""
     card = fitted(max_features=2, adjacency="add-remove")
     assert card.release_.guarantee.profile == BoundedRange(3.0)
-    assert card.release_.domain == ps.PrivateScorecard(3.0, max_features=2)._domain(SCHEMA)
+    assert card.release_.domain == ps.PrivateShortCard(3.0, max_features=2)._domain(SCHEMA)
     assert set(card.release_.setting) == {"domain", "loss"}
 
 
@@ -95,7 +95,7 @@ def test_costs_move_the_decision_and_not_the_risks() -> None:
 
 @pytest.mark.filterwarnings("ignore::privsolve.PrivacyWarning")
 def test_the_tools_of_scikit_learn_take_it() -> None:
-    base = ps.PrivateScorecard(3.0, objective="risk", max_features=2, schema=SCHEMA, random_state=1)
+    base = ps.PrivateShortCard(3.0, objective="risk", max_features=2, schema=SCHEMA, random_state=1)
     calibrated = CalibratedClassifierCV(base, cv=2).fit(X, Y)
     assert calibrated.predict_proba(X).shape == (len(X), 2)
     tuned = TunedThresholdClassifierCV(base, cv=2, scoring="balanced_accuracy").fit(X, Y)
@@ -114,7 +114,7 @@ def test_the_tools_of_scikit_learn_take_it() -> None:
 def test_wrong_options_are_refused_before_anything_is_paid(wrong: dict[str, object], message: str) -> None:
     account = ps.Accountant(1.0)
     with pytest.raises(ValueError, match=message):
-        ps.PrivateScorecard(0.5, schema=SCHEMA, budget=account, **wrong).fit(X, Y)  # type: ignore[arg-type]
+        ps.PrivateShortCard(0.5, schema=SCHEMA, budget=account, **wrong).fit(X, Y)  # type: ignore[arg-type]
     assert account.totals.releases == 0
 
 
@@ -134,7 +134,7 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     SCHEMA.save(tmp_path / "schema.toml")
     run = CliRunner().invoke
     asked = ["--schema", str(tmp_path / "schema.toml"), "--epsilon", "2", "--objective", "risk", "--seed", "1"]
-    done = run(app, ["fit", str(tmp_path / "patients.csv"), *asked, "--out", str(tmp_path / "out")])
+    done = run(app, ["fit", "--model", "short", str(tmp_path / "patients.csv"), *asked, "--out", str(tmp_path / "out")])
     assert done.exit_code == 0, done.output
     assert "Risk of" in done.output
     release = str(tmp_path / "out" / "release.json")
@@ -149,7 +149,21 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     assert (found["score"] - float(model.half) == model.scores(FRAME)).all()
     assert (found["score"] == model.totals(FRAME)).all()
     plan = run(
-        app, ["plan", "--epsilon", "1", "--records", "30000", "--features", "33", "--objective", "risk", "--json"]
+        app,
+        [
+            "plan",
+            "--model",
+            "short",
+            "--epsilon",
+            "1",
+            "--records",
+            "30000",
+            "--features",
+            "33",
+            "--objective",
+            "risk",
+            "--json",
+        ],
     )
     planned = json.loads(plan.output)
     (bound, _) = expectations(ps.SparsePoints(34, 4, 3, (-8, 8)), 1.0, loss=ps.BrierLoss(), expert=False)
@@ -158,12 +172,23 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     )  # a Brier loss of 1 is 4096 in the table
     assert planned["bounds"][0]["share"] == pytest.approx(bound.excess / 4096 / 30_000)
     refused = run(
-        app, ["fit", str(tmp_path / "patients.csv"), *asked, "--model", "tree", "--out", str(tmp_path / "other")]
+        app,
+        [
+            "fit",
+            "--model",
+            "short",
+            str(tmp_path / "patients.csv"),
+            *asked,
+            "--model",
+            "tree",
+            "--out",
+            str(tmp_path / "other"),
+        ],
     )
     assert refused.exit_code != 0
-    assert "--objective is for --model card" in refused.output
+    assert "--objective is for --model short" in refused.output
 
 
 def test_a_score_before_the_fit_is_refused_in_words() -> None:
     with pytest.raises(NotFittedError):
-        ps.PrivateScorecard(1.0, schema=SCHEMA).score(X, Y)
+        ps.PrivateShortCard(1.0, schema=SCHEMA).score(X, Y)

@@ -79,8 +79,8 @@ def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("estimator", "word"),
     [
-        (ps.PrivateScorecard(1.0, max_features=2), "sampling"),
-        (ps.PrivateScorecard(1.0, objective="risk", max_features=1), "sampling"),
+        (ps.PrivateShortCard(1.0, max_features=2), "sampling"),
+        (ps.PrivateShortCard(1.0, objective="risk", max_features=1), "sampling"),
         (ps.PrivateTreeClassifier(1.0, depth=2), "summing over trees: 100%"),
         (ps.PrivateClassifier(1.0, depth=2, max_features=2), "trees"),
     ],

@@ -14,7 +14,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.engines.logistic import Objective, Rows, gradient_bound, minimise
 from privsolve.errors import OracleNotCertified
 from privsolve.mechanisms import objective as mechanism
-from privsolve.mechanisms.objective import Options, Plan, perturbed_weights, whole_points
+from privsolve.mechanisms.objective import Options, Plan, perturbed_card, whole_points
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.gaussian_curve import GaussianCurve, gaussian_delta, largest_shift, vertex_shifts
 from privsolve.privacy.profiles import profile_from_dict
@@ -296,15 +296,15 @@ def table_of(rng: np.random.Generator, n: int = 300, dim: int = 4) -> PatternTab
 
 
 def plain_options(dim: int, **more) -> Options:
-    return Options(np.full(dim, 0.5), np.arange(dim), **more)
+    return Options(np.full(dim, 0.5), np.arange(dim), (False,) * dim, **more)
 
 
 def test_the_whole_program_has_the_law_of_the_proof() -> None:
     """One dimension: what is released, by draws, against the density of the ideal mechanism by integration."""
     table = PatternTable.from_records([[1]] * 3 + [[0]] * 2, [1, 1, 0, 0, 1], ranges=[(0, 1)])
     plan = Plan(2.0, 1e-3, Adjacency.ADD_REMOVE, 1, 1)
-    draws = [perturbed_weights(table, plan, plain_options(1), random_state=seed)[0] for seed in range(600)]
-    found = np.array([w.features[0] for w in draws])
+    draws = [perturbed_card(table, plan, plain_options(1), random_state=seed)[0] for seed in range(600)]
+    found = np.array([w.points[0] * w.unit for w in draws])
     assert np.abs(found).max() < 60
     assert len({float(value) for value in found}) == len(found)
     # the noise of the linear term alone gives the weights at least this deviation at this penalty
@@ -318,9 +318,7 @@ def test_neighbours_cannot_be_told_apart_better_than_promised() -> None:
     plan = Plan(1.0, 1e-2, Adjacency.ADD_REMOVE, 1, 1)
     tables = [PatternTable.from_records(rows[k:], labels[k:], ranges=[(0, 1)]) for k in (0, 1)]
     drawn = [
-        np.array(
-            [perturbed_weights(t, plan, plain_options(1), random_state=seed)[0].features[0] for seed in range(1500)]
-        )
+        np.array([perturbed_card(t, plan, plain_options(1), random_state=seed)[0].intercept for seed in range(1500)])
         for t in tables
     ]
     cuts = np.quantile(np.concatenate(drawn), np.linspace(0.05, 0.95, 19))
@@ -338,18 +336,18 @@ def test_refusals_come_before_payment() -> None:
     account = Accountant(1.0, 1e-5, "add-remove", composition_delta=0.0)
     plan = Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 4, 2)
     with pytest.raises(ValueError, match="longest=2"):
-        perturbed_weights(table, plan, plain_options(4), budget=account)
+        perturbed_card(table, plan, plain_options(4), budget=account)
     with pytest.raises(ValueError, match="made for 3"):
-        perturbed_weights(table, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 3, 2), plain_options(3), budget=account)
+        perturbed_card(table, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 3, 2), plain_options(3), budget=account)
     undeclared = PatternTable.from_records([[0, 1]], [1])
     with pytest.raises(ValueError, match="0 or 1"):
-        perturbed_weights(undeclared, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 2, 2), plain_options(2), budget=account)
+        perturbed_card(undeclared, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 2, 2), plain_options(2), budget=account)
     assert account.history == ()
     full = Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 4, 4)
-    weights, guarantee, _ = perturbed_weights(table, full, plain_options(4), budget=account)
+    card, guarantee, _ = perturbed_card(table, full, plain_options(4), budget=account)
     assert account.history == (guarantee,)
     assert guarantee.proved
-    assert weights.features.shape == (4,)
+    assert card.points.shape == (4,)
 
 
 def test_questions_are_limited_and_signs_are_kept() -> None:
@@ -357,21 +355,22 @@ def test_questions_are_limited_and_signs_are_kept() -> None:
     table = table_of(rng, 3000, 6)
     plan = Plan(4.0, 1e-5, Adjacency.REPLACE, 6, 6, choosing=True)
     signs = np.array([1, 1, 1, 0, 0, 0])
-    options = Options(np.full(6, 0.5), np.repeat(np.arange(3), 2), 2, frozenset({1}), signs)
+    options = Options(np.full(6, 0.5), np.repeat(np.arange(3), 2), (False,) * 3, 10, 2, frozenset({1}), signs)
     for seed in range(5):
-        weights, _, _ = perturbed_weights(table, plan, options, random_state=seed)
-        used = {int(q) for q in options.questions[weights.features != 0]}
+        card, _, _ = perturbed_card(table, plan, options, random_state=seed)
+        used = {int(q) for q in options.questions[card.points != 0]}
         assert len(used) <= 2
-        assert (weights.features[:3] >= 0).all()
+        assert (card.points[:3] >= 0).all()
 
 
 def test_points_keep_the_weights_of_answers() -> None:
     weights = np.array([0.21, 0.23, -0.4, 1.0, -0.3])
-    points, unit = whole_points(weights, [True, False], np.array([0, 0, 0, 1, 1]), 10)
+    options = Options(np.full(5, 0.5), np.array([0, 0, 0, 1, 1]), (True, False), 10)
+    points, unit = whole_points(weights, options)
     assert unit == pytest.approx(0.1)
     assert points.tolist() == [2, 2, -4, 10, -3]
     assert np.abs(np.cumsum(points[:3]) * unit - np.cumsum(weights[:3])).max() <= unit / 2
-    assert whole_points(np.zeros(2), [False], np.zeros(2, dtype=int), 10)[0].tolist() == [0, 0]
+    assert whole_points(np.zeros(5), options)[0].tolist() == [0] * 5
 
 
 def test_delta_of_the_gaussian_mechanism() -> None:

@@ -189,7 +189,7 @@ def test_a_new_mechanism_is_planned() -> None:
     assert list(bounds) == ["exponential", "exponential (uniform)", "opdisc", "rspm", "permute-and-flip"]
     assert bounds["permute-and-flip"] == pytest.approx(bounds["exponential (uniform)"], rel=1e-4)
     printed = CliRunner().invoke(
-        app, ["plan", "--epsilon", "1", "--records", "50", "--features", "3", "--json", "--expert"]
+        app, ["plan", "--model", "short", "--epsilon", "1", "--records", "50", "--features", "3", "--json", "--expert"]
     )
     assert [row["mechanism"] for row in json.loads(printed.stdout)["bounds"]] == list(bounds)
 
@@ -216,6 +216,8 @@ def test_a_new_mechanism_is_offered_by_the_command_line(tmp_path: Path) -> None:
     SCHEMA.save(tmp_path / "schema.toml")
     fit = [
         "fit",
+        "--model",
+        "short",
         str(tmp_path / "data.csv"),
         "--schema",
         str(tmp_path / "schema.toml"),

@@ -31,7 +31,7 @@ def releases() -> dict[str, ps.Release]:
     made: dict[str, ps.Release] = {}
     about = ps.About(owner="somebody", questions={"age": "How old?"})
     worded = ps.Schema(SCHEMA.columns, SCHEMA.label, about=about)
-    card = ps.PrivateScorecard(1.0, schema=worded, max_features=2, random_state=1).fit(frame, frame["ill"])
+    card = ps.PrivateShortCard(1.0, schema=worded, max_features=2, random_state=1).fit(frame, frame["ill"])
     made["card"] = card.release_.with_evaluation(card.evaluate(frame, frame["ill"], 1.0, by="colour", random_state=1))
     weights = rng.integers(-3, 4, SCHEMA.dim)
     risk = RiskScore(weights, SCHEMA.features, SCHEMA.scales, True, SCHEMA)

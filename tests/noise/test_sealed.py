@@ -390,7 +390,7 @@ def test_estimators_are_sealed_by_the_same_two_arguments(tmp_path: Path) -> None
 
     def card(seed: int = 0, **how: Any) -> ps.Run:
         data = patients(seed=seed)
-        model = ps.PrivateScorecard(0.5, schema=INDICATORS, max_features=2, **how).fit(
+        model = ps.PrivateShortCard(0.5, schema=INDICATORS, max_features=2, **how).fit(
             data.drop(columns="ill"), data["ill"]
         )
         return ps.Run(model.release_, model.diagnostics_)

@@ -25,7 +25,7 @@ def test_fit_then_predict(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "data.csv", index=False)
     INDICATORS.save(tmp_path / "s.toml")
     options = ("--schema", "s.toml", "--epsilon", "2", "--max-features", "2", "--out", "out")
-    fitted = privsolve(tmp_path, "fit", "data.csv", *options)
+    fitted = privsolve(tmp_path, "fit", "--model", "short", "data.csv", *options)
     assert fitted.returncode == 0, fitted.stderr
     assert "Scorecard: ill yes or ill no?" in fitted.stdout
     release = ps.Release.from_json((tmp_path / "out" / "release.json").read_text())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,6 +40,7 @@ from privsolve.cli.options import (
     ObjectiveOption,
     OneOf,
     Require,
+    Sparsity,
     TreeLeaves,
     card_limits,
     check_most_features,
@@ -67,7 +68,7 @@ from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
 
 FASTER = "fewer --max-features are faster"
-PAGES = {ModelName.card: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
+PAGES = {ModelName.scorecard: SCORECARD, ModelName.short: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
 
 
 def fit(
@@ -89,14 +90,17 @@ def fit(
     exclude: Exclude = None,
     one_of: OneOf = None,
     direction: Directions = None,
-    max_points: MaxPoints = 3,
+    max_points: MaxPoints = None,
+    sparsity: Sparsity = 0.0,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
     false_negative: FalseNegative = 1,
     adjacency: Adjacency = "replace",
     oracle: Annotated[str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.")] = "tree",
     noise: Noise = None,
-    delta: Annotated[float | None, typer.Option(help="For Gaussian noise.")] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="Of a full scorecard; or for Gaussian noise.", show_default="1e-6")
+    ] = None,
     ledger: Annotated[
         Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
     ] = None,
@@ -107,7 +111,7 @@ def fit(
         typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
-    model: Model = ModelName.card,
+    model: Model = ModelName.scorecard,
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeafKind.LABELS,
     card_weight: CardWeight = 0.5,
@@ -139,7 +143,7 @@ def fit(
         wanted = Wanted(
             model, adjacency, (false_positive, false_negative), objective, log_odds,
             card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
-            depth, leaves, card_weight, mechanism, oracle, noise, delta,
+            depth, leaves, card_weight, mechanism, oracle, noise, delta, sparsity,
         )  # fmt: skip
         asked, choose = wanted.recipe(epsilon, the_schema)
         check_most_features(max_features, asked)
@@ -205,7 +209,9 @@ def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTabl
 
 
 def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
-    if model is ModelName.card:
+    if model is ModelName.scorecard:
+        return nullcontext()
+    if model is ModelName.short:
         return work_progress(errors, mechanism, FASTER if mechanism == "exponential" else "")
     return share_progress(errors, FASTER)
 

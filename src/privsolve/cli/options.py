@@ -62,8 +62,9 @@ ObjectiveOption = Annotated[
 LogOdds = Annotated[
     float, typer.Option(help="For a risk score: what one point adds to the log-odds.", rich_help_panel=EXPERT)
 ]
-MaxPoints = Annotated[int, typer.Option(help="Points lie in -N..N.")]
+MaxPoints = Annotated[int | None, typer.Option(help="Points lie in -N..N.", show_default="10, and 3 for a short card")]
 Intercept = Annotated[int, typer.Option(min=0, help="The intercept lies in -N..N.", rich_help_panel=EXPERT)]
+Sparsity = Annotated[float, typer.Option(help="Above 0: small points become 0.", rich_help_panel=EXPERT)]
 FalsePositive = Annotated[int, typer.Option(help="Cost of a false positive, a whole number.")]
 FalseNegative = Annotated[int, typer.Option(help="Cost of a false negative, a whole number.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.")]
@@ -83,17 +84,21 @@ DEPTH = 3
 class ModelName(StrEnum):
     """What is chosen."""
 
-    card = "card"
+    scorecard = "scorecard"
+    short = "short"
     tree = "tree"
     auto = "auto"
 
     @property
     def page(self) -> str:
         """What its page is called in machine-readable output."""
-        return {"card": "scorecard", "tree": "tree", "auto": "model"}[self]
+        return {"short": "scorecard", "auto": "model"}.get(self.value, self.value)
 
 
-Model = Annotated[ModelName, typer.Option(help="A card with points, a decision tree, or whichever fits better.")]
+Model = Annotated[
+    ModelName,
+    typer.Option(help="A full scorecard, a short card, a decision tree, or a short card or tree, whichever fits."),
+]
 Depth = Annotated[int, typer.Option(help="Of a tree: at most so many questions are asked of a record.")]
 TreeLeaves = Annotated[LeafKind, typer.Option(help="What the leaves of a tree say.")]
 CardWeight = Annotated[
@@ -108,10 +113,17 @@ _CARDS, _TREES = frozenset({"max_features", "max_points", "intercept"}), frozens
 _LIMITS = frozenset({"max_questions", "max_cuts", "require", "exclude", "one_of", "direction"})
 _RISKS = frozenset({"objective", "log_odds"})
 _NOISE, _LEAVES, _WEIGHT = frozenset({"oracle", "noise", "delta"}), frozenset({"leaves"}), frozenset({"card_weight"})
+_SPARSE, _MECHANISM = frozenset({"sparsity"}), frozenset({"mechanism", "oracle", "noise"})
 STRANGE = {
-    ModelName.card: _TREES | _LEAVES | _WEIGHT,
-    ModelName.tree: _CARDS | _LIMITS | _NOISE | _WEIGHT | _RISKS,
-    ModelName.auto: _LIMITS | _NOISE | _LEAVES | _RISKS,
+    ModelName.scorecard: _TREES
+    | _LEAVES
+    | _WEIGHT
+    | _RISKS
+    | _MECHANISM
+    | frozenset({"max_features", "intercept", "max_cuts", "one_of"}),
+    ModelName.short: _TREES | _LEAVES | _WEIGHT | _SPARSE,
+    ModelName.tree: _CARDS | _LIMITS | _NOISE | _WEIGHT | _RISKS | _SPARSE,
+    ModelName.auto: _LIMITS | _NOISE | _LEAVES | _RISKS | _SPARSE,
 }
 """Options that have no meaning for a model."""
 
@@ -159,7 +171,7 @@ def check_most_features(max_features: int | None, schema: Schema) -> None:
 def class_weights(card_weight: float) -> dict[str, float]:
     """The weights of the classes of `--model auto`."""
     if not 0 < card_weight < 1:
-        raise ValueError(f"--card-weight must lie between 0 and 1, got {card_weight:g}: or use --model card or tree")
+        raise ValueError(f"--card-weight must lie between 0 and 1, got {card_weight:g}: or use --model short or tree")
     return {"card": card_weight, "tree": 1 - card_weight}
 
 

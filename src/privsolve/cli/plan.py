@@ -35,7 +35,7 @@ from privsolve.cli.options import (
     class_weights,
     refuse_strange_options,
 )
-from privsolve.cli.plans import CardPlan, Plan, TreePlan
+from privsolve.cli.plans import CardPlan, FullPlan, Plan, TreePlan
 from privsolve.cli.recipes import Wanted
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
@@ -72,12 +72,12 @@ def plan(
     exclude: Exclude = None,
     one_of: OneOf = None,
     direction: Directions = None,
-    max_points: MaxPoints = 3,
+    max_points: MaxPoints = None,
     intercept: Intercept = 8,
     false_positive: FalsePositive = 1,
     false_negative: FalseNegative = 1,
     adjacency: Adjacency = "replace",
-    model: Model = ModelName.card,
+    model: Model = ModelName.scorecard,
     depth: Depth = DEPTH,
     leaves: TreeLeaves = LeafKind.LABELS,
     card_weight: CardWeight = 0.5,
@@ -126,8 +126,13 @@ def plan(
                 f"Epsilon {epsilon:g} is the smallest that promises to lose at most {lose:.1%} of the records."
             )
         planned.show(epsilon)
-        console.print(PROVED)
-        if adjacency == "replace":  # one draw, of bounded range (theory, section 17.5)
+        if model is ModelName.scorecard:
+            console.print("Nothing was spent.")
+        else:
+            console.print(PROVED)
+        if (
+            adjacency == "replace" and model is not ModelName.scorecard
+        ):  # one draw, of bounded range (theory, section 17.5)
             console.print(
                 f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
                 f"libraries, the same draw has {epsilon / 2:g}."
@@ -139,13 +144,15 @@ def plan(
 def _planned(wanted: Wanted, schema: Schema | None, features: int, records: int, expert: bool) -> Plan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
     model, limits, loss = wanted.model, wanted.limits, ZeroOneLoss(*wanted.costs)
-    asked = schema if schema is None or model is ModelName.card else tree_schema(schema, intercept=True)
+    if model is ModelName.scorecard:
+        return FullPlan(records, wanted.adjacency, wanted, schema, features)
+    asked = schema if schema is None or model is ModelName.short else tree_schema(schema, intercept=True)
     dim, has_intercept = (features + 1, True) if asked is None else (asked.dim, asked.intercept)
     ends = (-wanted.intercept, wanted.intercept) if has_intercept else None
-    most: dict[str, Any] = {"max_features": wanted.max_features, "max_points": wanted.max_points, "intercept": ends}
-    restricted = asked if model is ModelName.card and asked is not None and limits.states(asked) else None
+    most: dict[str, Any] = {"max_features": wanted.max_features, "max_points": wanted.short_points, "intercept": ends}
+    restricted = asked if model is ModelName.short and asked is not None and limits.states(asked) else None
     domain = scorecard_domain(dim, **most) if restricted is None else limits.domain(restricted, **most)
-    if model is ModelName.card:
+    if model is ModelName.short:
         return CardPlan(records, wanted.adjacency, domain, wanted.card_recipe(1.0).loss, expert)
     questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree_schema(schema))
     trees = DecisionTrees(questions, wanted.depth, _leaves(wanted.leaves, loss))

@@ -10,6 +10,8 @@ from typing import Any
 from rich.table import Table
 
 from privsolve.cli.common import console
+from privsolve.cli.recipes import Wanted
+from privsolve.data import Schema
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees
 from privsolve.engines.supports.work import estimate
@@ -18,8 +20,10 @@ from privsolve.learn.planning import expectations, tree_expectations, union_expe
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.losses.risks import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
+from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT
+from privsolve.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,37 @@ class Plan(ABC):
     @abstractmethod
     def show(self, epsilon: float) -> None:
         """On the terminal."""
+
+
+@dataclass(frozen=True)
+class FullPlan(Plan):
+    """Full scorecards: how much noise the weights get. There is no bound on mistakes; a rehearsal shows what is typical."""
+
+    wanted: Wanted
+    schema: Schema | None
+    features: int
+
+    def share(self, epsilon: float) -> float:
+        """No promise by mistakes."""
+        raise ValueError("--lose is for short cards and trees: use --epsilon and --rehearse, or --model short")
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """The public numbers of the mechanism."""
+        recipe = self.wanted.full_recipe(epsilon)
+        if self.schema is not None:
+            return recipe.plan(recipe.asked(self.schema)).to_dict() | {"records": self.records}
+        adjacency = Adjacency.of(self.adjacency)
+        found = ObjectivePlan(epsilon, recipe.delta, adjacency, self.features, self.features)
+        return found.to_dict() | {"records": self.records}
+
+    def show(self, epsilon: float) -> None:
+        """In two sentences."""
+        found = self.content(epsilon)
+        console.print(
+            f"Full scorecard with points for all answers ({found['features']} features), {self.records:,} records, epsilon "
+            f"{epsilon:g}, delta {found['delta']:g}"
+        )
+        console.print("How good it gets depends on the records: --rehearse fits made-up records of the schema.")
 
 
 @dataclass(frozen=True)

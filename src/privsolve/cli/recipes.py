@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -11,6 +11,7 @@ from privsolve.cli.options import ModelName, class_weights
 from privsolve.data import Schema
 from privsolve.learn.choosing import UnionRecipe
 from privsolve.learn.fitting import Objective, Recipe
+from privsolve.learn.full_cards import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.growing import TreeRecipe
 from privsolve.learn.limits import CardLimits
 from privsolve.models.leaves import LeafKind
@@ -35,7 +36,7 @@ class Wanted:
     log_odds: float
     limits: CardLimits
     max_features: int | None
-    max_points: int
+    max_points: int | None
     intercept: int
     depth: int
     leaves: LeafKind
@@ -44,15 +45,19 @@ class Wanted:
     oracle: str = "tree"
     noise: str | None = None
     delta: float | None = None
+    sparsity: float = 0.0
 
     def recipe(self, epsilon: float, schema: Schema) -> Chosen:
         """Everything but the data; whatever does not fit together is refused."""
-        if self.model is not ModelName.card and self.mechanism != "exponential":
+        if self.model is ModelName.scorecard:
+            full = self.full_recipe(epsilon)
+            return Chosen(replace(full.asked(schema), intercept=False), full.run)
+        if self.model is not ModelName.short and self.mechanism != "exponential":
             raise ValueError(
                 f"--mechanism {self.mechanism}: trees are drawn by the exponential mechanism; leave it out"
             )
         ends = (-self.intercept, self.intercept)
-        cards: dict[str, Any] = {"max_features": self.max_features, "max_points": self.max_points, "intercept": ends}
+        cards: dict[str, Any] = {"max_features": self.max_features, "max_points": self.short_points, "intercept": ends}
         paid: dict[str, Any] = {"adjacency": self.adjacency, **dict(zip(_COSTS, self.costs, strict=True))}
         found: TreeRecipe | UnionRecipe
         if self.model is ModelName.tree:
@@ -64,6 +69,24 @@ class Wanted:
             domain = self.limits.domain(schema, **cards | {"intercept": ends if schema.intercept else None})
             return Chosen(schema, partial(recipe.run, domain=domain))
         return Chosen(found.asked, found.run)
+
+    @property
+    def short_points(self) -> int:
+        """The most points of a feature of a short card."""
+        return 3 if self.max_points is None else self.max_points
+
+    def full_recipe(self, epsilon: float) -> FullCardRecipe:
+        """How a full scorecard is found."""
+        return FullCardRecipe(
+            epsilon,
+            DEFAULT_DELTA if self.delta is None else self.delta,
+            self.adjacency,
+            10 if self.max_points is None else self.max_points,
+            self.limits.max_questions,
+            self.sparsity,
+            self.limits.constraints,
+            *self.costs,
+        )
 
     def card_recipe(self, epsilon: float) -> Recipe:
         """How a card is chosen."""

@@ -117,7 +117,7 @@ class PrivateClassifier(ClassEstimator):
         models: the classes of models to choose from, `"card"` and `"tree"`: their names, or a mapping from names to weights,
             which are public; equal weights unless stated.
         depth: of a tree: at most so many questions are asked of a record.
-        max_features, max_points, intercept: of a card, as in `PrivateScorecard`.
+        max_features, max_points, intercept: of a card, as in `PrivateShortCard`.
         card_prior, tree_prior: what is likely in each class before the data is seen.
         false_positive, false_negative: public whole costs of the two kinds of mistake, the same for both classes of models.
         simplify: take out questions of a tree whose two sides say the same.

@@ -24,10 +24,12 @@ from privsolve.learn.base import (
 )
 from privsolve.learn.classifying import ClassEstimator
 from privsolve.learn.fitting import DomainName, Objective, Recipe, linear_domain
+from privsolve.learn.full_cards import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
+from privsolve.models.full_card import FullCard
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
 from privsolve.oracles.base import Oracle
@@ -122,7 +124,104 @@ class _PrivateClassifier(ClassEstimator):
 
 
 class PrivateScorecard(_PrivateClassifier):
-    """A scorecard: whole points on a few features, drawn exactly from the exponential mechanism.
+    """A full scorecard: whole points for every answer and a risk for every total, by objective perturbation.
+
+    Args:
+        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
+        delta: the δ of the fit, above 0 and far below 1/n.
+        max_points: the most points of one step between answers.
+        max_questions: the largest number of columns that the card asks for; they are chosen with a part of epsilon.
+        sparsity: 0 keeps all points; larger numbers set small ones to 0.
+        constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
+            be asked for (`Constraints`).
+        false_positive, false_negative: costs of the two kinds of mistake. They move the threshold of the decision.
+        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
+            the records, and a quarter of epsilon pays for the draft.
+        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
+        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
+        random_state: None for releases; a seed makes fits repeatable, for testing only.
+        progress: not used, a fit takes a moment; here because all estimators have it.
+
+    Attributes:
+        release_: points, guarantee and schema, to publish. `scorecard_`, `privacy_` and `coef_` are read off it.
+        diagnostics_: accuracy and AUC on the training records: the curator's, not private.
+        classes_: the two labels, the positive one last.
+
+    Guarantee:
+        Each fit is `(epsilon, delta)`-DP under the stated adjacency (theory, section 19), rounding included, provided that
+        schema, costs and all other arguments were chosen without looking at the data. Several fits add up.
+
+    Example:
+        >>> import privsolve as ps
+        >>> data = ps.datasets.adult().head(2000)
+        >>> model = ps.PrivateScorecard(epsilon=1.0, schema=ps.datasets.adult_schema(), random_state=0)
+        >>> model = model.fit(data.drop(columns="income"), data["income"])
+        >>> model.predict_proba(data.head(3)).shape
+        (3, 2)
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = DEFAULT_DELTA,
+        max_points: int = 10,
+        max_questions: int | None = None,
+        sparsity: float = 0.0,
+        constraints: Constraints | None = None,
+        false_positive: int = 1,
+        false_negative: int = 1,
+        schema: StatedSchema = None,
+        adjacency: Adjacency | str = "replace",
+        budget: Account | None = None,
+        random_state: RandomState = None,
+        progress: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.max_points = max_points
+        self.max_questions = max_questions
+        self.sparsity = sparsity
+        self.constraints = constraints
+        self.false_positive = false_positive
+        self.false_negative = false_negative
+        self.schema = schema
+        self.adjacency = adjacency
+        self.budget = budget
+        self.random_state = random_state
+        self.progress = progress
+
+    def _recipe(self) -> FullCardRecipe:  # type: ignore[override]
+        return FullCardRecipe(
+            self._fit_epsilon,
+            self.delta,
+            self.adjacency,
+            self.max_points,
+            self.max_questions,
+            self.sparsity,
+            self.constraints,
+            self.false_positive,
+            self.false_negative,
+        )
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if not isinstance(model, FullCard):
+            raise ValueError(f"release: it holds a {model.kind}, not a full scorecard: use the estimator of that kind")
+        return {}
+
+    def _run(  # type: ignore[override]
+        self, recipe: FullCardRecipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None
+    ) -> Run:
+        return recipe.run(recipe.encode(schema, frame, positive), **self._options)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
+        return _probabilities(self, X)
+
+
+class PrivateShortCard(_PrivateClassifier):
+    """A short scorecard: whole points on a few features, drawn exactly from the exponential mechanism. Pure ε-DP.
 
     Args:
         epsilon: privacy budget of one fit, with the draft of the schema if there is one.
@@ -223,10 +322,7 @@ class PrivateScorecard(_PrivateClassifier):
     @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
-        rule = self._rule
-        assert isinstance(rule, RiskScore)
-        risks = rule.risks(self._frame(X, reset=False))
-        return np.column_stack([1 - risks, risks])
+        return _probabilities(self, X)
 
 
 class PrivateLinearClassifier(_PrivateClassifier):
@@ -242,7 +338,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
             weights over more than some 50 features can take very long, and says so before it pays.
         prior: for the exponential mechanism; by default short cards are likely, and other domains have a uniform one.
         oracle, noise, delta: for OPDisc and RSPM, as in `opdisc` and `rspm`.
-        false_positive, false_negative, schema, adjacency, budget, random_state, progress: as in `PrivateScorecard`.
+        false_positive, false_negative, schema, adjacency, budget, random_state, progress: as in `PrivateShortCard`.
 
     Guarantee:
         Each fit has the guarantee of its mechanism, `privacy_`, for what `release_` holds, provided that schema, costs and
@@ -291,6 +387,13 @@ class PrivateLinearClassifier(_PrivateClassifier):
     def _domain(self, schema: Schema) -> Domain:
         usual: DomainName = "cards" if self.mechanism == Exponential.name else "ball"
         return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
+
+
+def _probabilities(estimator: _PrivateClassifier, X: Any) -> NDArray[np.float64]:
+    rule = estimator._rule
+    assert isinstance(rule, RiskScore)
+    risks = rule.risks(estimator._frame(X, reset=False))
+    return np.column_stack([1 - risks, risks])
 
 
 def read_for_fit(

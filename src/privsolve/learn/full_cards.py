@@ -15,9 +15,9 @@ from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import tree_schema
 from privsolve.learn.fitting import with_outside
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.objective import Options, Plan, Weights, perturbed_weights, whole_points
+from privsolve.mechanisms.objective import Card, Options, Plan, perturbed_card
 from privsolve.models.full_card import FullCard
-from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT, cut_of_threshold
+from privsolve.models.odds import cut_of_threshold
 from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
@@ -63,7 +63,14 @@ class FullCardRecipe:
             )
         check_integer("max_points", self.max_points, 1, MOST_POINTS)
         Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), 1, 1)
-        Options(np.zeros(1), np.zeros(1, dtype=np.int64), self.max_questions, sparsity=self.sparsity)
+        Options(
+            np.zeros(1),
+            np.zeros(1, dtype=np.int64),
+            (False,),
+            self.max_points,
+            self.max_questions,
+            sparsity=self.sparsity,
+        )
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
 
     def asked(self, schema: Schema) -> Schema:
@@ -89,21 +96,21 @@ class FullCardRecipe:
         """The records of a table as the card sees them; labels lie beside it, or in the column of the schema."""
         return replace(self.asked(schema), intercept=False).table(data, positive)
 
-    def plan(self, schema: Schema) -> Plan:
-        """The public numbers for a schema."""
-        asked = self.asked(schema)
+    def plan(self, asked: Schema) -> Plan:
+        """The public numbers for the schema of a card (`asked`)."""
         longest = sum(int(column.expand(np.arange(column.radix)).sum(axis=1).max()) for column in asked.columns)
         choosing = self.max_questions is not None and self.max_questions < len(asked.columns)
         return Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), asked.dim - 1, max(longest, 1), choosing)
 
-    def options(self, schema: Schema) -> Options:
-        """What is known beforehand, by feature."""
-        asked = self.asked(schema)
+    def options(self, asked: Schema) -> Options:
+        """What is known beforehand, by feature, for the schema of a card (`asked`)."""
         guess = np.concatenate([_guess(column) for column in asked.columns])
         questions = np.repeat(np.arange(len(asked.columns)), [len(column.names) for column in asked.columns])
         required = frozenset(k for k, c in enumerate(asked.columns) if c.column in asked.constraints.required)
         signs = np.array(asked.constraints.signs(asked.columns), dtype=np.int64)
-        return Options(guess, questions, self.max_questions, required, signs if signs.any() else None, self.sparsity)
+        nested = tuple(bool(c.expand(np.arange(c.radix)).sum(axis=1).max() > 1) for c in asked.columns)
+        limits = (self.max_points, self.max_questions, required)
+        return Options(guess, questions, nested, *limits, signs if signs.any() else None, self.sparsity)
 
     def run(
         self,
@@ -117,28 +124,21 @@ class FullCardRecipe:
         encoded.check()
         schema = replace(encoded.schema, intercept=True)
         plan, options = self.plan(schema), self.options(schema)
-        weights, guarantee, values = perturbed_weights(
-            encoded.table, plan, options, random_state=random_state, budget=budget
-        )
-        model = self.model(schema, weights)
+        card, guarantee, values = perturbed_card(encoded.table, plan, options, random_state=random_state, budget=budget)
+        model = self.model(schema, card)
         setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
         release = Release(model, guarantee, {"objective": setting})
         seconds = float(values.pop("seconds"))
         return with_outside(Run(release, Diagnostics(seconds, _quality(encoded.table, model), values)), encoded)
 
-    def model(self, schema: Schema, weights: Weights) -> FullCard:
-        """Whole points of the weights, and a risk for every total (theory, section 19.10)."""
-        nested = [bool(column.expand(np.arange(column.radix)).sum(axis=1).max() > 1) for column in schema.columns]
-        questions = np.repeat(np.arange(len(nested)), [len(column.names) for column in schema.columns])
-        points, unit = whole_points(weights.features, nested, questions, self.max_points)
-        unit = min(max(unit, LEAST_UNIT), LARGEST_UNIT)
-        constant = round(weights.intercept / unit)
-        base = weights.intercept - constant * unit
-        cut = cut_of_threshold(unit, self.false_positive / (self.false_positive + self.false_negative), base)
-        check_scores(schema, [*points.tolist(), constant])
-        return FullCard(
-            np.append(points, constant), schema.features, schema.scales, True, schema, log_odds=unit, cut=cut, base=base
-        )
+    def model(self, schema: Schema, card: Card) -> FullCard:
+        """The card as a model; the intercept's fraction of a point is the base of its risks."""
+        constant = round(card.intercept / card.unit)
+        base = card.intercept - constant * card.unit
+        cut = cut_of_threshold(card.unit, self.false_positive / (self.false_positive + self.false_negative), base)
+        check_scores(schema, [*card.points.tolist(), constant])
+        weights = np.append(card.points, constant)
+        return FullCard(weights, schema.features, schema.scales, True, schema, log_odds=card.unit, cut=cut, base=base)
 
 
 def _guess(column: Any) -> Any:

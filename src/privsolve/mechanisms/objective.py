@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from privsolve.checks import check_finite, check_integer
 from privsolve.data.patterns import PatternTable
 from privsolve.engines.logistic import CENTRE_BITS, Objective, Rows, minimise
 from privsolve.errors import IntegerRangeError
+from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.rounded import RoundedGaussian
@@ -36,6 +37,9 @@ OFFSET_SHARE = 0.15
 SUMS_SHARE = 0.02
 """Share of the squared shift for the noisy sums of the features."""
 
+LEVEL_SHARE = 0.02
+"""Share of the squared shift for the level of the risks, after the card is found."""
+
 CHOICE_SHARE = 0.3
 """Share of the rest for choosing questions, if their number is limited."""
 
@@ -50,6 +54,12 @@ GUESS_VARIANCE = 0.004
 
 LABEL_DEVIATIONS = 4.0
 """Records of each label, in deviations of their noise, that are added before the log-odds of the labels are taken."""
+
+LEVEL_VARIANCE = 0.25
+"""How far, squared, the level of the risks is expected to be off, in log-odds, when it meets the noisy counts."""
+
+RISK_UNITS = 2**20
+"""Risks are rounded to multiples of `2^-20` before they are added up."""
 
 CONSTANT = 1.0
 """The intercept's feature."""
@@ -109,15 +119,16 @@ class Plan:
         return (CHOICE_SHARE * whole, (1 - CHOICE_SHARE) * whole) if self.choosing else (whole,)
 
     def _shares(self) -> tuple[float, ...]:
-        left = 1 - SUMS_SHARE
+        left = 1 - SUMS_SHARE - LEVEL_SHARE
         return (CHOICE_SHARE * left, (1 - CHOICE_SHARE) * left) if self.choosing else (left,)
 
     def shifts(self, scale: float) -> tuple[tuple[float, ...], ...]:
-        """The vertices of each stage at a scale of noise: the sums, then each solve (section 19.4)."""
+        """The vertices of each stage at a scale of noise: the sums and the level, then each solve (section 19.4)."""
+        counts = ((math.sqrt(SUMS_SHARE + LEVEL_SHARE) * scale,),)
         solves = [math.sqrt(share) * scale for share in self._shares()]
         if self.adjacency is Adjacency.ADD_REMOVE:
-            return ((math.sqrt(SUMS_SHARE) * scale,), *((0.0, shift) for shift in solves))
-        return ((math.sqrt(SUMS_SHARE) * scale,), *((0.0, shift / 2, shift / 2, shift) for shift in solves))
+            return counts + tuple((0.0, shift) for shift in solves)
+        return counts + tuple((0.0, shift / 2, shift / 2, shift) for shift in solves)
 
     @cached_property
     def curve(self) -> GaussianCurve:
@@ -137,6 +148,12 @@ class Plan:
         """Deviation of the noise on the sums of the features and on the label counts (section 19.8)."""
         moved = self.longest + 1 if self.adjacency is Adjacency.ADD_REMOVE else 2 * (self.longest + 1)
         return MARGIN * math.sqrt(moved) / (math.sqrt(SUMS_SHARE) * self.scale)
+
+    @property
+    def level_deviation(self) -> float:
+        """Deviation of the noise on the label counts and the sum of the risks (section 19.9)."""
+        moved = 2 if self.adjacency is Adjacency.ADD_REMOVE else 3
+        return MARGIN * math.sqrt(moved) / (math.sqrt(LEVEL_SHARE) * self.scale)
 
     def deviation(self, solve: int) -> float:
         """Deviation σ of the linear term: `clip / g`, where g is the shift that one record causes."""
@@ -169,7 +186,9 @@ class Options:
 
     Args:
         guess: for every feature the share of records that is expected to have it.
-        questions: for every feature the number of its question, so that questions can be chosen.
+        questions: for every feature the number of its question, in ascending order.
+        nested: for every question whether its answers add up features (thresholds) or have one each.
+        max_points: the most points, or minus that, of one feature.
         max_questions: the largest number of questions of the card.
         required: numbers of questions that are kept whatever they add.
         signs: +1 or -1 for features whose points must not be negative or positive, else 0.
@@ -178,6 +197,8 @@ class Options:
 
     guess: Floats
     questions: Int64Array
+    nested: tuple[bool, ...]
+    max_points: int = 10
     max_questions: int | None = None
     required: frozenset[int] = field(default_factory=frozenset)
     signs: Int64Array | None = None
@@ -192,23 +213,23 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Weights:
-    """What the mechanism gives: a log-odds weight for every feature and the log-odds of a record without any."""
+class Card:
+    """What the mechanism gives: points of every feature, the log-odds of a point, and those of a record without any."""
 
-    features: Floats
+    points: Int64Array
+    unit: float
     intercept: float
 
 
-def perturbed_weights(
+def perturbed_card(
     table: PatternTable,
     plan: Plan,
     options: Options,
     *,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     budget: Account | None = None,
-    schema_guessed: bool = False,
-) -> tuple[Weights, Guarantee, dict[str, Any]]:
-    """Weights of a logistic regression under differential privacy.
+) -> tuple[Card, Guarantee, dict[str, Any]]:
+    """The points of a logistic regression under differential privacy.
 
     Args:
         table: 0/1 features, without a constant.
@@ -218,7 +239,7 @@ def perturbed_weights(
         budget: pays before any noise is drawn, or refuses.
 
     Returns:
-        The weights, their guarantee, and the curator's diagnostics.
+        The card, its guarantee, and the curator's diagnostics.
 
     Raises:
         BudgetExceeded: if the budget refuses.
@@ -242,9 +263,11 @@ def perturbed_weights(
         kept = np.ones(plan.dim, dtype=bool)
         if plan.choosing:
             first, _ = _solve(table, plan, options, rng, 0, centre, offset, kept)
-            kept = _chosen(first.features, options)
-        weights, values = _solve(table, plan, options, rng, len(plan.offsets) - 1, centre, offset, kept)
-    return weights, guarantee, values | {"seconds": time.perf_counter() - start}
+            kept = _chosen(first[0], options)
+        (weights, intercept), values = _solve(table, plan, options, rng, len(plan.offsets) - 1, centre, offset, kept)
+        points, unit = whole_points(weights, options)
+        card = _levelled(table, plan, Card(points, unit, intercept), rng)
+    return card, guarantee, values | {"seconds": time.perf_counter() - start}
 
 
 def _check(table: PatternTable, plan: Plan) -> None:
@@ -263,18 +286,51 @@ def _check(table: PatternTable, plan: Plan) -> None:
 
 def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float]:
     """Where the features are centred, and the log-odds of the labels: a guess, corrected by noisy sums (section 19.8)."""
-    counts = (table.positives + table.negatives).astype(np.int64)
-    sums = [int(total) for total in counts @ table.features]
-    exact = [*sums, int(table.positives.sum()), int(table.negatives.sum())]
-    steps = math.floor(2**NOISE_BITS / plan.sums_deviation)  # of 1, so that the deviation is at least what was planned
-    noise = RoundedGaussian(NOISE_BITS).draws(rng, len(exact))
-    noisy = np.array([float(value * steps + int(k)) / steps for value, k in zip(exact, noise, strict=True)])
+    sums = (table.positives + table.negatives) @ table.features
+    noisy = _noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
     positive, negative = np.maximum(noisy[-2:], 0.0)
     records = max(positive + negative, 1.0)
     trusted = GUESS_VARIANCE / (GUESS_VARIANCE + (plan.sums_deviation / records) ** 2)
     centre = guess + trusted * (np.clip(noisy[:-2] / records, 0.0, 1.0) - guess)
     unsure = LABEL_DEVIATIONS * plan.sums_deviation
     return np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS, math.log((positive + unsure) / (negative + unsure))
+
+
+def _labels(table: PatternTable) -> tuple[int, int]:
+    return int(table.positives.sum()), int(table.negatives.sum())
+
+
+def _noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int = 1) -> Floats:
+    """Integers in multiples of `1 / units` with Gaussian noise of at least this deviation, rounded down to a fine grid."""
+    steps = math.floor(2**NOISE_BITS / (deviation * units))
+    noise = RoundedGaussian(NOISE_BITS).draws(rng, len(counts))
+    return np.array([(count * steps + int(k)) / (steps * units) for count, k in zip(counts, noise, strict=True)])
+
+
+def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> Card:
+    """The card with the level of its risks moved to the share of positive records, as far as noise allows (section 19.9)."""
+    scores, places = np.unique(table.features @ card.points, return_inverse=True)
+    risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
+    counts = np.zeros(len(scores), dtype=np.int64)
+    np.add.at(counts, places, table.positives + table.negatives)
+    expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(counts, risks, strict=True))
+    exact = [label * RISK_UNITS for label in _labels(table)]
+    positive, negative, found = _noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS)
+    least = LABEL_DEVIATIONS * plan.level_deviation
+    records = max(positive + negative, 4 * least)
+    if min(positive, found) < least or max(positive, found) > records - least:
+        return card
+    moved = _odds(positive / records) - _odds(found / records)
+    spread = plan.level_deviation**2 * (1 / positive**2 + 1 / found**2)
+    return replace(card, intercept=card.intercept + moved * LEVEL_VARIANCE / (LEVEL_VARIANCE + spread))
+
+
+def _risk(log_odds: float) -> float:
+    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
+
+
+def _odds(share: float) -> float:
+    return math.log(share / (1 - share))
 
 
 def _solve(
@@ -286,7 +342,7 @@ def _solve(
     centre: Floats,
     offset: float,
     kept: Any,
-) -> tuple[Weights, dict[str, Any]]:
+) -> tuple[tuple[Floats, float], dict[str, Any]]:
     """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
     radius = RADIUS * math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
     rows = Rows(table.features[:, kept], table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
@@ -304,7 +360,7 @@ def _solve(
     if options.signs is not None:
         weights = np.where(weights * options.signs < 0, 0.0, weights)
     intercept = float(released[-1] * step) * CONSTANT - float(weights @ centre) + offset
-    return Weights(weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
+    return (weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
 
 
 def _chosen(weights: Floats, options: Options) -> Any:
@@ -318,29 +374,25 @@ def _chosen(weights: Floats, options: Options) -> Any:
     return np.isin(options.questions, order[: max(options.max_questions or 0, len(options.required))])
 
 
-def whole_points(
-    weights: Floats, nested: Sequence[bool], questions: Int64Array, max_points: int
-) -> tuple[Int64Array, float]:
+def whole_points(weights: Floats, options: Options) -> tuple[Int64Array, float]:
     """Whole points of the weights: post-processing, which looks at nothing but them (section 19.10).
 
     Args:
         weights: log-odds of every feature.
-        nested: for every question whether its answers add up features (thresholds) or have one each.
-        questions: for every feature the number of its question.
-        max_points: the most points, or minus that, of one feature.
+        options: which features belong to a question, whether its answers add up, and the most points.
 
     Returns:
         Points of every feature, and the log-odds of one point. Answers are rounded, not single thresholds, so that roundings do
         not add up.
     """
-    answers = {}
-    for number, adds_up in enumerate(nested):
-        mine = weights[questions == number]
-        answers[number] = np.cumsum(mine) if adds_up else mine
     largest = float(np.abs(weights).max(initial=0.0))
-    unit = largest / max_points if largest > 0 else 1.0
+    unit = min(max(largest / options.max_points, LEAST_UNIT), LARGEST_UNIT)
     points = np.zeros(len(weights), dtype=np.int64)
-    for number, adds_up in enumerate(nested):
-        levels = np.rint(answers[number] / unit).astype(np.int64)
-        points[questions == number] = np.diff(levels, prepend=0) if adds_up else levels
+    for number, adds_up in enumerate(options.nested):
+        mine = options.questions == number
+        answers = np.cumsum(weights[mine]) if adds_up else weights[mine]
+        levels = np.rint(answers / unit).astype(np.int64)
+        points[mine] = np.diff(levels, prepend=0) if adds_up else levels
+    if options.signs is not None:
+        points = np.where(points * options.signs < 0, 0, points)
     return points, unit

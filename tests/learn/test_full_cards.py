@@ -1,0 +1,142 @@
+"""Full scorecards through the estimator and the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from typer.testing import CliRunner
+
+import privsolve as ps
+from privsolve.cli import app
+
+
+def records(rng: np.random.Generator, n: int, rare: float = 0.0) -> pd.DataFrame:
+    age, sex, smokes = rng.integers(18, 90, n), rng.choice(["f", "m"], n), rng.choice(["no", "yes"], n, p=[0.7, 0.3])
+    odds = 0.05 * (age - 55) + 0.8 * (smokes == "yes") - 0.4 * (sex == "f") - rare
+    died = np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    return pd.DataFrame({"age": age, "sex": sex, "smokes": smokes, "died": died})
+
+
+SCHEMA = ps.Schema(
+    [
+        ps.Bins("age", [30, 40, 50, 60, 70], "thresholds", whole=True),
+        ps.Categories("sex", ["f", "m"]),
+        ps.Categories("smokes", ["no", "yes"]),
+    ],
+    ps.Label("died", ["yes"], ["no"]),
+)
+
+
+def fitted(table: pd.DataFrame, epsilon: float = 1.0, **options) -> ps.PrivateScorecard:
+    options = {"schema": SCHEMA, "random_state": 0} | options
+    return ps.PrivateScorecard(epsilon, **options).fit(table.drop(columns="died"), table["died"])
+
+
+def test_a_full_card_ranks_as_logistic_regression_does() -> None:
+    rng = np.random.default_rng(0)
+    train, test = records(rng, 8000), records(rng, 8000)
+    model = fitted(train)
+    risk = model.predict_proba(test)[:, 1]
+    assert roc_auc_score(test["died"] == "yes", risk) > 0.99 * _plain_auc(train, test)
+    assert risk.mean() == pytest.approx((test["died"] == "yes").mean(), rel=0.1)
+    assert (model.predict(test) == np.where(risk > 0.5, "yes", "no")).all()
+    assert (model.decision_function(test) > 0).tolist() == (model.predict(test) == "yes").tolist()
+    assert model.privacy_.proved
+    assert model.release_.total.delta == pytest.approx(1e-6)
+
+
+def _plain_auc(train: pd.DataFrame, test: pd.DataFrame) -> float:
+    x, y = (SCHEMA.encode(table.drop(columns="died"))[:, :-1] for table in (train, test))
+    model = LogisticRegression().fit(x, train["died"])
+    return float(roc_auc_score(test["died"] == "yes", model.decision_function(y)))
+
+
+def test_rare_outcomes_are_ranked_and_calibrated() -> None:
+    rng = np.random.default_rng(1)
+    train, test = records(rng, 60_000, 4.2), records(rng, 60_000, 4.2)
+    assert 0.01 < (train["died"] == "yes").mean() < 0.03
+    model = fitted(train)
+    risk = model.predict_proba(test)[:, 1]
+    assert roc_auc_score(test["died"] == "yes", risk) > _plain_auc(train, test) - 0.03
+    assert risk.mean() == pytest.approx((test["died"] == "yes").mean(), rel=0.15)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_a_release_is_read_back_with_the_same_risks(adjacency: str, tmp_path: Path) -> None:
+    table = records(np.random.default_rng(2), 500)
+    model = fitted(table, adjacency=adjacency)
+    path = tmp_path / "release.json"
+    path.write_text(model.release_.to_json())
+    again = ps.PrivateScorecard.from_release(path)
+    assert (again.predict_proba(table) == model.predict_proba(table)).all()
+    assert again.release_.guarantee == model.release_.guarantee
+    with pytest.raises(ValueError, match="not a full scorecard"):
+        ps.PrivateScorecard.from_release(ps.PrivateShortCard(schema=SCHEMA, random_state=0).fit(table).release_)
+
+
+def test_directions_are_kept_exactly_and_excluded_columns_are_left_out() -> None:
+    table = records(np.random.default_rng(3), 300)
+    stated = ps.Constraints({"age": "down"}, excluded=["sex"])
+    for seed in range(5):
+        model = fitted(table, 0.5, constraints=stated, random_state=seed)
+        ages = model.release_.model.weights[:5]
+        assert (ages <= 0).all()
+        assert "sex" not in {column.column for column in model.release_.schema.columns}
+
+
+def test_questions_are_limited() -> None:
+    table = records(np.random.default_rng(4), 4000)
+    model = fitted(table, 4.0, max_questions=1)
+    assert len(model.scorecard_.rows) <= 1
+    assert model.release_.setting["objective"]["choosing"] is True
+
+
+def test_costs_move_the_threshold_only() -> None:
+    table = records(np.random.default_rng(5), 2000)
+    plain, costly = fitted(table), fitted(table, false_negative=9)
+    assert (plain.predict_proba(table) == costly.predict_proba(table)).all()
+    assert ((costly.predict(table) == "yes") == (costly.predict_proba(table)[:, 1] > 0.1)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"delta": 0.0}, "short card or a tree"),
+        ({"delta": 2.0}, "delta"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"max_points": 0}, "max_points"),
+        ({"max_questions": 0}, "max_questions"),
+        ({"sparsity": -1.0}, "sparsity"),
+        ({"constraints": ps.Constraints(max_cuts={"age": 1})}, "max_cuts is for short cards"),
+        ({"constraints": ps.Constraints(excluded=["age", "sex", "smokes"])}, "every column is excluded"),
+    ],
+)
+def test_wrong_options_are_refused_before_payment(options: dict, words: str) -> None:
+    account = ps.Accountant(1.0, 1e-5)
+    table = records(np.random.default_rng(6), 100)
+    with pytest.raises(ValueError, match=words):
+        fitted(table, **{"budget": account} | options)
+    assert account.history == ()
+
+
+def test_the_command_line_fits_a_full_card_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    records(np.random.default_rng(7), 3000).to_csv("data.csv", index=False)
+    SCHEMA.save("s.toml")
+    asked = ["fit", "data.csv", "--schema", "s.toml", "--epsilon", "1", "--seed", "1", "--out", "out"]
+    done = CliRunner().invoke(app, [*asked, "--holdout", "0.2"])
+    assert done.exit_code == 0, done.output
+    release = ps.Release.from_json(Path("out/release.json").read_text())
+    assert release.model.kind == "full-card"
+    assert release.evaluation is not None
+    refused = CliRunner().invoke(app, [*asked, "--overwrite", "--delta", "0"])
+    assert refused.exit_code == 2
+    assert "short card or a tree" in refused.output
+    planned = CliRunner().invoke(app, ["plan", "--schema", "s.toml", "--records", "3000", "--epsilon", "1"])
+    assert planned.exit_code == 0, planned.output
+    assert "Full scorecard with points for all answers" in planned.output
