@@ -26,7 +26,7 @@ $(DEMO): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[experiments]'
 	touch $(DEMO)
 
-demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in three minutes, and a scorecard to publish
+demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in a few minutes, and a scorecard to publish
 	$(BIN)/privsolve demo
 
 test: lint  ## everything that must pass

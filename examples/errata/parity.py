@@ -42,7 +42,7 @@ def drawn(dim: int, runs: int) -> audit.Finding:
     """The published scale attacked by drawing its noise and minimising exactly."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ps.PrivacyWarning)
-        law = ps.sphere_noise(ps.SignCube(dim), 1.0, delta=DELTA, law="gaussian-published")
+        law = ps.sphere_noise(ps.SignCube(dim), 1.0, delta=DELTA, noise="gaussian-published")
     case, rng = audit.parity(dim), Randomness.seeded(0)
     return audit.lower_bound(
         lambda problem, n: audit.parity_draws(problem, law, n, rng), case.data, case.neighbour, runs, DELTA

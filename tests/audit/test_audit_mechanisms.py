@@ -63,7 +63,7 @@ def test_fast_draws_have_the_law_of_the_mechanism(law: str) -> None:
         fast = audit.perturbed_draws(problem, ps.sphere_noise(problem.domain, epsilon), 20_000, rng)
         mechanism, options = ps.opdisc, {}
     else:
-        noise = ps.separator_noise(problem.domain, epsilon, delta=delta, law=law)
+        noise = ps.separator_noise(problem.domain, epsilon, delta=delta, noise=law)
         fast = audit.perturbed_draws(problem, noise, 20_000, rng)
         mechanism, options = ps.rspm, {"noise": law, "delta": delta}
     slow = np.zeros(len(members), dtype=np.int64)
@@ -78,7 +78,7 @@ def test_blocks_of_noise_have_the_law_of_single_draws(law: str) -> None:
     cube, rng = ps.SignCube(3), Randomness.seeded(3)
     delta = 1e-3 if law == "gaussian" else None
     noise: Noise = (
-        ps.sphere_noise(cube, 1.0) if law == "l2-gamma" else ps.separator_noise(cube, 1.0, delta=delta, law=law)
+        ps.sphere_noise(cube, 1.0) if law == "l2-gamma" else ps.separator_noise(cube, 1.0, delta=delta, noise=law)
     )
     block, single = noise.law.draws(rng, 5000), np.array([noise.draw(rng) for _ in range(5000)])
     for measure in (lambda x: x[:, 0], lambda x: np.abs(x).max(axis=1), lambda x: x.sum(axis=1)):
@@ -89,10 +89,10 @@ def test_blocks_of_noise_have_the_law_of_single_draws(law: str) -> None:
 def test_parity_draws_match_the_closed_form(mechanism: str) -> None:
     dim, delta, runs = 50, 1e-6, 20_000
     if mechanism == "OPDisc":
-        noise = ps.sphere_noise(ps.SignCube(dim), 8.0, delta=delta, law="gaussian")
+        noise = ps.sphere_noise(ps.SignCube(dim), 8.0, delta=delta, noise="gaussian")
         scale = calibration.parity_scale_sphere(dim, noise.scale)
     else:
-        noise = ps.separator_noise(ps.SignCube(dim), 8.0, delta=delta, law="gaussian")
+        noise = ps.separator_noise(ps.SignCube(dim), 8.0, delta=delta, noise="gaussian")
         scale = calibration.parity_scale_separator(noise.scale)
     case, rng = audit.parity(dim), Randomness.seeded(4)
     for problem, expected in zip(
@@ -191,7 +191,7 @@ def test_forgotten_costs_are_caught() -> None:
 
 def test_gaussian_noise_for_another_delta_is_caught() -> None:
     """The scale of delta = 0.3, claimed at 1e-6."""
-    noise = ps.separator_noise(ps.SignCube(1), 1.0, delta=0.3, law="gaussian")
+    noise = ps.separator_noise(ps.SignCube(1), 1.0, delta=0.3, noise="gaussian")
     assert not attack_rspm(TIE, noise).refutes(1.0)
     assert attack_rspm(TIE, dataclasses.replace(noise, profile=Approximate(noise.epsilon, 1e-6))).refutes(1.0)
 

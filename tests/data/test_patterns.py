@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from collections import Counter
 from fractions import Fraction
@@ -255,3 +256,38 @@ def test_merging_takes_little_memory() -> None:
         tracemalloc.stop()
     assert len(table.features) == 40_000
     assert peak < 2 * table.features.nbytes
+
+
+def test_real_features_are_scaled_by_public_bounds() -> None:
+    """A value's code depends on that value and its bounds alone: cut, moved to 0..1, rounded half up."""
+    bounds = [(0.0, 10.0), (-1.0, 1.0)]
+    values = [[2.5, 0.0], [-3, 1.5], [99.0, -1], [0.05, 0.01]]
+    table = ps.PatternTable.from_numbers(values, [1, 0, 1, 0], bounds, steps=10, names=["a", "b"])
+    assert table.scales == (10, 10)
+    assert table.ranges == ((0, 10), (0, 10))
+    for row, label in zip(values, [1, 0, 1, 0], strict=True):
+        alone = ps.PatternTable.from_numbers([row], [label], bounds, steps=10)
+        code = [
+            math.floor((min(max(x, lo), hi) - lo) / (hi - lo) * 10 + 0.5)
+            for x, (lo, hi) in zip(row, bounds, strict=True)
+        ]
+        assert alone.features.tolist() == [code]
+        assert code in table.features.tolist()
+
+
+@pytest.mark.parametrize(
+    ("features", "bounds", "message"),
+    [
+        ([[0.5]], [(0, 1), (0, 1)], "a pair .* for each feature"),
+        ([[0.5]], [(1, 1)], "the lower one first"),
+        ([[0.5]], [(0, float("inf"))], "finite"),
+        ([[float("nan")]], [(0, 1)], "NaN"),
+        ([["x"]], [(0, 1)], "rows of numbers"),
+        ([[0.5]], None, "a pair"),
+    ],
+)
+def test_real_features_without_public_bounds_are_refused(features: object, bounds: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ps.PatternTable.from_numbers(features, [1], bounds)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="from_numbers"):
+        ps.PatternTable.from_records([[0.5]], [1])

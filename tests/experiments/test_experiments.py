@@ -120,7 +120,7 @@ def test_the_printed_scale_is_that_of_the_paper() -> None:
     setup = Setup({})
     assert published_sigma(setup, 0.5) == pytest.approx(7 * 23 * math.sqrt(2 * math.log(15_682)) / 0.5)
     with pytest.warns(ps.PrivacyWarning):
-        noise = ps.sphere_noise(setup.ball().domain, 0.5, delta=setup.delta, law="gaussian-published")
+        noise = ps.sphere_noise(setup.ball().domain, 0.5, delta=setup.delta, noise="gaussian-published")
     assert noise.scale == pytest.approx(published_sigma(setup, 0.5))
 
 

@@ -170,18 +170,18 @@ def test_scales_are_those_of_the_theory() -> None:
     assert ps.sphere_noise(ps.SignCube(9), 2.0).scale == pytest.approx(4 * 9 / 4 / 2, rel=1e-4)
     assert ps.sphere_noise(ps.SparseSigns(9, 4), 2.0).scale == pytest.approx(4 * 4 / 2 / 2, rel=1e-4)
     assert ps.sphere_noise(ps.IntegerBall(1, 8), 1.0).scale == pytest.approx(4 * 4, rel=1e-4)  # 8 is not attained
-    proved = ps.sphere_noise(ball, 1.0, delta=15682**-2.0, law="gaussian")
+    proved = ps.sphere_noise(ball, 1.0, delta=15682**-2.0, noise="gaussian")
     assert proved.scale == pytest.approx(808.725, rel=1e-4)
     assert proved.dim == 24
     assert ps.sphere_noise(ps.SignCube(9), 1.0).dim == 9
     with pytest.warns(ps.PrivacyWarning):
-        published = ps.sphere_noise(ball, 1.0, delta=15682**-2.0, law="gaussian-published")
+        published = ps.sphere_noise(ball, 1.0, delta=15682**-2.0, noise="gaussian-published")
     assert published.scale == pytest.approx(7 * 23 * math.sqrt(2 * math.log(15682)), rel=1e-12)
 
 
 @pytest.mark.parametrize("law", ["gamma", "gaussian"])
 def test_the_utility_bound_holds(law: str) -> None:
-    noise = ps.sphere_noise(PROBLEM.domain, 2.0, law=law, delta=None if law == "gamma" else 1e-3)
+    noise = ps.sphere_noise(PROBLEM.domain, 2.0, noise=law, delta=None if law == "gamma" else 1e-3)
     rng = Randomness.seeded(0)
     members = PROBLEM.domain.members()
     losses = PROBLEM.losses_of(members)

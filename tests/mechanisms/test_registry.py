@@ -78,7 +78,7 @@ def with_law(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("with_law")
 def test_a_new_law_is_calibrated_and_drawn() -> None:
-    noise = ps.sphere_noise(ps.SignCube(3), 2.0, law="smooth-gamma")
+    noise = ps.sphere_noise(ps.SignCube(3), 2.0, noise="smooth-gamma")
     assert noise.scale == ps.sphere_noise(ps.SignCube(3), 2.0).scale
     assert noise.profile == Pure(2.0)
     lengths = np.linalg.norm(noise.law.draws(Randomness.seeded(0), 20_000), axis=1)

@@ -50,11 +50,11 @@ def test_calibration_follows_the_theory() -> None:
     domain = ps.TernaryCube(6)
     spread = 2 + 5 * calibration.rounding_error(6)
     assert ps.separator_noise(domain, 0.5).scale == pytest.approx(spread / 0.5)
-    assert ps.separator_noise(domain, 0.5, law="laplace").scale == pytest.approx(12 * spread / 0.5)
-    gaussian = ps.separator_noise(domain, 0.5, law="gaussian", delta=1e-6)
+    assert ps.separator_noise(domain, 0.5, noise="laplace").scale == pytest.approx(12 * spread / 0.5)
+    gaussian = ps.separator_noise(domain, 0.5, noise="gaussian", delta=1e-6)
     assert gaussian.scale == pytest.approx(calibration.gaussian_sigma(12, spread * math.sqrt(12), 0.5, 1e-6))
     with pytest.warns(ps.PrivacyWarning, match="no valid proof"):
-        published = ps.separator_noise(domain, 0.5, law="gaussian-published", delta=1e-6)
+        published = ps.separator_noise(domain, 0.5, noise="gaussian-published", delta=1e-6)
     assert published.scale == pytest.approx(7 * math.sqrt(12 * math.log(1e6)) / 0.5)
     assert not published.proved
 
@@ -91,7 +91,7 @@ PAIRS = [
 @pytest.mark.parametrize(("domain", "features", "labels", "changed"), PAIRS)
 def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list[bool], changed: list[bool]) -> None:
     delta = 1e-3 if law == "gaussian" else None
-    noise = ps.separator_noise(domain, 1.0, law=law, delta=delta)
+    noise = ps.separator_noise(domain, 1.0, noise=law, delta=delta)
     tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
 
     def bound(scale: float) -> audit.Finding:
@@ -108,7 +108,7 @@ def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list
 def test_laplace_uses_its_whole_budget_on_the_worst_pair() -> None:
     domain, features, labels, changed = PAIRS[0]
     rng = Randomness.seeded(1)
-    noise = ps.separator_noise(domain, 1.0, law="laplace")
+    noise = ps.separator_noise(domain, 1.0, noise="laplace")
     tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
     finding = audit.lower_bound(lambda t, runs: rspm_draws(ps.Problem(t, domain), noise, runs, rng), *tables, 120_000)
     assert 0.9 < finding.epsilon <= 1.0
@@ -167,7 +167,7 @@ def test_utility_bounds_hold() -> None:
     losses = problem.losses_of(problem.domain.members())
     for law in LAWS:
         noise = ps.separator_noise(
-            problem.domain, 2.0, law=law, loss=problem.loss, delta=1e-3 if law == "gaussian" else None
+            problem.domain, 2.0, noise=law, loss=problem.loss, delta=1e-3 if law == "gaussian" else None
         )
         chosen = rspm_draws(problem, noise, 3000, Randomness.seeded(1))
         assert (losses[chosen] - losses.min() > noise.utility_bound(0.1)).mean() < 0.1

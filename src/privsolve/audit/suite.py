@@ -249,8 +249,8 @@ def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
     """Gaussian noise in many dimensions, drawn coordinate by coordinate, for OPDisc and RSPM."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
-        on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, law=law)
-        on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, law=law)
+        on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
+        on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
     return [_parity(OPDisc.title, on_sphere, runs, rng), _parity(RSPM.title, on_separators, runs // 2, rng)]
 
 

@@ -1,4 +1,4 @@
-"""`privsolve demo`: the experiment in two minutes, then one scorecard to publish."""
+"""`privsolve demo`: the experiment in a few minutes, then one scorecard to publish."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at the same time; all cores if left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable scorecard, for testing only.")] = None,
 ) -> None:
-    """The Adult data: a quick comparison of all methods, and a private scorecard. About two minutes."""
+    """The Adult data: a quick comparison of all methods, and a private scorecard. A few minutes."""
     with one_line_errors(), stoppable() as stop:
         check_epsilon(epsilon)
         with output_folder(out / "scorecard", overwrite=True) as folder:

@@ -37,7 +37,7 @@ def adult(
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs of each method at each epsilon; 15, or 3 if quick.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, stored settings: two minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, stored settings: a few minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results; an interrupted run goes on here.")] = Path("adult"),
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at the same time; all cores if left out.")] = None,
 ) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.checks import check_items
+from privsolve.checks import check_count, check_items
 from privsolve.errors import IntegerRangeError
 
 if TYPE_CHECKING:
@@ -86,6 +86,57 @@ class PatternTable:
         rows = _narrow(_checked_integers(features, "features", ndim=2))
         positive = _positive_labels(labels, len(rows))
         return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales, ranges)
+
+    @classmethod
+    def from_numbers(
+        cls,
+        features: ArrayLike,
+        labels: ArrayLike,
+        bounds: Sequence[tuple[float, float]],
+        *,
+        steps: int = 100,
+        names: Sequence[str] | None = None,
+    ) -> PatternTable:
+        """The table of features that are real numbers, scaled to 0..1 by public bounds, as the paper scales its own.
+
+        Args:
+            features: one row per record, finite numbers.
+            labels: +1/-1, 1/0 or booleans.
+            bounds: the least and the largest value of each feature, public: never the minimum and maximum of the records.
+                Values outside are cut to them.
+            steps: each feature is rounded to a multiple of `1 / steps`.
+            names: public names of the features.
+
+        Returns:
+            A table whose feature j stands for `(x_j - low_j) / (high_j - low_j)`.
+
+        Raises:
+            ValueError: if a bound or a value is not a finite number, or a bound is missing.
+
+        Example:
+            >>> import privsolve as ps
+            >>> table = ps.PatternTable.from_numbers([[31.5, 0.2], [70.0, 0.9]], [True, False], [(18, 90), (0, 1)])
+            >>> table.features.tolist()
+            [[19, 20], [72, 90]]
+        """
+        check_count("steps", steps)
+        try:
+            numbers = np.asarray(features, dtype=np.float64)
+            ends = np.asarray(bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                "features must be rows of numbers, and bounds a pair of numbers for each feature"
+            ) from None
+        if numbers.ndim != 2 or ends.shape != (numbers.shape[1], 2):
+            raise ValueError(f"bounds must hold a pair (low, high) for each feature, got shape {ends.shape}")
+        if not np.isfinite(numbers).all():
+            raise ValueError("features has NaN or infinite values: clean or encode them first")
+        low, high = ends.T
+        if not (np.isfinite(ends).all() and (low < high).all()):
+            raise ValueError("bounds must be finite numbers, the lower one first")
+        rows = np.floor((np.clip(numbers, low, high) - low) / (high - low) * steps + 0.5).astype(np.int64)
+        dim = len(low)
+        return cls.from_records(rows, labels, names, [steps] * dim, [(0, steps)] * dim)
 
     @classmethod
     def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
@@ -196,9 +247,7 @@ def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
                 f"{name} has floats of 2^53 or more, among which are not all whole numbers: pass integers"
             )
         if (array != np.rint(array)).any():
-            raise ValueError(
-                f"{name} has fractional values: multiply by a public scale, round, and pass that scale in `scales`"
-            )
+            raise ValueError(f"{name} has fractional values: PatternTable.from_numbers scales them by public bounds")
     if max(int(array.max()), -int(array.min())) >= SCORE_LIMIT:
         raise IntegerRangeError(f"{name} has values of {SCORE_LIMIT} or more: rescale it")
     return array

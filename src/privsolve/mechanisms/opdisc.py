@@ -117,13 +117,13 @@ def sphere_noise(
     *,
     delta: float | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    law: str = L2Gamma.option,
+    noise: str = L2Gamma.option,
     loss: Loss | None = None,
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
     return _OPDISC.calibrate(
-        Sphere(domain), epsilon, noise=law, delta=delta, adjacency=adjacency,
+        Sphere(domain), epsilon, noise=noise, delta=delta, adjacency=adjacency,
         loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
     )  # fmt: skip
 

@@ -107,14 +107,14 @@ def separator_noise(
     count: int | None = None,
     delta: float | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    law: str = LinfGamma.option,
+    noise: str = LinfGamma.option,
     loss: Loss | None = None,
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
     thresholds = _RSPM.geometry(domain)
     return _RSPM.calibrate(
-        thresholds if count is None else Separators(domain, check_count("count", count)), epsilon, noise=law, delta=delta,
+        thresholds if count is None else Separators(domain, check_count("count", count)), epsilon, noise=noise, delta=delta,
         adjacency=adjacency, loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
     )  # fmt: skip
 
