@@ -10,7 +10,7 @@ WHEEL ?= .venv-wheel
 
 # what is run on other versions than the latest: reading, noise, estimators and the command line rest on them
 PORTABLE := tests/learn tests/data tests/noise tests/start/test_command_line.py
-PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient
+PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient matplotlib
 
 .PHONY: demo test quick coverage oldest newest lint audit docs wheel clean
 

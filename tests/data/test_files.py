@@ -233,6 +233,17 @@ if sys.argv[3] == "spill":
 """
 
 
+def test_the_engine_prints_nothing(tmp_path: Path) -> None:
+    """Where Python is used as a prompt, DuckDB draws a progress bar on standard output for what takes some seconds."""
+    write(tmp_path / "a.csv", 1)
+    show = (
+        "print(open_table('a.csv').get_backend().raw_sql(\"SELECT current_setting('enable_progress_bar')\").fetchone())"
+    )
+    code = f"from privsolve.data.tables import open_table; {show}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "(False,)\n"
+
+
 def started(folder: Path, table: Path, what: str) -> subprocess.Popen[str]:
     arguments = [sys.executable, "-c", SPILL, str(folder), str(table), what]
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)

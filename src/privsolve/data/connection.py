@@ -38,6 +38,8 @@ def connect(database: str | None = None, *, writing_to: str | os.PathLike[str] |
     settings = {"memory_limit": MEMORY_LIMIT, "temp_directory": engine_folder(), **NO_EXTENSIONS}
     engine = ibis.duckdb.connect(database or ":memory:", read_only=database is not None, **settings)
     engine.raw_sql("SET preserve_insertion_order = false")
+    # in a prompt, or under `python -c`, a progress bar would be drawn on standard output
+    engine.raw_sql("SET enable_progress_bar = false")
     if database is not None:
         if writing_to is not None:
             engine.raw_sql(f"SET allowed_directories = [{quoted(os.path.abspath(writing_to))}]")
