@@ -9,7 +9,7 @@ import pytest
 
 import privsolve as ps
 from privsolve.cards import words
-from privsolve.cards.card import Card, ChoicePoints
+from privsolve.cards.card import Card
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.cli.options import CardFormat
@@ -27,9 +27,7 @@ def card_csv(card: Card) -> str:
     """A format of somebody's own: one line per answer, and what is promised."""
     out = io.StringIO()
     lines = csv.writer(out)
-    for row in card.rows:
-        assert isinstance(row, ChoicePoints)
-        lines.writerows((row.asked, answer, words.signed(points)) for answer, points in words.grouped(row))
+    lines.writerows(words.answer_lines(card))
     lines.writerow(("Privacy", words.privacy_words(card.guarantee).sentence))
     return out.getvalue()
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
-from privsolve.cards.card import QuantityPoints
-from privsolve.cards.rows import UNKNOWN
+from privsolve.cards.card import UNKNOWN, QuantityPoints
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.data.columns import Dates
@@ -123,8 +122,8 @@ def test_a_card_as_people_say_it() -> None:
     model, card = card_of([-2, -3, 0, 1, 0, 2, 3, 1], COMPAS)
     shown = [(row.column, [(o.text, o.points) for o in row.options]) for row in card.rows]  # type: ignore[union-attr]
     assert shown == [
-        ("age", [("under 21", 2), ("21 to 29", 1), ("30 or more", 0)]),
-        ("priors", [("under 2", 0), ("2 to 4", 1), ("5 or more", 2)]),
+        ("age", [("under 21", 2), ("21 to 29", 1), ("30 or more", 0), (UNKNOWN, 2)]),
+        ("priors", [("under 2", 0), ("2 to 4", 1), ("5 or more", 2), (UNKNOWN, 0)]),
     ]
     assert card.threshold == 2
     assert "if the total is at least 2," in card.to_text()
@@ -138,10 +137,10 @@ def test_days_are_said_as_dates() -> None:
     schema = Schema([Dates("born", ["1990-01-01", "2000-06-30", "2010-01-01"])], Label("y", 1, 0))
     _, card = card_of([1, 0, 1, 0], schema)
     texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
-    assert texts == ["before 1990-01-01", "from 1990-01-01 on"]
+    assert texts == ["before 1990-01-01", "from 1990-01-01 on", UNKNOWN]
     _, card = card_of([1, 0, 1, 0], schema, risk=True)
     texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
-    assert texts == ["before 1990-01-01", "1990-01-01 to before 2010-01-01", "from 2010-01-01 on"]
+    assert texts == ["before 1990-01-01", "1990-01-01 to before 2010-01-01", "from 2010-01-01 on", UNKNOWN]
 
 
 @st.composite
@@ -162,8 +161,11 @@ def rules(draw: st.DrawFn) -> tuple[list[int], Schema]:
 
 
 GRID: dict[str, list[Any]] = {
-    "a": [0.0, 1.0, 3.0, math.nan], "b": ["x", "y", "z", None], "c": [-1.0, 1.0, math.nan], "d": [-2.0, -0.6, 0.3, 1.0],
-}  # fmt: skip
+    "a": [0.0, 1.0, 3.0, math.nan],
+    "b": ["x", "y", "z", None],
+    "c": [-1.0, 1.0, math.nan],
+    "d": [-2.0, -0.6, 0.3, 1.0, math.nan],
+}
 
 
 @given(rules(), st.booleans())
@@ -186,14 +188,14 @@ def test_table_and_card_and_weights_say_the_same_of_all_values(case: tuple[list[
         assert [card.scale.risk(Fraction(t).limit_denominator(100)) for t in totals] == stated
     codes = [column.codes(_series(frame[name])) for name, column in zip(names, schema.columns, strict=True)]
     for i in range(0, len(frame), 7):
-        if frame.loc[i, ["a", "c"]].isna().any():
-            continue  # counts as one of the answers, which the card need not name
         answers: dict[str, Any] = {}
-        for name, question, mine in zip(names, schema.questions(), codes, strict=True):
+        for column, question, mine in zip(schema.columns, schema.questions(), codes, strict=True):
+            name = column.column
             if isinstance(question, Quantity):
-                answers[name] = frame[name][i]
+                answers[name] = UNKNOWN if math.isnan(frame[name][i]) else frame[name][i]
             else:
-                answers[name] = question.options[min(int(mine[i]), len(question.options) - 1)].text
+                text = column.answers()[int(mine[i])]
+                answers[name] = text if text in [option.text for option in question.options] else UNKNOWN
         assert float(card.score(answers)) == pytest.approx(totals[i])
 
 
@@ -203,10 +205,10 @@ def _series(values: Any) -> Any:
     return nw.from_native(values, series_only=True)
 
 
-def test_a_missing_value_that_counts_unlike_every_answer_is_on_the_card() -> None:
+def test_a_missing_value_is_an_answer() -> None:
     schema = Schema([Bins("a", [1], "intervals")], Label("y", 1, 0))
     model, card = card_of([2, 4, -3], schema)
-    assert [(o.text, o.points) for o in card.rows[0].options] == [("under 1", 0), ("1 or more", 1)]  # type: ignore[union-attr]
+    assert [(o.text, o.points) for o in card.rows[0].options] == [("under 1", 0), ("1 or more", 1), (UNKNOWN, 0)]  # type: ignore[union-attr]
     model, card = card_of([-2, -4, 1], schema)  # decided positive where nothing is known
     shown = [(o.text, o.points) for o in card.rows[0].options]  # type: ignore[union-attr]
     assert shown == [("any number", 0), (UNKNOWN, 1)]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from fractions import Fraction
 from pathlib import Path
 from random import Random
+from typing import Any
 
+import narwhals as nw
+import pandas as pd
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+import privsolve as ps
 from browser import Browser, browser_fixture  # noqa: F401
+from long_cards import long_release, long_schema, long_table
 from privsolve.cards import words
-from privsolve.cards.card import Answer, ChoicePoints
+from privsolve.cards.card import UNKNOWN, Answer, ChoicePoints
+from privsolve.cards.risk import percent
 from privsolve.cards.scorecard import Scorecard
+from privsolve.data import Categories
 from privsolve.data.questions import Choice, Option, Quantity
 from privsolve.privacy.guarantee import Proof
 from promises import promise
@@ -42,8 +51,8 @@ def fill(browser: Browser, card: Scorecard, answers: dict[str, Answer]) -> None:
         assert fieldset.find_element("tag name", "legend").text.startswith(row.column)
         answer = answers[row.column]
         if isinstance(row, ChoicePoints):
-            texts = [option.text for option in row.options]
-            browser.click(fieldset.find_elements("css selector", "label")[texts.index(str(answer))])
+            places = [str(answer) in (option.text, *option.covers) for option in row.options]
+            browser.click(fieldset.find_elements("css selector", "label")[places.index(True)])
         else:
             field = fieldset.find_element("css selector", "input")
             field.clear()
@@ -95,7 +104,7 @@ def test_a_decision_is_shown_as_soon_as_it_is_certain(browser: Browser, tmp_path
     assert browser.text("#decision") == "declined"  # hours give 198 points at most, and the others as many
     assert "cannot change the decision" in browser.text("#progress")
     browser.click(browser.all("fieldset:nth-of-type(1) label")[0])
-    browser.click(browser.all("fieldset:nth-of-type(2) label")[2])
+    browser.click(browser.all("fieldset:nth-of-type(2) label")[1])
     assert browser.text("#decision") == "accepted"  # two hours are enough
     assert "2 of 3 answered" in browser.text("#progress")
 
@@ -131,7 +140,7 @@ def test_it_works_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
 def test_every_input_has_a_name_for_screen_readers(browser: Browser, tmp_path: Path) -> None:
     show(browser, CARD, tmp_path)
     names = [field.accessible_name for field in browser.all("input")]
-    assert names == ["yes +297", "no 0", "this year 0", "last year +198", "longer +198", "A whole number from 1 to 99"]
+    assert names == ["yes +297", "no 0", "this year 0", "last year, longer +198", "A whole number from 1 to 99"]
     assert [group.accessible_name for group in browser.all("fieldset")] == ["member", "since", "hours"]
 
 
@@ -211,7 +220,7 @@ def test_the_page_of_a_risk_score_says_the_risk_and_lets_the_threshold_be_moved(
         risk_release(["member", "new", "intercept"], [3, -2, -1]), positive="accepted", negative="declined"
     )
     show(browser, card, tmp_path)
-    assert browser.text("#risk") == ""
+    assert browser.text("#risk") == "Risk 18% to 73%"  # what it can still be
     fill(browser, card, {"member": "yes", "new": "no"})
     assert card.scale is not None
     assert browser.text("#risk") == f"Risk {card.scale.text(Fraction(5))}" == "Risk 73%"
@@ -227,3 +236,87 @@ def test_the_page_of_a_risk_score_says_the_risk_and_lets_the_threshold_be_moved(
     for width in (1200, 360):
         browser.open(tmp_path / "scorecard.html", width)
         assert browser.layout_problems() == []
+
+
+LONG = {columns: long_release(long_schema(columns)) for columns in (25, 60, 120)}
+ADULT = long_release(ps.datasets.adult_schema())
+
+
+def answers_of(release: ps.Release, record: dict[str, str]) -> dict[str, Answer]:
+    """What a person would answer for a record of texts, gaps included."""
+    model: Any = release.model
+    frame = pd.DataFrame([record])
+    found: dict[str, Answer] = {}
+    for column, question in zip(model.schema.columns, model.schema.questions(), strict=True):
+        (code,) = column.codes(nw.from_native(frame[column.column], series_only=True))
+        text = column.answers()[int(code)]
+        options = [option.text for option in question.options]
+        unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]
+        found[column.column] = column.no.name if unlisted else text if text in options else UNKNOWN
+    return found
+
+
+@pytest.mark.parametrize("columns", [25, 60])
+def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
+    browser: Browser, columns: int, tmp_path: Path
+) -> None:
+    release = LONG[columns]
+    card, model = release.scorecard(), release.model
+    assert isinstance(model, ps.RiskScore)
+    table = long_table(model.stated_schema, 40)
+    for record, total in zip(table.to_dict("records"), model.totals(table), strict=True):
+        assert card.score(answers_of(release, record)) == total
+    show(browser, card, tmp_path)
+    browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
+    gaps = table.loc[(table == "").sum(axis=1).idxmax()]
+    fill(browser, card, answers_of(release, gaps.to_dict()))
+    (total,) = model.totals(gaps.to_frame().T)
+    assert browser.text("#total") == f"{total:g}"
+    assert browser.text("#decision") == card.decide(answers_of(release, gaps.to_dict()))
+    assert browser.text("#risk") == f"Risk {percent(model.risk_of_total(Fraction(int(total))))}"
+    assert browser.errors() == []
+
+
+def test_a_long_page_is_searched_and_the_rest_is_not_known(browser: Browser, tmp_path: Path) -> None:
+    card = LONG[60].scorecard()
+    show(browser, card, tmp_path, width=390)
+    assert browser.layout_problems() == []
+    shown = "return [...document.querySelectorAll('fieldset')].filter((e) => e.checkVisibility()).length"
+    assert browser.run(shown) == 25
+    browser.driver.find_element("id", "search").send_keys("born")
+    assert browser.run(shown) == sum(row.column.startswith("born") for row in card.rows)
+    browser.driver.find_element("id", "search").send_keys(Keys.BACKSPACE * 4)
+    assert browser.run(shown) == len(card.rows)
+    browser.click(browser.driver.find_element("id", "skip"))
+    stated = sum(not any(o.text == UNKNOWN for o in row.options) for row in card.rows)  # type: ignore[union-attr]
+    assert f"{len(card.rows) - stated} of {len(card.rows)} answered" in browser.text("#progress")
+
+
+@pytest.mark.parametrize("release", [ADULT, LONG[25]], ids=["adult", "25 questions"])
+def test_up_to_25_questions_are_printed_on_one_page(browser: Browser, release: ps.Release, tmp_path: Path) -> None:
+    browser.media("print")
+    show(browser, release.scorecard(), tmp_path)
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", base64.b64decode(printed["data"]))) == 1
+    browser.media("screen")
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_very_long_pages_fit_the_window(browser: Browser, width: int, tmp_path: Path) -> None:
+    show(browser, LONG[120].scorecard(), tmp_path, width)
+    browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
+    assert browser.layout_problems() == []
+
+
+def test_questions_that_matter_most_come_first_and_totals_have_few_lines() -> None:
+    card = LONG[60].scorecard()
+    ranges = [row.highest - row.lowest for row in card.rows]
+    assert ranges == sorted(ranges, reverse=True)
+    assert len(card.risks) <= 20
+    assert (card.risks[0].low, card.risks[-1].high) == (card.minimum, card.maximum)
+
+
+def test_a_page_says_when_and_with_what_it_was_made() -> None:
+    page = ADULT.scorecard().to_html(date="2026-11-18")
+    assert "<span><span>Date:</span> 2026-11-18</span>" in page
+    assert f"Made with privsolve {ps.__version__}." in page

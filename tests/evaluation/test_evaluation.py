@@ -326,7 +326,7 @@ def test_every_form_of_a_card_shows_the_evaluation() -> None:
     ):
         assert "How good it is" not in before
         assert "How good it is" in after
-        assert "held out of the choice at random" in " ".join(after.replace("{-}", "-").split())
+        assert "held out of the fit at random" in " ".join(after.replace("{-}", "-").split())
     assert card.to_html().count("<svg") == 2
 
 
@@ -384,3 +384,41 @@ def test_an_interval_of_a_share_never_leaves_the_shares() -> None:
     figure = evaluation.cells.false_positives()
     assert (figure.low, figure.high, figure.noise_low, figure.noise_high) == (0, 0, 0, 0)
     assert figure.percent() == "0.0% (0.0% to 0.0%)"
+
+
+def made_up(positives: list[int], negatives: list[int], risk: bool = False) -> Evaluation:
+    """An evaluation whose totals 0, 1, ... have these counts."""
+    last = len(positives) - 1
+    outcomes = [Outcome(str(i), i, i == last, (i + 1) / 10 if risk else None) for i in range(len(positives))]
+    counts = np.stack([negatives, positives], axis=1)[None]
+    return Evaluation(
+        "total", tuple(outcomes), ("stays", "moves"), counts, MeasuredOn.HELD_OUT, promise(1.0, "replace")
+    )
+
+
+def test_an_evaluation_shows_itself() -> None:
+    found = made_up([100, 400], [800, 100])
+    assert found.accuracy.value == pytest.approx(1200 / 1400)
+    assert found.auc.value is not None
+    text = str(found)
+    assert "Decisions that are right: 85.7%" in text
+    assert "Of those with “stays”, mistaken for “moves”: 11.1%" in text
+    assert "Of those with “moves”, mistaken for “stays”: 20.0%" in text
+    assert "not told apart" not in text
+    assert "85.7%" in found._repr_html_()
+
+
+def test_a_model_that_guesses_says_so() -> None:
+    found = made_up([50, 52], [500, 490])
+    said = "This model is not told apart from guessing: the area under the ROC curve is"
+    assert said in found.to_text()
+    assert said in found._repr_html_()
+
+
+def test_rare_outcomes_lead_with_the_highest_totals() -> None:
+    found = made_up([20, 20, 60], [3000, 1500, 340])
+    lines = found.to_text().splitlines()
+    assert lines[1].startswith("  Of the 8% with the highest totals (2 or more), 15.0% (")
+    assert "are “moves”; of all, 2.0% (" in lines[1]
+    assert lines[2].startswith("  Area under the ROC curve")
+    assert "highest totals" not in made_up([200, 200, 600], [300, 150, 34]).to_text()

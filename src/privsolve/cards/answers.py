@@ -106,7 +106,7 @@ def _asked(entry: Entry) -> Asked:
     column = entry.column
     if isinstance(column, Number):
         assert isinstance(entry.printed, Slope)
-        missing = column.steps(column.low if column.missing is None else column.missing) * entry.printed.points
+        missing = column.steps(column.stands_for_missing) * entry.printed.points
         bounds = float(column.low), float(column.high), float(column.step)
         return Amount(
             column.column, *bounds, entry.printed.points, missing, marks_of(column.missing_values, column.decimal)

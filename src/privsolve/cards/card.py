@@ -16,6 +16,9 @@ from privsolve.privacy.guarantee import Guarantee
 
 Answer = str | float
 
+UNKNOWN = "not known"
+"""The answer of a value that is missing."""
+
 
 @dataclass(frozen=True)
 class OptionPoints:
@@ -70,6 +73,8 @@ class QuantityPoints:
     step: float
     points: Fraction
     text: str | None = None
+    unknown: float | None = None
+    """What a missing value counts as, if the schema says so."""
 
     @property
     def asked(self) -> str:
@@ -105,8 +110,8 @@ class QuantityPoints:
         return math.floor(min(max(float(answer), self.low), self.high) / self.step + 0.5)
 
     def points_for(self, answer: Answer) -> Fraction:
-        """The points of a number."""
-        return self.points * self.steps(answer)
+        """The points of a number, or of "not known"."""
+        return self.points * self.steps(self.unknown if answer == UNKNOWN and self.unknown is not None else answer)
 
 
 Row = ChoicePoints | QuantityPoints
@@ -146,6 +151,7 @@ class Card:
     evaluation: Evaluation | None = None
     scale: RiskScale | None = None
     about: About = field(default_factory=About)
+    version: str = ""
     rule: LinearRule | None = field(default=None, repr=False, compare=False)
     """What it was made from, if its questions are those of a schema."""
 
@@ -196,6 +202,12 @@ class Card:
         if missing:
             raise ValueError(f"answers has no {', '.join(map(repr, missing))}: give one answer per question")
         return sum((row.points_for(answers[row.column]) for row in self.rows), Fraction(0))
+
+    @property
+    def constant(self) -> bool:
+        """Whether the card says the same of everybody: one decision, and no risks that differ."""
+        decided = self.minimum >= self.threshold or self.maximum < self.threshold
+        return not self.rows or (decided and self.scale is None)
 
     def decide(self, answers: Mapping[str, Answer]) -> str:
         """What the card says of one person: `positive` or `negative` as they were named."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from privsolve.cards import words
-from privsolve.cards.card import Card, ChoicePoints
-from privsolve.cards.quality import quality_lines
+from privsolve.cards.card import Card
+from privsolve.evaluation.words import quality_lines
 
 # what LaTeX reads as a command, and signs of ours (and common in bins) that its default fonts lack
 _ESCAPES = {
@@ -49,9 +49,9 @@ def escape(text: str) -> str:
 def scorecard_latex(card: Card) -> str:
     """The card as a floating table."""
     privacy = words.privacy_words(card.guarantee)
-    below = [*(f"\\textbf{{{escape(warning)}}}" for warning in privacy.warnings)]
+    below = [*(f"\\textbf{{{escape(warning)}}}" for warning in (*words.problems(card), *privacy.warnings))]
     below += [escape(line) for line in (words.rule(card), " ".join(words.notes(card)), *words.facts_line(card.about))]
-    if card.rows:
+    if words.has_example(card):
         answers = "; ".join(map(words.answered, card.example.lines))
         example = f"{words.made_up(card)}: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
         below.append(escape(example))
@@ -66,13 +66,10 @@ def scorecard_latex(card: Card) -> str:
         r"\toprule",
         r"Question & Answer & Points \\",
     ]
-    for number, row in enumerate(card.rows):
-        lines.append(r"\addlinespace" if number else r"\midrule")
-        if isinstance(row, ChoicePoints):
-            for i, (answer, points) in enumerate(words.grouped(row)):
-                lines.append(_table_line("" if i else row.asked, answer, words.signed(points)))
-        else:
-            lines.append(_table_line(row.asked, words.interval(row), words.multiplier(row)))
+    for number, line in enumerate(words.answer_lines(card)):
+        if line[0]:
+            lines.append(r"\addlinespace" if number else r"\midrule")
+        lines.append(_table_line(*line))
     if card.risks:
         lines += [r"\midrule", _table_line("Total", words.risk_of(card), ""), r"\midrule"]
         lines += [_table_line(line.totals, line.risk, "") for line in card.risks]

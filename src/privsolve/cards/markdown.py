@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from privsolve.cards import words
-from privsolve.cards.card import Card, ChoicePoints
-from privsolve.cards.quality import quality_markdown
+from privsolve.cards.card import Card
+from privsolve.evaluation.words import quality_markdown
 
 
 def escape(text: str) -> str:
@@ -19,31 +19,29 @@ def scorecard_markdown(card: Card) -> str:
     privacy = words.privacy_words(card.guarantee)
     lines = [f"## {escape(words.title(card))}", ""]
     lines += [part for line in words.facts_line(card.about) for part in (escape(line), "")]
-    for warning in privacy.warnings:
+    for warning in (*words.problems(card), *privacy.warnings):
         lines += [f"> **Warning:** {escape(warning)}", ""]
     if card.rows:
         lines += ["| Question | Answer | Points |", "|---|---|--:|"]
-        for row in card.rows:
-            if isinstance(row, ChoicePoints):
-                for i, (answer, points) in enumerate(words.grouped(row)):
-                    lines.append(_table_line("" if i else row.asked, answer, words.signed(points)))
-            else:
-                lines.append(_table_line(row.asked, words.interval(row), words.multiplier(row)))
+        lines += [_table_line(*line) for line in words.answer_lines(card)]
         lines.append("")
     if card.risks:
         lines += [f"| Total | {escape(words.risk_of(card))} |", "|--:|---|"]
         lines += [_table_line(line.totals, line.risk) for line in card.risks] + [""]
     lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
-    if card.rows:
+    if words.has_example(card):
         lines += [f"{escape(words.made_up(card))}:", "", "| Question | Answer | Points |", "|---|---|--:|"]
         lines += [_table_line(line.question, line.answer, words.signed(line.points)) for line in card.example.lines]
         lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
     lines += quality_markdown(card.evaluation, escape)
-    lines += ["### Privacy", "", escape(privacy.sentence), "", "What it promises:", ""]
+    return "\n".join([*lines, *privacy_markdown(privacy)]) + "\n"
+
+
+def privacy_markdown(privacy: words.PrivacyWords) -> list[str]:
+    """What is promised, and what is not."""
+    lines = ["### Privacy", "", escape(privacy.sentence), "", escape(privacy.short), ""]
     lines += [f"- {escape(item)}" for item in privacy.promised]
-    lines += ["", "What it does not promise:", ""]
-    lines += [f"- {escape(item)}" for item in privacy.not_promised]
-    return "\n".join(lines) + "\n"
+    return [*lines, "", "What it does not promise:", "", *(f"- {escape(item)}" for item in privacy.not_promised)]
 
 
 def _table_line(*cells: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from privsolve.cards import words
@@ -16,22 +15,13 @@ if TYPE_CHECKING:
 HEADS = ("Question", "Answer", "Points")
 
 
-def answers(card: Card) -> Iterator[tuple[str, str, str]]:
-    """Question, answer and points, one line for each group of answers with equal points."""
-    for row in card.rows:
-        if isinstance(row, ChoicePoints):
-            for i, (answer, points) in enumerate(words.grouped(row)):
-                yield "" if i else row.asked, answer, words.signed(points)
-        else:
-            yield row.asked, words.interval(row), words.multiplier(row)
-
-
 def card_panel(card: Card) -> str:
     """The display of a card."""
     privacy = words.privacy_words(card.guarantee)
     notes = [words.rule(card), *words.notes(card), *words.facts_line(card.about), f"Privacy: {privacy.sentence}"]
+    warnings = (*words.problems(card), *privacy.warnings)
     return panel(
-        words.title(card), HEADS, answers(card), [*notes, *words.other_count(card.guarantee)], privacy.warnings
+        words.title(card), HEADS, words.answer_lines(card), [*notes, *words.other_count(card.guarantee)], warnings
     )
 
 

@@ -9,14 +9,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from privsolve.cards.card import ChoicePoints, OptionPoints, QuantityPoints, Row
-from privsolve.data.columns import MISSING, Column
+from privsolve.cards.card import UNKNOWN, ChoicePoints, OptionPoints, QuantityPoints, Row
+from privsolve.data.columns import MISSING, Column, Number
 from privsolve.data.questions import Choice, Option, Quantity, Question
 from privsolve.models.linear import LinearRule
 from privsolve.models.points import Levels, Part, Points, Slope
 
-UNKNOWN = "not known"
-"""The answer of a value that is missing, where it counts unlike every other answer."""
+LISTED = 3
+"""Up to so many answers of equal points are always listed by name; the most answers beyond are "any other"."""
 
 EXACT_STEPS = 2**53
 """Numbers of steps stay below this, so that every one of them is a double, in Python and in a browser."""
@@ -25,7 +25,8 @@ EXACT_STEPS = 2**53
 def rows_and_threshold(rule: LinearRule, questions: Iterable[Question] | None) -> tuple[tuple[Row, ...], Fraction, int]:
     """The questions whose answer matters, with their points; the least total that is decided positive; and the unit.
 
-    Without questions, those of the rule's schema; without a schema every feature is a yes/no question.
+    Without questions, those of the rule's schema, the ones that can move the total most first; without a schema every feature
+    is a yes/no question.
     """
     asked = _default_questions(rule) if questions is None else tuple(questions)
     _check_questions(asked, rule)
@@ -36,8 +37,12 @@ def rows_and_threshold(rule: LinearRule, questions: Iterable[Question] | None) -
     printed = rule.as_printed(Points(parts, int(above * unit) + 1))
     left = unit if rule.keeps_totals else 1
     plain = [_printed(row, a, b, unit, left) for row, a, b in zip(rows, parts, printed.parts, strict=True)]
-    kept = tuple(merged(row) for row in plain if row.lowest != row.highest)
-    return kept, Fraction(printed.threshold, left), left
+    kept = [merged(row) for row in plain if row.lowest != row.highest]
+    if questions is None and rule.schema is not None:
+        counts_as = {c.column: float(c.stands_for_missing) for c in rule.schema.columns if isinstance(c, Number)}
+        kept = [replace(r, unknown=counts_as[r.column]) if isinstance(r, QuantityPoints) else r for r in kept]
+        kept.sort(key=lambda row: row.lowest - row.highest)
+    return tuple(kept), Fraction(printed.threshold, left), left
 
 
 def _all_points(row: Row) -> list[Fraction]:
@@ -64,41 +69,55 @@ def _printed(row: Row, raw: Part, printed: Part, unit: int, left: int) -> Row:
 
 
 def merged(row: Row) -> Row:
-    """The row with neighbouring ranges of equal points as one answer (theory, 17.4)."""
+    """The row with equal points as one answer: neighbouring ranges, and all named answers (theory, 17.4)."""
     if isinstance(row, QuantityPoints):
         return row
-    found: list[OptionPoints] = []
-    named = {option.points for option in row.options if option.text != UNKNOWN}
+    spans: list[OptionPoints] = []
+    named: dict[Fraction, list[OptionPoints]] = {}
+    unknown: list[OptionPoints] = []
     for option in row.options:
-        if option.text == UNKNOWN and option.points in named:
-            continue  # counts like an answer that is there
-        last = found[-1] if found else None
-        if last is None or last.points != option.points or last.span is None or option.span is None:
-            found.append(option)
-        else:
+        last = spans[-1] if spans else None
+        if option.text == UNKNOWN:
+            unknown.append(option)
+        elif option.span is None:
+            named.setdefault(option.points, []).append(option)
+        elif last is not None and last.span is not None and last.points == option.points:
             span = last.span.until(option.span)
-            found[-1] = OptionPoints(span.text, option.points, span, (*last.covers, option.text))
-    return replace(row, options=tuple(found))
+            spans[-1] = OptionPoints(span.text, option.points, span, (*last.covers, option.text))
+        else:
+            spans.append(option)
+    return replace(row, options=(*spans, *_together(named), *unknown))
+
+
+def _together(named: Mapping[Fraction, list[OptionPoints]]) -> list[OptionPoints]:
+    """One answer for each number of points; the one that stands for the most answers is "any other", if these are many."""
+    most = max(named.values(), key=len, default=[])
+    rest = most if len(most) > LISTED and len(named) > 1 else []
+    found = []
+    for points, options in sorted(named.items(), key=lambda item: item[1] is rest):
+        text = "any other" if options is rest else ", ".join(option.text for option in options)
+        found.append(OptionPoints(text, points, None, tuple(option.text for option in options)))
+    return found
 
 
 def _default_questions(rule: LinearRule) -> tuple[Question, ...]:
     if rule.schema is None:
         return _yes_no_questions(rule)
-    points = rule.points
     return tuple(
-        _with_unknown(column, question, points)
+        _with_unknown(column, question)
         for column, question in zip(rule.schema.columns, rule.schema.questions(), strict=True)
     )
 
 
-def _with_unknown(column: Column, question: Question, points: Mapping[str, Fraction]) -> Question:
-    """The question, with an answer for a value that is missing where none of its answers has the same points."""
+def _with_unknown(column: Column, question: Question) -> Question:
+    """The question, with an answer for a value that is missing where the schema does not name one."""
     if isinstance(question, Quantity) or MISSING not in column.outside:
         return question
-    (features,) = column.expand(np.array([column.outside[MISSING]]))
+    code = column.outside[MISSING]
+    (features,) = column.expand(np.array([code]))
     names = tuple(name for name, x in zip(column.names, features, strict=True) if x)
-    worth = {sum((points[name] for name in set(option.features)), Fraction(0)) for option in question.options}
-    if sum((points[name] for name in names), Fraction(0)) in worth:
+    stated = Option(column.answers()[code], names)
+    if any((option.text, option.features) == (stated.text, stated.features) for option in question.options):
         return question
     return replace(question, options=(*question.options, Option(UNKNOWN, names)))
 

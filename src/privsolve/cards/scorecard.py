@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from privsolve.cards import words
 from privsolve.cards.card import Card
-from privsolve.cards.html import scorecard_html
 from privsolve.cards.latex import scorecard_latex
 from privsolve.cards.markdown import scorecard_markdown
 from privsolve.cards.notebook import card_frame, card_panel, card_plot
+from privsolve.cards.pages import scorecard_html
 from privsolve.cards.programs import javascript_program, python_program
 from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
@@ -43,6 +43,10 @@ class Published(Protocol):
     @property
     def evaluation(self) -> Evaluation | None:
         """How good the model is, if that was measured."""
+
+    @property
+    def version(self) -> str:
+        """Of the package that made it."""
 
 
 class Scorecard(Card):
@@ -77,7 +81,7 @@ class Scorecard(Card):
             scale = RiskScale(rule.log_odds, half_of(rule, int(threshold * unit), unit))
         about = About() if rule.schema is None else rule.schema.about
         source = rule if questions is None else None
-        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale, about, source)
+        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale, about, release.version, source)
 
     def to_text(self, width: int = 80) -> str:
         """The card for a terminal of the given width."""
@@ -131,6 +135,10 @@ class Scorecard(Card):
     def _repr_html_(self) -> str:
         return card_panel(self)
 
-    def to_html(self) -> str:
-        """The card as one self-contained page that adds up the points of the answers a person ticks."""
-        return scorecard_html(self)
+    def to_html(self, date: str | None = None) -> str:
+        """The card as one self-contained page that adds up the points of the answers a person ticks.
+
+        Args:
+            date: the day to print on it, where the schema states none.
+        """
+        return scorecard_html(self, date)

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from privsolve.cards import words
-from privsolve.cards.card import Card, ChoicePoints
-from privsolve.cards.quality import quality_lines
+from privsolve.cards.card import Card
+from privsolve.evaluation.words import quality_lines
 
 
 def scorecard_text(card: Card, width: int) -> str:
@@ -20,7 +20,7 @@ def scorecard_text(card: Card, width: int) -> str:
     output = io.StringIO()
     console = Console(file=output, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     privacy = words.privacy_words(card.guarantee)
-    for warning in privacy.warnings:
+    for warning in (*words.problems(card), *privacy.warnings):
         console.print(Text(f"WARNING: {warning}"))
     for heading in (words.title(card), *words.facts_line(card.about)):
         console.print(Text(heading))
@@ -30,7 +30,7 @@ def scorecard_text(card: Card, width: int) -> str:
         console.print(_risk_table(card))
     for sentence in (words.rule(card), *words.notes(card)):
         console.print(Text(sentence))
-    if card.rows:
+    if words.has_example(card):
         console.print(Text(f"\n{words.made_up(card)}:"))
         for line in card.example.lines:
             console.print(Padding(Text(words.answered(line)), (0, 0, 0, 2)))
@@ -56,11 +56,8 @@ def _points_table(card: Card) -> Table:
     table.add_column("Question", overflow="fold")
     table.add_column("Answer", overflow="fold")
     table.add_column("Points", justify="right", overflow="fold")
-    for row in card.rows:
-        if isinstance(row, ChoicePoints):
-            for i, (answer, points) in enumerate(words.grouped(row)):
-                table.add_row(Text("" if i else row.asked), Text(answer), Text(words.signed(points)))
-        else:
-            table.add_row(Text(row.asked), Text(words.interval(row)), Text(words.multiplier(row)))
-        table.add_section()
+    for number, (question, answer, points) in enumerate(words.answer_lines(card)):
+        if question and number:
+            table.add_section()
+        table.add_row(Text(question), Text(answer), Text(points))
     return table

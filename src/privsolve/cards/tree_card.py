@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from privsolve.cards.latex import escape as latex
 from privsolve.cards.markdown import escape as markdown
-from privsolve.cards.quality import quality_lines, quality_markdown
-from privsolve.cards.tree_html import tree_html, tree_privacy
+from privsolve.cards.markdown import privacy_markdown
+from privsolve.cards.pages import tree_html
 from privsolve.cards.tree_picture import Picture, tree_picture
-from privsolve.cards.words import facts_line
+from privsolve.cards.words import facts_line, privacy_words
 from privsolve.evaluation import Evaluation
+from privsolve.evaluation.words import HELP, quality_lines, quality_markdown, useless
 from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
 from privsolve.models.tree_sql import tree_sql
 from privsolve.notebooks import panel
@@ -30,6 +31,15 @@ class TreeCard:
     tree: DecisionTree
     guarantee: Guarantee
     evaluation: Evaluation | None = None
+    version: str = ""
+
+    @property
+    def _problems(self) -> list[str]:
+        """What makes the tree useless, if anything."""
+        said = {text for _, text in rules(self.tree)}
+        if len(said) == 1:
+            return [f"This tree is of no use: it says “{said.pop()}” of everybody. {HELP}"]
+        return list(filter(None, [useless(self.evaluation)]))
 
     @property
     def title(self) -> str:
@@ -46,8 +56,8 @@ class TreeCard:
 
     def to_text(self, width: int = 80) -> str:
         """The tree for a terminal of the given width."""
-        privacy = tree_privacy(self.guarantee)
-        parts = [f"WARNING: {warning}" for warning in privacy.warnings]
+        privacy = privacy_words(self.guarantee, "tree")
+        parts = [f"WARNING: {warning}" for warning in (*self._problems, *privacy.warnings)]
         wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
         sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
         quality = [line for part in quality_lines(self.evaluation) for line in textwrap.wrap(part, width) or [""]]
@@ -55,21 +65,18 @@ class TreeCard:
 
     def to_markdown(self) -> str:
         """The tree as a nested list."""
-        privacy = tree_privacy(self.guarantee)
+        privacy = privacy_words(self.guarantee, "tree")
         lines = [f"## {markdown(self.title)}", ""]
         lines += [part for line in self._facts for part in (markdown(line), "")]
-        for warning in privacy.warnings:
+        for warning in (*self._problems, *privacy.warnings):
             lines += [f"> **Warning:** {markdown(warning)}", ""]
         lines += [*_items(self.tree, self.tree.root, 0), "", *quality_markdown(self.evaluation, markdown)]
-        lines += ["### Privacy", "", markdown(privacy.sentence), ""]
-        lines += ["What it promises:", "", *(f"- {markdown(item)}" for item in privacy.promised), ""]
-        lines += ["What it does not promise:", "", *(f"- {markdown(item)}" for item in privacy.not_promised)]
-        return "\n".join(lines) + "\n"
+        return "\n".join([*lines, *privacy_markdown(privacy)]) + "\n"
 
     def to_latex(self) -> str:
         """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
-        privacy = tree_privacy(self.guarantee)
-        below = [*(f"\\textbf{{{latex(warning)}}}" for warning in privacy.warnings)]
+        privacy = privacy_words(self.guarantee, "tree")
+        below = [*(f"\\textbf{{{latex(warning)}}}" for warning in (*self._problems, *privacy.warnings))]
         below += [latex(line) + r"\par" for line in self._facts]
         below += [latex(line) + r"\par" for line in quality_lines(self.evaluation) if line]
         below.append(latex(f"Privacy: {privacy.sentence}"))
@@ -97,9 +104,13 @@ class TreeCard:
         """The prediction as one SQL expression on the columns of a table, with the schema's meaning of every value."""
         return tree_sql(self.tree, dialect)
 
-    def to_html(self) -> str:
-        """One self-contained page that asks one question at a time, with the whole tree as a picture."""
-        return tree_html(self.tree, self.guarantee, self.title, self.evaluation)
+    def to_html(self, date: str | None = None) -> str:
+        """One self-contained page that asks one question at a time, with the whole tree as a picture.
+
+        Args:
+            date: the day to print on it, where the schema states none.
+        """
+        return tree_html(self.tree, self.guarantee, self.title, self.evaluation, self._problems, date, self.version)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per leaf: the answers that lead to it, and what it says."""
@@ -112,9 +123,9 @@ class TreeCard:
         return tree_picture(self.tree)
 
     def _repr_html_(self) -> str:
-        privacy = tree_privacy(self.guarantee)
+        privacy = privacy_words(self.guarantee, "tree")
         notes = [*self._facts, f"Privacy: {privacy.sentence}"]
-        return self.plot().svg + panel(self.title, notes=notes, warnings=privacy.warnings)
+        return self.plot().svg + panel(self.title, notes=notes, warnings=(*self._problems, *privacy.warnings))
 
 
 def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.cards.card import Card, ChoicePoints, ExampleLine, QuantityPoints
+from privsolve.cards.card import UNKNOWN, Card, ChoicePoints, ExampleLine, QuantityPoints
 from privsolve.data.about import About
+from privsolve.evaluation.words import HELP, useless
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import shown_above
-from privsolve.privacy.guarantee import Guarantee, Proof, power_of_two
+from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import BoundedRange
 
 DECIMALS = 4
-LISTED = 3
-"""Up to so many answers of equal points are always listed by name; the most answers beyond are "any other"."""
+LONG = 12
+"""Cards with more questions have no worked example, and a box to search for questions."""
 
 
 def number(value: Fraction, plus: str = "") -> str:
@@ -52,9 +53,10 @@ def multiplier(row: QuantityPoints) -> str:
 
 def interval(row: QuantityPoints) -> str:
     """What number is asked for."""
+    unknown = "" if row.unknown is None else f"; {row.unknown:,.15g} if it is not known"
     if row.step == 1:
-        return f"a whole number from {row.low:,.15g} to {row.high:,.15g}"
-    return f"a number from {row.low:,.15g} to {row.high:,.15g}, to the nearest multiple of {row.step:,.15g}"
+        return f"a whole number from {row.low:,.15g} to {row.high:,.15g}{unknown}"
+    return f"a number from {row.low:,.15g} to {row.high:,.15g}, to the nearest multiple of {row.step:,.15g}{unknown}"
 
 
 def condition(card: Card) -> str:
@@ -77,15 +79,41 @@ def title(card: Card) -> str:
     return f"{kind}: {card.positive} or {card.negative}?"
 
 
-def facts(about: About) -> list[tuple[str, str]]:
-    """Who publishes it, from which data, and when."""
-    named = (("Published by", about.owner), ("Data", about.data), ("Date", about.date))
+def facts(about: About, made: str | None = None) -> list[tuple[str, str]]:
+    """Who publishes it, from which data, and when: the date of the schema, or the day on which it was made."""
+    named = (("Published by", about.owner), ("Data", about.data), ("Date", about.date or made))
     return [(name, text) for name, text in named if text is not None]
 
 
 def facts_line(about: About) -> list[str]:
     """The same as one line, if there is anything to say."""
     return [". ".join(f"{name}: {text}" for name, text in facts(about)) + "."] if facts(about) else []
+
+
+def problems(card: Card) -> list[str]:
+    """What makes the card useless, if anything: to be read before everything else."""
+    if card.constant:
+        return [f"This card is of no use: it says “{decision(card, card.minimum)}” of everybody. {HELP}"]
+    return list(filter(None, [useless(card.evaluation)]))
+
+
+def answer_lines(card: Card) -> Iterator[tuple[str, str, str]]:
+    """Question, answer and points, one line for each answer; the question stands on its first line only.
+
+    "Not known" is left out where it counts nothing: a note says so.
+    """
+    for row in card.rows:
+        if isinstance(row, QuantityPoints):
+            yield row.asked, interval(row), multiplier(row)
+            continue
+        shown = [option for option in row.options if option.points or option.text != UNKNOWN]
+        for i, option in enumerate(shown):
+            yield "" if i else row.asked, option.text, signed(option.points)
+
+
+def has_example(card: Card) -> bool:
+    """Whether a worked example is shown: of long cards it would be as long as the card."""
+    return 0 < len(card.rows) <= LONG
 
 
 def made_up(card: Card) -> str:
@@ -133,6 +161,8 @@ def notes(card: Card) -> list[str]:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
     if card.minimum >= card.threshold or card.maximum < card.threshold:
         found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
+    if any(o.text == UNKNOWN and not o.points for r in card.rows if isinstance(r, ChoicePoints) for o in r.options):
+        found.append("An answer that is not known counts 0 unless the card says otherwise.")
     if any(isinstance(row, QuantityPoints) for row in card.rows):
         found.append("Round a number as asked (up from halfway); one beyond the bounds counts as the nearest bound.")
     return found
@@ -141,19 +171,6 @@ def notes(card: Card) -> list[str]:
 def decision(card: Card, value: Fraction) -> str:
     """What the card decides at a total."""
     return card.positive if value >= card.threshold else card.negative
-
-
-def grouped(row: ChoicePoints) -> Iterator[tuple[str, Fraction]]:
-    """The answers of a question, those with equal points together, in the order of the options; many are "any other"."""
-    groups: dict[Fraction, list[str]] = {}
-    for option in row.options:
-        groups.setdefault(option.points, []).append(option.text)
-    rest = max(groups, key=lambda points: len(groups[points]))
-    for points, texts in groups.items():
-        if points != rest or len(texts) <= LISTED or len(groups) == 1:
-            yield ", ".join(texts), points
-    if len(groups[rest]) > LISTED and len(groups) > 1:
-        yield "any other", rest
 
 
 def verdict(card: Card) -> str:
@@ -169,27 +186,27 @@ class PrivacyWords:
 
     warnings: tuple[str, ...]
     short: str
+    """What it means, in one sentence."""
+
     sentence: str
+    """The guarantee itself."""
+
     promised: tuple[str, ...]
     not_promised: tuple[str, ...]
 
 
-def privacy_words(guarantee: Guarantee) -> PrivacyWords:
-    """The guarantee with an explanation in plain language."""
+def privacy_words(guarantee: Guarantee, what: str = "scorecard") -> PrivacyWords:
+    """The guarantee with an explanation in plain language; `what` is what was chosen with it."""
     if guarantee.adjacency is Adjacency.REPLACE:
-        neighbours = "one record in the data had held different values"
         fact = "whether a record says one thing or another"
         size: tuple[str, ...] = ("Secrecy about the number of records. It is treated as public.",)
     else:
-        neighbours = "one record had been added to the data or left out of it"
         fact = "whether a record is in the data at all"
         size = ()
-    aside = " (slack aside)" if guarantee.delta else ""
     promised = (
-        f"The points were chosen from the data with randomness. If {neighbours}, {_about_as_likely(guarantee)}",
-        f"For example, somebody who knows every other record and thinks it a toss-up {fact} can be at most "
-        f"{_sure(guarantee.epsilon)} sure after seeing the scorecard{aside}.",
-        "This stays true whatever is done with the scorecard afterwards. Using it takes nothing more from the data.",
+        f"The {what} was chosen from the data with randomness.",
+        f"The guarantee stays true whatever is done with the {what} afterwards. Using it takes nothing more from the data.",
+        *(["There is no exception (δ = 0)."] if guarantee.without_exception else []),
         *other_count(guarantee),
     )
     not_promised = (
@@ -201,18 +218,18 @@ def privacy_words(guarantee: Guarantee) -> PrivacyWords:
         "That the decision is right or fair for a person.",
     )
     return PrivacyWords(
-        privacy_warnings(guarantee), _short_promise(guarantee, fact), guarantee.sentence(), promised, not_promised
+        privacy_warnings(guarantee), _short_promise(guarantee, fact, what), guarantee.sentence(), promised, not_promised
     )
 
 
-def _short_promise(guarantee: Guarantee, fact: str) -> str:
+def _short_promise(guarantee: Guarantee, fact: str, what: str) -> str:
     """The guarantee in one sentence for people who do not read further."""
     if guarantee.seeded or guarantee.proof is Proof.NONE:
         return "Nothing is promised: see the warnings above."
-    aside = ", slack aside" if guarantee.delta else ""
+    aside = f", except with probability δ = {shown_above(guarantee.delta, 3)}" if guarantee.delta else ""
     return (
         f"Somebody who knows every other record of the data and thinks it a toss-up {fact} can be at most "
-        f"{_sure(guarantee.epsilon)} sure after seeing this page{aside} ({badge(guarantee)})."
+        f"{_sure(guarantee.epsilon)} sure after seeing this {what}{aside}."
     )
 
 
@@ -247,20 +264,6 @@ def privacy_warnings(guarantee: Guarantee) -> tuple[str, ...]:
     if guarantee.proof is Proof.REAL_ARITHMETIC:
         found.append("Proved in real arithmetic only. What floating point does to the noise is outside the proof.")
     return tuple(found)
-
-
-def _about_as_likely(guarantee: Guarantee) -> str:
-    """The factor, and what is beside it: δ is added to the probability of a set of results, it excuses no single one."""
-    factor = f"up to a factor of e^ε with ε = {guarantee.epsilon:.12g}"
-    if guarantee.delta:
-        return (
-            f"every set of scorecards would have been about as likely, {factor}, plus a slack of "
-            f"δ = {shown_above(guarantee.delta, 3)} on its probability."
-        )
-    exception = " There is no exception (δ = 0)." if guarantee.without_exception else ""
-    if guarantee.negligible:
-        exception = f" An event of probability below {power_of_two(guarantee.negligible)} is outside the proof."
-    return f"every possible scorecard would have been about as likely, {factor}.{exception}"
 
 
 def _sure(epsilon: float) -> str:

@@ -11,7 +11,6 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from privsolve.cards.quality import quality_lines
 from privsolve.cli.common import console, errors, one_line_errors
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import By, Epsilon, Json, Note, group_of
@@ -20,6 +19,7 @@ from privsolve.cli.signals import stoppable
 from privsolve.data.tables import open_table
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.evaluation.measure import promise, summary
+from privsolve.evaluation.words import quality_lines
 from privsolve.learn.evaluating import counted, curators_figures, evaluate_tables
 from privsolve.learn.publishing import SCORECARD, TREE, as_json, load_release, output_folder
 from privsolve.models.tree import DecisionTree

@@ -80,6 +80,24 @@ class Cells:
         """The share of records that are decided positive."""
         return self._figure(self._table(lambda o, y: self.decided[o]), self._table(lambda o, y: True))
 
+    def highest(self, share: float) -> tuple[float, Figure, str] | None:
+        """The records with the highest outcomes, about this share of all, never more than half.
+
+        Returns:
+            Their share of all records, the share of positive ones among them, and the lowest of their outcomes in words;
+            None where there is no such set, or the noise leaves no estimate.
+        """
+        ranks = np.array([outcome.rank for outcome in self.outcomes])
+        by_outcome = np.asarray(self.counts, dtype=np.float64).sum(axis=(0, 2))
+        found = [(float(by_outcome[ranks >= rank].sum() / max(by_outcome.sum(), 1.0)), rank) for rank in self.ranks[1:]]
+        fitting = [(abs(part - share), part, rank) for part, rank in found if 0 < part <= 0.5]
+        if not fitting:
+            return None
+        _, part, least = min(fitting)
+        top = self._table(lambda o, y: ranks[o] >= least and y == POSITIVE)
+        text = self.outcomes[int(np.argmax(ranks >= least))].text.split(" to ")[0]
+        return part, self._figure(top, self._table(lambda o, y: ranks[o] >= least)), text
+
     def threshold_points(self) -> tuple[Point, ...]:
         """Every threshold, from "all are positive" on; the last one decides nobody positive."""
         found = []

@@ -10,8 +10,10 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.evaluation.cells import Cells
-from privsolve.evaluation.intervals import Moments
+from privsolve.evaluation.intervals import Figure, Moments
+from privsolve.evaluation.words import figure_cells, main_figures, quality_lines, rare_line, useless, where
 from privsolve.models.outcomes import Outcome
+from privsolve.notebooks import panel
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 
@@ -68,6 +70,28 @@ class Evaluation:
     def cells(self) -> Cells:
         """The counts, with the moments of their noise: every figure is read off them."""
         return Cells(self.outcomes, self.counts, Moments.of_scale(self.scale))
+
+    @property
+    def accuracy(self) -> Figure:
+        """The share of records whose decision is right."""
+        return self.cells.accuracy()
+
+    @property
+    def auc(self) -> Figure:
+        """The area under the ROC curve."""
+        return self.cells.auc()
+
+    def to_text(self) -> str:
+        """The figures in words, one per line."""
+        return "\n".join(quality_lines(self)).strip() + "\n"
+
+    __str__ = to_text
+
+    def _repr_html_(self) -> str:
+        rows = [(name, *figure_cells(figure)) for name, figure in main_figures(self.cells, self.labels)]
+        notes = [where(self), *filter(None, [rare_line(self)]), f"Privacy: {self.guarantee.sentence()}"]
+        heads = ("Figure", "Value", "95% interval", "Noise alone")
+        return panel("How good it is", heads, rows, notes, [*filter(None, [useless(self)])])
 
     def of_group(self, name: str) -> Cells:
         """The counts of one group."""

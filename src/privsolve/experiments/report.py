@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 
-from privsolve.cards.page import bullets, escape, page
+from privsolve.cards.rendering import page, raised
 from privsolve.experiments.adult import Results
 from privsolve.experiments.figures import figure_1, figure_2, save
 from privsolve.experiments.methods import EXTENDED, PRINTED
@@ -86,12 +87,12 @@ def html_page(results: Results, out: Path) -> str:
         "<section>",
         _html_table("As printed: training accuracy", accuracy_table(results, PRINTED)),
         "<h2>The paper's four claims</h2>",
-        bullets(tuple(claims(results))),
+        _items(claims(results)),
         "</section>",
         "<section>",
         _figure(out, "figure-2", "Proved noise, the exponential mechanism, and a baseline that was tuned hard."),
         _html_table("Extended comparison: training accuracy", accuracy_table(results, EXTENDED)),
-        bullets(tuple(reading(results))),
+        _items(reading(results)),
         f"<p>{escape(_reference_sentence(results))}</p>",
         "</section>",
         "<section>",
@@ -109,6 +110,10 @@ def html_page(results: Results, out: Path) -> str:
 def _reference_sentence(results: Results) -> str:
     parts = (f"{r.label} {r.train_accuracy:.4f} (test {r.test_accuracy:.4f})" for r in results.references)
     return f"For comparison: {'; '.join(parts)}."
+
+
+def _items(sentences: Sequence[str]) -> str:
+    return "<ul>\n" + "\n".join(f"<li>{raised(item)}</li>" for item in sentences) + "\n</ul>"
 
 
 def _bullets(sentences: Sequence[str]) -> str:

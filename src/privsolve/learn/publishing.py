@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 from privsolve.data.files import read_text
@@ -60,7 +61,7 @@ class Folder:
 
     def write(self, run: Run) -> list[Path]:
         """The release and its page, and the curator's diagnostics apart from them; their paths in this order."""
-        texts = (run.release.to_json(), run.release.card().to_html(), run.diagnostics.to_json())
+        texts = (run.release.to_json(), run.release.card().to_html(date.today().isoformat()), run.diagnostics.to_json())
         for path, text in zip(self.files, texts, strict=True):
             _fill(_draft(path), text)
         for path in reversed(self.files):  # the release last: where it is, everything is

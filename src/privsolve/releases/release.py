@@ -145,7 +145,7 @@ class Release:
     def card(self) -> Scorecard | TreeCard:
         """The release in the form that people use: a tree card for a decision tree, otherwise a scorecard."""
         if isinstance(self.model, DecisionTree):
-            return TreeCard(self.model, self.total, self.evaluation)
+            return TreeCard(self.model, self.total, self.evaluation, self.version)
         return self.scorecard()
 
     def scorecard(self) -> Scorecard:

@@ -136,8 +136,13 @@ class Number(Column):
         return features.astype(narrowest(*self.range))[:, None]
 
     @property
+    def stands_for_missing(self) -> Real:
+        """The number that a missing value counts as."""
+        return self.low if self.missing is None else self.missing
+
+    @property
     def _if_missing(self) -> int:
-        return self.steps(self.low if self.missing is None else self.missing)
+        return self.steps(self.stands_for_missing)
 
     def points(self, value: Any, weights: Sequence[int]) -> Any:
         """The column's part of a score in an engine."""

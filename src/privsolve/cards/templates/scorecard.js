@@ -1,7 +1,7 @@
 "use strict";
 // Points are integers in units of 1 / unit: sums and comparisons are exact. Only what is shown is rounded.
 (() => {
-  const card = JSON.parse(document.getElementById("card").textContent);
+  const card = JSON.parse(document.getElementById("data").textContent);
   const unit = BigInt(card.unit);
   let threshold = BigInt(card.threshold);
   const rows = card.rows.map((row, i) => ({
@@ -66,7 +66,7 @@
     const state = low >= threshold ? "positive" : high < threshold ? "negative" : "open";
     element("total").textContent = totalText(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
-    showRisk(total, open.length > 0);
+    showRisk(low, high);
     element("decision").dataset.state = state;
     element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
     element("progress").textContent = !open.length
@@ -78,14 +78,32 @@
     drawGauge(total, low, high);
   }
 
-  // of a risk score: the risk of the total, and the line of the table that it is on
-  function showRisk(total, unfinished) {
+  // of a risk score: the risk of the total, or what it can still be, and the lines of the table that this is on
+  function showRisk(low, high) {
     if (!card.risks) return;
-    element("risk").textContent = unfinished ? "" : `Risk ${card.risks[total]}`;
+    const [least, most] = [card.risks[low], card.risks[high]];
+    element("risk").textContent = least === most ? `Risk ${least}` : `Risk ${least} to ${most}`;
     for (const line of document.querySelectorAll("#risks tbody tr")) {
-      const here = total >= BigInt(line.dataset.low) && total <= BigInt(line.dataset.high);
-      line.classList.toggle("here", !unfinished && here);
+      line.classList.toggle("here", low === high && low >= BigInt(line.dataset.low) && low <= BigInt(line.dataset.high));
     }
+  }
+
+  // show the questions that have the words in question or answers
+  function search() {
+    const wanted = element("search").value.trim().toLowerCase();
+    for (const field of document.querySelectorAll("fieldset")) {
+      field.hidden = !field.textContent.toLowerCase().includes(wanted);
+    }
+    if (wanted && element("more")) element("more").open = true;
+  }
+
+  // questions that are open get the answer "not known" where they have it
+  function skip() {
+    for (const row of rows) {
+      const unknown = row.inputs.find((input) => input.closest(".unknown"));
+      if (unknown && !row.inputs.some((input) => input.checked)) unknown.checked = true;
+    }
+    update();
   }
 
   // the reader may decide from any other total on
@@ -120,7 +138,9 @@
   element("answers").addEventListener("submit", (event) => event.preventDefault());
   element("answers").addEventListener("reset", () => setTimeout(update));
   element("print").addEventListener("click", () => window.print());
-  window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = true)));
+  element("search")?.addEventListener("input", search);
+  element("skip")?.addEventListener("click", skip);
+  window.addEventListener("beforeprint", () => { if (element("more")) element("more").open = true; });
   if (card.risks) element("threshold").addEventListener("input", moveThreshold);
   window.addEventListener("pageshow", card.risks ? moveThreshold : update);
   card.risks ? moveThreshold() : update();

@@ -1,5 +1,5 @@
 "use strict";
-const tree = JSON.parse(document.getElementById("tree").textContent);
+const tree = JSON.parse(document.getElementById("data").textContent);
 const at = (id) => document.getElementById(id);
 let answers = "";
 
@@ -42,5 +42,4 @@ at("no").addEventListener("click", () => answer("n"));
 at("back").addEventListener("click", () => { answers = answers.slice(0, -1); show(); });
 at("over").addEventListener("click", () => { answers = ""; show(); });
 at("print").addEventListener("click", () => window.print());
-window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((e) => (e.open = true)));
 show();

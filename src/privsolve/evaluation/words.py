@@ -1,0 +1,123 @@
+"""How good a model is, in words: the same for every form of a card, and for an evaluation by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from privsolve.evaluation.cells import Cells
+from privsolve.evaluation.intervals import Figure
+
+if TYPE_CHECKING:
+    from privsolve.evaluation.evaluation import Evaluation
+
+RARE = 0.15
+"""Below this share of the positive label, accuracy says little: always deciding "no" is right more often."""
+
+TOP = 0.1
+"""The share of records with the highest outcomes that is looked at where the positive label is rare."""
+
+WHERE = {
+    "held out": "records that were held out of the fit at random",
+    "other records": "records of other people than those in the fit",
+    "the same people": "records that may have been in the fit, so the figures may be better here than elsewhere",
+}
+
+HELP = "More records, a larger epsilon or fewer columns would help."
+
+
+def where(evaluation: Evaluation) -> str:
+    """What the figures were measured on."""
+    about = max(evaluation.cells.records(), 0)
+    return f"Measured on about {about:,} {WHERE[evaluation.tested]}, with noise so that it may be published."
+
+
+def useless(evaluation: Evaluation | None) -> str | None:
+    """A sentence if the model cannot be told apart from guessing."""
+    if evaluation is None:
+        return None
+    auc = evaluation.cells.auc()
+    if auc.value is not None and not auc.low <= 0.5 <= auc.high:
+        return None
+    found = "" if auc.value is None else f": the area under the ROC curve is {auc.percent()}, and guessing gives 50%"
+    return f"This model is not told apart from guessing{found}. {HELP}"
+
+
+def is_rare(cells: Cells) -> bool:
+    """Whether the positive label is so rare that accuracy says little."""
+    share = cells.positives().value
+    return share is not None and share < RARE
+
+
+def rare_line(evaluation: Evaluation) -> str | None:
+    """What the highest outcomes say, where the positive label is rare."""
+    cells = evaluation.cells
+    if not is_rare(cells) or (top := cells.highest(TOP)) is None:
+        return None
+    share, positives, text = top
+    highest = f"totals ({text} or more)" if evaluation.kind == "total" else "risks"
+    return (
+        f"Of the {100 * share:.0f}% with the highest {highest}, {positives.percent()} are “{evaluation.labels[1]}”; "
+        f"of all, {cells.positives().percent()}."
+    )
+
+
+def main_figures(cells: Cells, labels: tuple[str, str]) -> Iterator[tuple[str, Figure]]:
+    """The figures that every form shows, by name."""
+    no, yes = labels
+    figures = [
+        ("Decisions that are right", cells.accuracy()),
+        (f"Of those with “{no}”, mistaken for “{yes}”", cells.false_positives()),
+        (f"Of those with “{yes}”, mistaken for “{no}”", cells.false_negatives()),
+    ]
+    ranking = [("Area under the ROC curve", cells.auc())]
+    if cells.states_risks:
+        ranking.append(("Brier score", cells.brier()))
+    yield from ranking + figures if is_rare(cells) else figures + ranking
+
+
+def quality_lines(evaluation: Evaluation | None) -> list[str]:
+    """Sentences for text and LaTeX; none without an evaluation."""
+    if evaluation is None:
+        return []
+    lines = ["", f"How good it is. {where(evaluation)} In brackets: 95% intervals for people of the same kind."]
+    lines += [f"  {line}" for line in (useless(evaluation), rare_line(evaluation)) if line]
+    lines += [f"  {name}: {figure.percent()}" for name, figure in main_figures(evaluation.cells, evaluation.labels)]
+    if evaluation.kind == "total":
+        lines.append(f"  Share of “{evaluation.labels[1]}” by total: {', '.join(_steps(evaluation))}.")
+    if evaluation.by is not None:
+        for name in evaluation.groups:
+            accuracy = evaluation.of_group(name).accuracy().percent()
+            lines.append(f"  {evaluation.by} {name}: decisions that are right {accuracy}")
+    return lines
+
+
+def _steps(evaluation: Evaluation) -> list[str]:
+    """Runs of totals with one risk: `0 to 2: 4%`."""
+    runs: list[tuple[str, str, float]] = []
+    for outcome, risk in zip(evaluation.outcomes, evaluation.cells.risks(), strict=True):
+        first, last = outcome.text.split(" to ")[0], outcome.text.split(" to ")[-1]
+        if runs and runs[-1][2] == risk:
+            runs[-1] = (runs[-1][0], last, risk)
+        else:
+            runs.append((first, last, risk))
+    return [f"{low if low == high else f'{low} to {high}'}: {100 * risk:.3g}%" for low, high, risk in runs]
+
+
+def quality_markdown(evaluation: Evaluation | None, escape: Callable[[str], str]) -> list[str]:
+    """A table for Markdown; nothing without an evaluation."""
+    if evaluation is None:
+        return []
+    lines = ["### How good it is", "", escape(where(evaluation)), ""]
+    lines += [part for line in (useless(evaluation), rare_line(evaluation)) if line for part in (escape(line), "")]
+    lines += ["| figure | value | 95% interval | noise alone |", "|---|--:|---|---|"]
+    for name, figure in main_figures(evaluation.cells, evaluation.labels):
+        lines.append(f"| {escape(name)} | {' | '.join(escape(cell) for cell in figure_cells(figure))} |")
+    return [*lines, ""]
+
+
+def figure_cells(figure: Figure) -> tuple[str, str, str]:
+    """Value, interval, and the part of the interval that is noise."""
+    value = "not known" if figure.value is None else f"{100 * figure.value:.1f}%"
+    wide = f"{100 * figure.low:.1f}% to {100 * figure.high:.1f}%"
+    return value, wide, f"{100 * figure.noise_low:.1f}% to {100 * figure.noise_high:.1f}%"
