@@ -101,7 +101,7 @@ def _result(sheet: Any, card: Card) -> None:
         cell = sheet[f"{'B' if name == 'Decision' else 'C'}{total + k}"]
         cell.value, cell.font = formula, Font(name=FONT, bold=True)
         if name == "Risk":
-            cell.number_format = "0%"
+            cell.number_format = "0.0%"
         if name == "Decision":  # may be long
             sheet.merge_cells(f"B{total + k}:C{total + k}")
             cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal="right")
