@@ -207,7 +207,7 @@ def main() -> None:
     rows += [*best_cards(data), logistic_regression(data)]
     drawn = list(private_cards(data, options.runs))
     rows = [row for row, _ in drawn] + rows + list(private_logistic_regression(data, options.runs))
-    card = drawn[EPSILONS.index(1.0)][1].release.scorecard()
+    card = drawn[EPSILONS.index(1.0)][1].release.card()
     text = f"{markdown(data, rows)}\n\n```\n{card.to_text()}```\n"
     print(text)
     if options.out:

@@ -42,7 +42,7 @@ def release(weights: list[int], schema: Schema, risk: bool = False) -> ps.Releas
 def test_sql_says_what_python_says(seed: int, risk: bool) -> None:
     weights = np.random.default_rng(seed).integers(-3, 4, SCHEMA.dim).tolist()
     data, made = patients(200, seed), release(weights, SCHEMA, risk)
-    query = made.scorecard().to_sql()
+    query = made.card().to_sql()
     assert "CASE" in query
     connection = duckdb.connect()
     connection.register("data", data)
@@ -64,14 +64,14 @@ def test_sql_knows_missing_values_and_other_kinds() -> None:
     made = release([2, 1, 1, 2, -1, -2], schema)
     connection = duckdb.connect()
     connection.register("data", data)
-    assert connection.sql(made.scorecard().to_sql()).df()["prediction"].tolist() == made.predict(data).tolist()
+    assert connection.sql(made.card().to_sql()).df()["prediction"].tolist() == made.predict(data).tolist()
 
 
 def test_sql_needs_a_schema_and_something_to_ask() -> None:
     with pytest.raises(ValueError, match="fit with one to write a program"):
         Scorecard.of(release_of(["a"], [1])).to_sql()
     with pytest.raises(ValueError, match="asks for no column"):
-        release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).scorecard().to_sql()
+        release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).card().to_sql()
 
 
 def test_the_command_writes_sql_and_a_workbook(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_command_writes_sql_and_a_workbook(tmp_path: Path) -> None:
     made = release([2, 0, 1, 0, 1, 2, 3, 0, -2], SCHEMA)
     path.write_text(made.to_json(), encoding="utf-8")
     run = CliRunner().invoke
-    assert run(app, ["show", str(path), "--format", "sql"]).stdout == made.scorecard().to_sql()
+    assert run(app, ["show", str(path), "--format", "sql"]).stdout == made.card().to_sql()
     assert "say where to write the file" in run(app, ["show", str(path), "--format", "xlsx"]).output
     done = run(app, ["show", str(path), "--format", "xlsx", "--out", str(tmp_path / "card.xlsx")])
     assert done.exit_code == 0, done.output

@@ -37,7 +37,7 @@ def release(**guarantee: Any) -> ps.Release:
 
 
 def test_a_card_and_its_release_show_the_same() -> None:
-    card = release().scorecard()
+    card = release().card()
     shown = card._repr_html_()
     assert shown == release()._repr_html_()
     for part in (
@@ -55,7 +55,7 @@ def test_a_card_and_its_release_show_the_same() -> None:
 
 
 def test_the_frame_of_a_card_has_every_answer() -> None:
-    frame = release().scorecard().to_frame()
+    frame = release().card().to_frame()
     assert list(frame) == ["column", "question", "answer", "points"]
     assert frame.loc[frame["answer"] == "almond", "points"].tolist() == [1]
     number = Scorecard.of(risk_release(["n"], [2], scales=[4]), [Quantity("n", "n", 0, 9, 1, 4)]).to_frame()
@@ -64,7 +64,7 @@ def test_the_frame_of_a_card_has_every_answer() -> None:
 
 def test_a_card_can_be_plotted() -> None:
     pyplot = pytest.importorskip("matplotlib.pyplot")
-    card = release().scorecard()
+    card = release().card()
     _, ax = pyplot.subplots()
     assert card.plot(ax) is ax
     assert [bar.get_width() for bar in ax.patches] == card.to_frame()["points"].tolist()
@@ -99,7 +99,7 @@ def test_diagnostics_say_that_they_are_not_private() -> None:
 
 def test_words_go_to_a_file_and_back_and_are_on_every_form() -> None:
     assert Schema.from_toml(SCHEMA.to_toml()) == SCHEMA
-    card = ps.Release.from_json(release().to_json()).scorecard()
+    card = ps.Release.from_json(release().to_json()).card()
     for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
         flat = " ".join(text.split())
         for part in (
@@ -147,4 +147,4 @@ def test_the_page_has_the_link_of_its_owner() -> None:
     schema = Schema(SCHEMA.columns, SCHEMA.label, about=About(link="https://example.org/a?b&c"))
     rule = LinearRule(np.array(WEIGHTS), schema.features, schema.scales, True, schema)
     setting = {"domain": ps.FiniteSet([WEIGHTS]).to_dict(), "loss": ps.ZeroOneLoss().to_dict()}
-    assert 'href="https://example.org/a?b&amp;c"' in ps.Release(rule, GUARANTEE, setting).scorecard().to_html()
+    assert 'href="https://example.org/a?b&amp;c"' in ps.Release(rule, GUARANTEE, setting).card().to_html()

@@ -114,7 +114,7 @@ def card_of(weights: list[int], schema: Schema, risk: bool = False) -> tuple[Any
     model = RiskScore(*made) if risk else LinearRule(*made)
     loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
     setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()}
-    return model, ps.Release(model, GUARANTEE, setting).scorecard()
+    return model, ps.Release(model, GUARANTEE, setting).card()
 
 
 def test_a_card_as_people_say_it() -> None:

@@ -59,7 +59,7 @@ def check(found: list[tuple[float, float, str]], release: ps.Release, table: pd.
 
 def test_duckdb_on_the_csv_file(case: tuple[ps.Release, pd.DataFrame, Path]) -> None:
     release, table, file = case
-    query = release.scorecard().to_sql()
+    query = release.card().to_sql()
     model: Any = release.model
     assert query.count("CASE\n") == len(model.tally.entries)
     for reading in ("all_varchar = true", "auto_detect = true"):
@@ -73,14 +73,14 @@ def test_sqlite_on_the_csv_file(case: tuple[ps.Release, pd.DataFrame, Path]) -> 
     release, table, _ = case
     connection = sqlite3.connect(":memory:")
     table.to_sql("data", connection, index=False)
-    query = release.scorecard().to_sql("sqlite")
+    query = release.card().to_sql("sqlite")
     check(connection.execute(f"SELECT score, risk, prediction FROM ({query})").fetchall(), release, table)
 
 
 def test_python_without_packages(case: tuple[ps.Release, pd.DataFrame, Path]) -> None:
     release, table, _ = case
     module: dict[str, Any] = {}
-    exec(release.scorecard().to_python(), module)
+    exec(release.card().to_python(), module)
     found = [tuple(module["score"](record).values()) for record in table.to_dict("records")]
     check(found, release, table)
     with pytest.raises(KeyError):
@@ -90,7 +90,7 @@ def test_python_without_packages(case: tuple[ps.Release, pd.DataFrame, Path]) ->
 @pytest.mark.skipif(NODE is None, reason="Node.js is not installed: apt install nodejs")
 def test_javascript_without_packages(case: tuple[ps.Release, pd.DataFrame, Path], tmp_path: Path) -> None:
     release, table, _ = case
-    (tmp_path / "score.js").write_text(release.scorecard().to_javascript(), encoding="utf-8")
+    (tmp_path / "score.js").write_text(release.card().to_javascript(), encoding="utf-8")
     (tmp_path / "records.json").write_text(table.to_json(orient="records"), encoding="utf-8")
     use = "const {score} = require('./score.js'); console.log(JSON.stringify(require('./records.json').map(score)))"
     assert NODE is not None
@@ -113,14 +113,14 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
     table = table.mask(rng.random(table.shape) < 0.1)
     connection = duckdb.connect()
     connection.register("data", table)
-    found = connection.sql(f"SELECT score, risk, prediction FROM ({release.scorecard().to_sql()})").fetchall()
+    found = connection.sql(f"SELECT score, risk, prediction FROM ({release.card().to_sql()})").fetchall()
     check(found, release, table)
     lite = sqlite3.connect(":memory:")
     table.to_sql("data", lite, index=False)
-    rows = lite.execute(f"SELECT score, risk, prediction FROM ({release.scorecard().to_sql('sqlite')})").fetchall()
+    rows = lite.execute(f"SELECT score, risk, prediction FROM ({release.card().to_sql('sqlite')})").fetchall()
     check([(score, risk, bool(said)) for score, risk, said in rows], release, table)  # type: ignore[misc]
     module: dict[str, Any] = {}
-    exec(release.scorecard().to_python(), module)
+    exec(release.card().to_python(), module)
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     check([tuple(module["score"](record).values()) for record in records], release, table)
 
@@ -128,18 +128,18 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
 @pytest.mark.parametrize("dialect", ["postgres", "tsql", "mysql", "bigquery", "snowflake", "spark"])
 def test_other_dialects_are_as_long_as_the_card(dialect: str) -> None:
     release = long_release(SCHEMAS["25 columns"])
-    query = release.scorecard().to_sql(dialect)
+    query = release.card().to_sql(dialect)
     assert len(sqlglot.parse(query, read=dialect)) == 1
     assert len(query.splitlines()) < 20 * 25
     with pytest.raises(ValueError, match="dialect 'klingon' is not known"):
-        release.scorecard().to_sql("klingon")
+        release.card().to_sql("klingon")
 
 
 def test_the_query_keeps_the_columns_of_the_table() -> None:
     release = long_release(SCHEMAS["adult"])
     connection = duckdb.connect()
     connection.register("data", adult_texts().assign(person=range(400)))
-    found = connection.sql(release.scorecard().to_sql()).df()
+    found = connection.sql(release.card().to_sql()).df()
     assert sorted(found["person"]) == list(range(400))
     assert list(found)[-3:] == ["score", "risk", "prediction"]
 
@@ -149,7 +149,7 @@ def test_the_command_writes_programs(tmp_path: Path) -> None:
     file = tmp_path / "release.json"
     file.write_text(release.to_json(), encoding="utf-8")
     for name, text in (
-        ("python", release.scorecard().to_python()),
-        ("javascript", release.scorecard().to_javascript()),
+        ("python", release.card().to_python()),
+        ("javascript", release.card().to_javascript()),
     ):
         assert CliRunner().invoke(app, ["show", str(file), "--format", name]).stdout == text

@@ -261,7 +261,7 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     browser: Browser, columns: int, tmp_path: Path
 ) -> None:
     release = LONG[columns]
-    card, model = release.scorecard(), release.model
+    card, model = release.card(), release.model
     assert isinstance(model, ps.RiskScore)
     table = long_table(model.stated_schema, 40)
     for record, total in zip(table.to_dict("records"), model.totals(table), strict=True):
@@ -278,7 +278,7 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
 
 
 def test_a_long_page_is_searched_and_the_rest_is_not_known(browser: Browser, tmp_path: Path) -> None:
-    card = LONG[60].scorecard()
+    card = LONG[60].card()
     show(browser, card, tmp_path, width=390)
     assert browser.layout_problems() == []
     shown = "return [...document.querySelectorAll('fieldset')].filter((e) => e.checkVisibility()).length"
@@ -295,7 +295,7 @@ def test_a_long_page_is_searched_and_the_rest_is_not_known(browser: Browser, tmp
 @pytest.mark.parametrize("release", [ADULT, LONG[25]], ids=["adult", "25 questions"])
 def test_up_to_25_questions_are_printed_on_one_page(browser: Browser, release: ps.Release, tmp_path: Path) -> None:
     browser.media("print")
-    show(browser, release.scorecard(), tmp_path)
+    show(browser, release.card(), tmp_path)
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", base64.b64decode(printed["data"]))) == 1
     browser.media("screen")
@@ -303,13 +303,13 @@ def test_up_to_25_questions_are_printed_on_one_page(browser: Browser, release: p
 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_very_long_pages_fit_the_window(browser: Browser, width: int, tmp_path: Path) -> None:
-    show(browser, LONG[120].scorecard(), tmp_path, width)
+    show(browser, LONG[120].card(), tmp_path, width)
     browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
     assert browser.layout_problems() == []
 
 
 def test_questions_that_matter_most_come_first_and_totals_have_few_lines() -> None:
-    card = LONG[60].scorecard()
+    card = LONG[60].card()
     ranges = [row.highest - row.lowest for row in card.rows]
     assert ranges == sorted(ranges, reverse=True)
     assert len(card.risks) <= 20
@@ -317,6 +317,6 @@ def test_questions_that_matter_most_come_first_and_totals_have_few_lines() -> No
 
 
 def test_a_page_says_when_and_with_what_it_was_made() -> None:
-    page = ADULT.scorecard().to_html(date="2026-11-18")
+    page = ADULT.card().to_html(date="2026-11-18")
     assert "<span><span>Date:</span> 2026-11-18</span>" in page
     assert f"Made with privsolve {ps.__version__}." in page

@@ -32,6 +32,7 @@ EXECUTED = (
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
     "guides/constraints.md",
+    "guides/scoring.md",
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
     "guides/your-own-loss.md",

@@ -264,7 +264,7 @@ def test_release_files() -> None:
     def use(content: Any) -> None:
         release = ps.Release.from_json(json.dumps(content))
         assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
-        card = release.scorecard()
+        card = release.card()
         for write in (card.to_text, card.to_markdown, card.to_latex, card.to_html):
             assert write()
 

@@ -186,10 +186,10 @@ def test_a_release_keeps_its_schema() -> None:
     release = release_of(SCHEMA, np.arange(SCHEMA.dim))
     again = Release.from_json(release.to_json())
     assert (again.schema, again.to_json()) == (SCHEMA, release.to_json())
-    card = release.scorecard()
+    card = release.card()
     assert (card.positive, card.negative) == ("ill yes", "ill no")
     assert [row.column for row in card.rows] == ["colour", "age", "dose"]
-    unnamed = release_of(Schema(SCHEMA.columns, Label("ill", ["yes", "maybe"])), np.arange(SCHEMA.dim)).scorecard()
+    unnamed = release_of(Schema(SCHEMA.columns, Label("ill", ["yes", "maybe"])), np.arange(SCHEMA.dim)).card()
     assert (unnamed.positive, unnamed.negative) == ("ill yes or maybe", "ill not yes or maybe")
     with pytest.raises(ValueError, match="other features than its weights"):
         replace(release.model, schema=INDICATORS)

@@ -62,7 +62,7 @@ def test_a_model_of_ones_own_is_released_and_read_back() -> None:
     with pytest.raises(AttributeError, match="test-coin has no weights"):
         _ = again.weights
     with pytest.raises(ValueError, match="release is a test-coin: only a linear rule is a scorecard"):
-        again.scorecard()
+        again.card()
     with pytest.raises(ValueError, match="setting has missing or unknown fields: why"):
         ps.Release(Coin(True), promise(1.0))
 

@@ -124,7 +124,7 @@ def test_files_of_the_first_version_are_read(path: Path) -> None:
 
 def test_a_card_of_the_first_version_reads_the_same() -> None:
     read = ps.Release.from_json((OLD / "scorecard.json").read_text())
-    assert read.scorecard().to_text() == (OLD / "scorecard.txt").read_text()
+    assert read.card().to_text() == (OLD / "scorecard.txt").read_text()
     assert ps.Schema.load(OLD / "adult_schema.toml") == ps.datasets.adult_schema()
 
 

@@ -12,10 +12,12 @@ import pandas as pd
 import pytest
 
 import privsolve as ps
+from long_cards import long_release
 from privsolve.cards.risk import RiskScale, percent, risk_lines
 from privsolve.losses import RiskLoss, loss_from_dict
 from privsolve.models.base import model_from_dict
 from privsolve.models.odds import cut_of_threshold, last_score, risk_at
+from privsolve.models.outcomes import MOST_OUTCOMES
 from privsolve.models.risk import RiskScore
 from privsolve.models.scoring import with_predictions
 from small_tables import SCHEMA, patients
@@ -142,3 +144,15 @@ def test_the_lines_of_the_table_cover_every_total_with_its_risk() -> None:
     many = risk_lines(RiskScale(0.01, Fraction(0)), [range(0, 400)])
     assert len(many) <= 24
     assert many[0].risk == "50% to 52%"
+
+
+def test_totals_of_a_long_risk_score_are_taken_together_by_their_risks() -> None:
+    model = long_release(ps.datasets.adult_schema(), log_odds=0.2).model
+    assert isinstance(model, ps.RiskScore)
+    listed = model.outcomes().listed
+    assert len(listed) <= MOST_OUTCOMES
+    risks = [outcome.risk or 0.0 for outcome in listed]
+    assert risks == sorted(risks)
+    odds = np.log(np.array(risks[1:-1]) / (1 - np.array(risks[1:-1])))
+    assert np.diff(odds).max() < 0.6
+    assert [outcome.positive for outcome in listed] == [risk > 0.5 for risk in risks]

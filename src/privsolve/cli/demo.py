@@ -52,5 +52,5 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> 
             return Recipe(epsilon).run(encoded, domain, **options)
 
     run, paths = Payment(None, stop).release(folder, draw)
-    console.print(escape(run.release.scorecard().to_text(min(console.width, 100))))
+    console.print(escape(run.release.card().to_text(min(console.width, 100))))
     return paths

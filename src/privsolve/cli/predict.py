@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
+from privsolve.cards.of_release import has_card
 from privsolve.cli.common import console, errors, one_line_errors, write_out
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import CardFormat
@@ -19,7 +20,6 @@ from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.learn.publishing import as_json, load_release
-from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions
@@ -124,7 +124,7 @@ def show(
 
 def _as_text(release: Release, width: int) -> str:
     """The card, or what the model says of itself where it is none, and the promise."""
-    if isinstance(release.model, LinearRule | DecisionTree):
+    if has_card(release):
         return release.card().to_text(width)
     return f"{release.model.describe()}\n\nPrivacy: {release.total.sentence()}"
 

@@ -88,7 +88,7 @@ class _PrivateClassifier(ClassEstimator):
     def scorecard_(self) -> Scorecard:
         """The model as a scorecard that people can use."""
         self._check_fitted()
-        return self.release_.scorecard()
+        return Scorecard.of(self.release_)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

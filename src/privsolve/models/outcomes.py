@@ -6,10 +6,11 @@ can be evaluated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ from privsolve.models.tally import Tally
 
 MOST_OUTCOMES = 40
 """Totals beyond this are taken together, neighbours first: each one that is counted has noise of its own."""
+
+FARTHEST = 6.0
+"""Log-odds beyond which totals of a long risk score are taken together: risks below 0.25% and above 99.75%."""
 
 MOST_TOTALS = 4096
 """Up to so many different totals are listed; beyond, only the lowest and the highest are known."""
@@ -73,11 +77,11 @@ class Outcomes:
 def total_outcomes(tally: Tally, risk: Callable[[Fraction], float] | None = None) -> Outcomes:
     """The totals of a card. `risk`, if given, is the probability that the model states at a total."""
     unit = tally.unit
-    groups = _grouped(_reachable(tally), tally.threshold)
+    groups = _grouped(_reachable(tally), tally.threshold, None if risk is None else lambda t: risk(Fraction(t, unit)))
     listed = []
     for rank, (low, high) in enumerate(groups):
         text = _number(low, unit) if low == high else f"{_number(low, unit)} to {_number(high, unit)}"
-        stated = None if risk is None else risk(Fraction(low + high, 2 * unit))
+        stated = None if risk is None else (risk(Fraction(low, unit)) + risk(Fraction(high, unit))) / 2
         listed.append(Outcome(text, rank, low >= tally.threshold, stated))
     starts = np.array([low for low, _ in groups[1:]], dtype=np.int64)
 
@@ -104,15 +108,31 @@ def _reachable(tally: Tally) -> list[int]:
     return sorted(found)
 
 
-def _grouped(totals: Sequence[int], threshold: int) -> list[tuple[int, int]]:
-    """Runs of totals, at most `MOST_OUTCOMES`, none of which has the threshold inside."""
+def _grouped(
+    totals: Sequence[int], threshold: int, risk: Callable[[int], float] | None = None
+) -> list[tuple[int, int]]:
+    """Runs of totals, at most `MOST_OUTCOMES`, none of which has the threshold inside.
+
+    Where totals have risks, runs are equally wide in log-odds from `-FARTHEST` to `FARTHEST`, and what lies beyond is one run
+    on each side: most records of a long card have totals in a small part of its range.
+    """
     sides = [[t for t in totals if t < threshold], [t for t in totals if t >= threshold]]
     runs: list[tuple[int, int]] = []
     for side in filter(None, sides):
+        if risk is not None and len(totals) > MOST_OUTCOMES:
+            parts = [list(run) for _, run in groupby(side, key=lambda t: _place(risk(t)))]
+            runs += [(part[0], part[-1]) for part in parts]
+            continue
         room = max(1, MOST_OUTCOMES * len(side) // len(totals)) if len(totals) > MOST_OUTCOMES else len(side)
         edges = [len(side) * i // room for i in range(room + 1)]
         runs += [(side[a], side[b - 1]) for a, b in pairwise(edges)]
     return runs
+
+
+def _place(risk: float) -> int:
+    """Which of the equal parts of the log-odds a risk lies in: all but three of `MOST_OUTCOMES`, and the two beyond."""
+    odds = math.log(max(risk, 1e-300) / max(1 - risk, 1e-300))
+    return math.floor(min(max(odds / FARTHEST, -1.0), 1.0) * (MOST_OUTCOMES - 3) / 2)
 
 
 def _number(total: int, unit: int) -> str:

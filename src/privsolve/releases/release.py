@@ -11,16 +11,13 @@ from numpy.typing import NDArray
 
 from privsolve._version import __version__
 from privsolve.arrays import Int64Array
-from privsolve.cards.scorecard import Scorecard
-from privsolve.cards.tree_card import TreeCard
+from privsolve.cards.of_release import ModelCard, card_of, has_card
 from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.choices import NoAnswer
-from privsolve.models.linear import LinearRule
-from privsolve.models.tree import DecisionTree
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.parallel_composition import one_after_another, side_by_side
@@ -138,19 +135,13 @@ class Release:
         return self.model.predict(table)
 
     def _repr_html_(self) -> str:
-        if isinstance(self.model, DecisionTree | LinearRule) and self.schema is not None:
+        if has_card(self) and self.schema is not None:
             return self.card()._repr_html_()
         return panel(self.model.describe(), notes=[f"Privacy: {self.total.sentence()}"])
 
-    def card(self) -> Scorecard | TreeCard:
-        """The release in the form that people use: a tree card for a decision tree, otherwise a scorecard."""
-        if isinstance(self.model, DecisionTree):
-            return TreeCard(self.model, self.total, self.evaluation, self.version)
-        return self.scorecard()
-
-    def scorecard(self) -> Scorecard:
-        """The release as a scorecard that people can use, with one question per column of the schema."""
-        return Scorecard.of(self)
+    def card(self) -> ModelCard:
+        """The release in the form that people use, with one question per column of the schema."""
+        return card_of(self)
 
 
 def _says_of_all(union: object) -> bool:
