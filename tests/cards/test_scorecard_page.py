@@ -23,6 +23,7 @@ from privsolve.cards.risk import percent
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Categories
 from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Proof
 from promises import promise
 from random_scorecards import AWKWARD, Case, random_case, release_of, risk_release
@@ -262,7 +263,7 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
 ) -> None:
     release = LONG[columns]
     card, model = release.card(), release.model
-    assert isinstance(model, ps.RiskScore)
+    assert isinstance(model, RiskScore)
     table = long_table(model.stated_schema, 40)
     for record, total in zip(table.to_dict("records"), model.totals(table), strict=True):
         assert card.score(answers_of(release, record)) == total

@@ -188,8 +188,8 @@ class Card:
             if isinstance(row, QuantityPoints):
                 answers[row.column] = float(row.exact_step * row.steps(row.low / 2 + row.high / 2))
             else:
-                best = (max, min)[i % 2]
-                answers[row.column] = best(row.options, key=lambda option: option.points).text
+                best = (max, min)[i % 2](row.options, key=lambda option: option.points)
+                answers[row.column] = best.text if best.span is not None or not best.covers else best.covers[0]
         lines = tuple(
             ExampleLine(row.asked, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
             for row in self.rows

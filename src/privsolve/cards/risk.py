@@ -70,7 +70,8 @@ def risk_lines(scale: RiskScale, rows: Iterable[Iterable[int]]) -> tuple[RiskLin
     if len(lines) <= MOST_LINES:
         return lines
     for step in (k * 10**e for e in range(9) for k in (2, 5, 10)):
-        ends = found[0][1], found[-1][1]  # all totals that read like the first or the last are one line
+        # many totals that read like the first or the last are one line
+        ends = {text for _, text in (found[0], found[-1]) if sum(text == other for _, other in found) > step}
         lines = _runs(found, lambda line: line[1] if line[1] in ends else line[0] // step)  # noqa: B023
         if len(lines) <= MOST_LINES:
             break
