@@ -134,10 +134,25 @@ def _takes(value: object, arguments: int) -> bool:
     return True
 
 
+MOST_ENTRIES = 2**34
+"""Of anything that is copied into memory: a range may state more without having them."""
+
+
+def check_length(name: str, value: object) -> None:
+    """Raise for what states more entries than memory could hold, before they are gone through."""
+    try:
+        length = len(value) if hasattr(value, "__len__") else 0
+    except (TypeError, OverflowError):  # scalars of NumPy have no length, and a range may have one beyond the integers
+        length = 0 if not isinstance(value, range) else MOST_ENTRIES + 1
+    if length > MOST_ENTRIES:
+        raise ValueError(f"{name} has more than {MOST_ENTRIES:,} entries, too many to hold in memory: give fewer")
+
+
 def check_items(name: str, value: object, wanted: str) -> tuple[Any, ...]:
     """The items of a list, a tuple, an array or whatever else can be gone through; raise if nothing can, or it is a text."""
     if isinstance(value, str | bytes):
         raise _wrong(name, value, wanted)
+    check_length(name, value)
     try:
         return tuple(value)  # type: ignore[arg-type]
     except TypeError:

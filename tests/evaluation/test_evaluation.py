@@ -301,6 +301,9 @@ def test_estimators_evaluate_and_releases_add_up() -> None:
         model.evaluate(test.drop(columns="ill"), test["ill"], 1.0, tested="new")
     with pytest.raises(ValueError, match="no options to group by"):
         model.evaluate(test.drop(columns="ill"), test["ill"], 1.0, by=Number("dose", 0, 2))
+    for wrong in (5, ["colour"], b"colour", True):
+        with pytest.raises(ValueError, match="by must be the name of a column"):
+            model.evaluate(test.drop(columns="ill"), test["ill"], 1.0, by=wrong)
 
 
 def test_trees_evaluate() -> None:

@@ -30,7 +30,7 @@ NO_EXTENSIONS = {
 def connect(database: str | None = None, *, writing_to: str | os.PathLike[str] | None = None) -> Any:
     """DuckDB with bounded memory that spills to a private folder.
 
-    A `database` file may come from anybody: its views cannot read other files, and it is not written to. Files can then be
+    A `database` file may come from anybody: nothing in it can read other files, and it is not written to. Files can then be
     written to the folder `writing_to` only.
     """
     import ibis

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_length
 from privsolve.data.columns import Column
 from privsolve.data.reading import check_columns, of_place
 
@@ -45,6 +46,7 @@ def as_given(values: Any) -> NDArray[Any]:
     """An array of values as they are: lists and the like become one of objects, not of one type for all values."""
     if isinstance(values, np.ndarray) or hasattr(values, "iloc"):
         return np.asarray(values)
+    check_length("labels", values)
     for listing in ("to_list", "to_pylist"):
         if hasattr(values, listing):
             values = getattr(values, listing)()
@@ -74,7 +76,7 @@ def _some_columns(table: Any, names: Sequence[str], wanted: Sequence[str] | None
 
 def _distinct_names(data: Any) -> Any:
     """A pandas frame whose columns have names of their own; anything else as it is."""
-    if not hasattr(data, "set_axis") or data.columns.is_unique:
+    if not hasattr(data, "set_axis") or not hasattr(data, "columns") or data.columns.is_unique:
         return data
     names = data.columns
     times = Counter(list(names))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.checks import check_count, check_items
+from privsolve.checks import check_count, check_items, check_length
 from privsolve.errors import IntegerRangeError
 
 if TYPE_CHECKING:
@@ -229,6 +229,7 @@ def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
 
 def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
     """An array of whole numbers, of whatever type they came in."""
+    check_length(name, values)
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -310,7 +311,7 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
     if scales is None:
         return (1,) * dim
     try:
-        result = tuple(operator.index(s) for s in scales)
+        result = tuple(operator.index(s) for s in check_items("scales", scales, "be a list"))
     except TypeError:
         result = ()
     if len(result) != dim or min(result) < 1:
@@ -340,6 +341,7 @@ def _checked_ranges(
 
 
 def _positive_labels(labels: ArrayLike, rows: int) -> NDArray[np.bool_]:
+    check_length("labels", labels)
     try:
         array = np.asarray(labels)
     except ValueError as error:

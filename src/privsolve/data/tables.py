@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import reprlib
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -31,8 +32,8 @@ def open_table(source: str | os.PathLike[str], *, header: str | None = None) -> 
     records. The separator is the most frequent one of `, ; | tab` in the first line, which must be the header; a file
     without one is read by a `header` that is stated, a line with the separator of the file (also a space). Columns that
     have no name, or share theirs, are called after their place, so that they stop nobody who does not use them. Files
-    that are read together must have the same columns, of the same types. A DuckDB file may come from anybody: its views
-    can read nothing but the file itself.
+    that are read together must have the same columns, of the same types. A DuckDB file may come from anybody: only
+    its tables are read, no views, and nothing but the file itself.
     """
     return open_for_copying(source, None, header=header)
 
@@ -41,7 +42,11 @@ def open_for_copying(
     source: str | os.PathLike[str], folder: str | os.PathLike[str] | None, *, header: str | None = None
 ) -> Any:
     """The same, from which files can be written to `folder`."""
-    name = os.fspath(source)
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    if not isinstance(name, str) or "\0" in name:
+        raise ValueError(f"source must be the path of a file, such as 'patients.csv', got {reprlib.repr(source)}")
+    if header is not None and not isinstance(header, str):
+        raise ValueError(f"header must be a line with the names of the columns, got {reprlib.repr(header)}")
     with warnings.catch_warnings(), in_our_words(name):
         # Ibis calls DuckDB by a name that newer versions of DuckDB deprecate
         warnings.filterwarnings("ignore", "fetch_arrow_table", DeprecationWarning)
@@ -155,12 +160,20 @@ def _open_duckdb(path: str, name: str, folder: str | os.PathLike[str] | None) ->
     if not os.path.isfile(path):
         raise ValueError(f"{path}: is not a regular file: copy its content to one")
     engine = connect(path, writing_to=folder)
-    query = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY table_name"
-    tables = [row[0] for row in engine.raw_sql(query).fetchall()]
+    query = (
+        "SELECT table_name, sql FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal ORDER BY table_name"
+    )
+    made = dict(engine.raw_sql(query).fetchall())
+    tables = list(made)
     if not name and len(tables) != 1:
         raise ValueError(f"{path}: say which table, as {path}::TABLE; it has {', '.join(tables) or 'none'}")
     if name and name not in tables:
-        raise ValueError(f"{path}: has no table {name!r}; it has {', '.join(tables) or 'none'}")
+        raise ValueError(
+            f"{path}: has no table {name!r}; it has {', '.join(tables) or 'none'}; of a view, which could compute without "
+            "end, copy the rows into a table first"
+        )
+    if "GENERATED ALWAYS AS" in made[name or tables[0]].upper():
+        raise ValueError(f"{path}: has columns that are computed: copy the rows into a table without them first")
     return engine.table(name or tables[0])
 
 

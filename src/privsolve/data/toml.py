@@ -13,8 +13,20 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 WIDTH = 100
 
 
+MOST_PARTS = 8
+"""Of a dotted key: parsers take time and memory by the square of their number; schemas need three."""
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"(?m)(?:^[\[ \t]*|[{{,][ \t]*){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{MOST_PARTS}}}")
+
+
 def read(text: str) -> dict[str, Any]:
     """The values of a TOML text."""
+    if found := _LONG_KEY.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise ValueError(
+            f"not a schema: line {line:,} has a key of more than {MOST_PARTS} parts with dots between them"
+        )
     try:
         return tomllib.loads(text)
     except RecursionError:

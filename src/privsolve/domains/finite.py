@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from typing_extensions import override
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_length
 from privsolve.domains.base import Domain
 
 LARGEST_VALUE = 2**20
@@ -24,6 +25,7 @@ class FiniteSet(Domain):
     kind: ClassVar[str] = "finite-set"
 
     def __init__(self, points: ArrayLike | Sequence[Sequence[int]]) -> None:
+        check_length("points", points)
         try:
             array = np.asarray(points)
         except ValueError as error:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from privsolve.checks import check_length
 from privsolve.data import Label, Schema
 from privsolve.data.columns import tidy
 from privsolve.data.engines import is_ibis_table
@@ -202,6 +203,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""
+        check_length("X", X)
         if not reset and not hasattr(self, "n_features_in_"):  # made of a release
             return np.asarray(X, dtype=object)
         if isinstance(X, list | tuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -88,6 +89,10 @@ def group_column(schema: Schema, by: str | Column | None) -> Column | None:
     """The column of that name in the schema, or the one given; it must have options."""
     column = schema.column(by) if isinstance(by, str) else by
     if column is not None:
+        if not isinstance(column, Column):
+            raise ValueError(
+                f"by must be the name of a column of the schema, or a column such as Categories, got {reprlib.repr(by)}"
+            )
         group_names(column)
     return column
 

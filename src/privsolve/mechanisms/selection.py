@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count
+from privsolve.checks import LARGEST, SMALLEST, check_choice, check_count, check_length
 from privsolve.data.patterns import checked_names
 from privsolve.models.choices import Candidate
 from privsolve.noise.discrete import exp_coin
@@ -272,6 +272,7 @@ def _positive(name: str, value: object) -> Fraction:
 
 
 def _listed(scores: object) -> list[Any]:
+    check_length("scores", scores)
     if isinstance(scores, Mapping):
         listed = list(scores.values())
     elif isinstance(scores, np.ndarray):

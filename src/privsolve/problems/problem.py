@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from typing_extensions import override
 
 from privsolve.arrays import Int64Array
+from privsolve.checks import check_length
 from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
 from privsolve.domains import ConstrainedPoints, Domain, check_domain
@@ -222,6 +223,7 @@ class LinearProblem(MemberProblem):
 
     def __init__(self, costs: Any, domain: Domain, largest: int, names: Sequence[str] | None = None) -> None:
         check_domain(domain)
+        check_length("costs", costs)
         array = costs.tocsr() if issparse(costs) else np.asarray(costs)
         records = array.shape[0] if array.ndim else 0
         if array.ndim != 2 or array.shape[1] != domain.dim or records == 0:

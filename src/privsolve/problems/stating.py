@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_positive
+from privsolve.checks import check_length, check_positive
 from privsolve.domains import Domain
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import COST_LIMIT, StatedLoss, TotalLoss
@@ -161,6 +161,7 @@ def as_numbers(name: str, values: Any) -> NDArray[Any]:
     """An array, whose numbers are checked later; what hides some of them or has rows of several lengths is refused."""
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} has a mask: fill the entries that it hides by a public rule first")
+    check_length(name, values)
     try:
         return np.asarray(values)
     except ValueError:

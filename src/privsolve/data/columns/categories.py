@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.checks import check_items
+from privsolve.checks import check_items, check_length
 from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
 from privsolve.data.columns.values import (
     Value,
@@ -67,6 +67,7 @@ class Categories(Column):
         where = f"columns.{column}"
         if isinstance(options, str) or not isinstance(options, Sequence) or not options:
             raise ValueError(f"{where}: categories must be a non-empty list of values")
+        check_length(f"{where}: categories", options)
         found = tuple(_category(option, where) for option in options)
         nothing = None if no is None else _category(no, f"{where}: no")
         listed = (*found, *([] if nothing is None else [nothing]))
