@@ -68,7 +68,6 @@ from .mechanisms.selection import choose as choose
 from .mechanisms.trees import best_tree as best_tree
 from .mechanisms.trees import private_tree as private_tree
 from .mechanisms.unions import private_union as private_union
-from .noise.sealed import SealedRun as SealedRun
 from .privacy.accounting import Accountant as Accountant
 from .privacy.accounting import promised as promised
 from .privacy.composition import compose as compose
@@ -83,3 +82,4 @@ from .problems.problem import Problem as Problem
 from .problems.trees import TreeProblem as TreeProblem
 from .releases import Release as Release
 from .releases import Run as Run
+from .safety.sealed import SealedRun as SealedRun

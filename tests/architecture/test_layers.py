@@ -26,6 +26,7 @@ FLOORS = (
     ("oracles",),
     ("mechanisms", "continuous"),
     ("datasets",),
+    ("safety",),
     ("learn",),
     ("audit",),
     ("__init__",),  # the public face: what stands above it uses the package as anybody else does

@@ -10,9 +10,9 @@ from typer.testing import CliRunner, Result
 
 from privsolve.cli import app
 from privsolve.data import Schema
-from privsolve.learn.publishing import load_release
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
+from privsolve.safety.folder import load_release
 from small_tables import patients
 
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner, Result
 
 from privsolve.cli import app
 from privsolve.evaluation import MeasuredOn
-from privsolve.learn.publishing import load_release
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
+from privsolve.safety.folder import load_release
 from small_tables import INDICATORS, patients
 
 

@@ -19,13 +19,13 @@ from typer.testing import CliRunner, Result
 
 from privsolve.cli import app, fit
 from privsolve.data import Categories, Label, Schema
-from privsolve.learn.publishing import Folder, load_release
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.releases import NOT_PRIVATE
+from privsolve.safety.folder import Folder, load_release
 from small_tables import INDICATORS, SCHEMA, patients
 
 
@@ -233,12 +233,16 @@ def test_a_paid_release_is_not_lost_when_the_disk_is_full(here: Path, monkeypatc
     def full(*_: object) -> NoReturn:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Folder, "write", full)
-    result = run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(Folder, "write", full)
+        result = run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1, "--ledger", "ledger")
     assert result.exit_code == 2
-    assert "No space left on device; the release is printed above" in result.stderr
-    Path("saved.json").write_text(result.stdout)
-    assert load_release("saved.json").guarantee.epsilon == 2.0
+    assert "No space left on device" in result.stderr
+    assert "the same command with --resume goes on" in result.stderr
+    again = ["--seed", 1, "--ledger", "ledger", "--resume"]
+    assert run("fit", "--model", "short", "data.csv", *FIT, *again).exit_code == 0
+    assert load_release("out/release.json").guarantee.epsilon == 2.0
+    assert [entry.outcome for entry in Ledger.open("ledger").history()] == ["released"]
 
 
 def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from fit_processes import LEAVING, MOMENTS, SIGNALS, prepared, run_fit
+from fit_processes import LEAVING, MOMENTS, SIGNALS, SWALLOWED, prepared, run_fit
 from forks import processes
-from privsolve.learn.publishing import load_release
 from privsolve.privacy.ledger import Ledger
+from privsolve.safety.folder import load_release
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
@@ -82,7 +82,7 @@ def check_what_it_says(folder: Path, status: int, number: int) -> str:
 
 EXPECTED = {
     "reading": "nothing", "preparing": "nothing", "before paying": "paid", "paid": "paid", "drawing": "paid",
-    "drawn": "paid",
+    "drawn": "paid", "making the release": "paid",
 }  # fmt: skip
 """Elsewhere the release is complete. A signal that comes while the payment is made takes effect when it has been made."""
 
@@ -98,6 +98,33 @@ def test_a_signal_at_every_moment(here: Path, moment: str, number: int) -> None:
     assert status == 128 + number
     if found == "paid":
         assert check_what_it_says(here, end(start(here, "--ledger", "ledger", "--resume")), number) == "complete"
+
+
+@pytest.mark.parametrize("more", ["", "+", "++++"])
+def test_an_interrupt_that_python_swallows_stops_the_run_before_it_pays(here: Path, more: str) -> None:
+    """Inside a destructor Python prints an exception and carries on: with no other signal, and with more of them."""
+    process = start(here, "--ledger", "ledger", moment=f"{SWALLOWED}{more}", number=signal.SIGINT)
+    assert end(process) == 128 + signal.SIGINT
+    assert (here / "swallowed").exists()
+    said = (here / "stderr").read_text()
+    assert "Exception ignored in" in said
+    assert said.splitlines()[-1] == "interrupted: nothing was released"
+    assert Ledger.open(here / "ledger").history() == ()
+    assert not (here / "out").exists()
+
+
+PREDICT = ["predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv"]
+
+
+def test_a_signal_leaves_no_temporary_folder_of_predictions(here: Path) -> None:
+    assert end(start(here)) == 0
+    before = sorted(path.name for path in here.iterdir())
+    for number in SIGNALS:
+        process = processes.Process(target=run_fit, args=(str(here), PREDICT, "predict: scoring", int(number)))
+        process.start()
+        assert end(process) == 128 + number
+        assert (here / "stderr").read_text().splitlines()[-1] == "interrupted: nothing was written"
+        assert sorted(path.name for path in here.iterdir()) == before
 
 
 @pytest.mark.parametrize("number", SIGNALS)

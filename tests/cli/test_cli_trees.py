@@ -15,11 +15,11 @@ from typer.testing import CliRunner, Result
 from all_trees import AllTrees
 from privsolve.cli import app
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
-from privsolve.learn.publishing import load_release
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.tree import DecisionTree, depth_of, values_said
 from privsolve.privacy.ledger import Ledger
 from privsolve.problems.trees import TreeProblem
+from privsolve.safety.folder import load_release
 from small_tables import SCHEMA, patients
 
 

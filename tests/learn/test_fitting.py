@@ -24,11 +24,11 @@ from privsolve.errors import IntegerRangeError
 from privsolve.learn.estimators import PrivateShortCard
 from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
 from privsolve.learn.planning import expectations
-from privsolve.learn.publishing import load_release, output_folder
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
 from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
+from privsolve.safety.folder import load_release, output_folder
 from promises import promise
 from schema_data import tables
 from small_tables import INDICATORS, SCHEMA, patients

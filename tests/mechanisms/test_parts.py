@@ -299,21 +299,6 @@ def test_a_problem_that_is_another_on_a_part_does_not_answer(table: ps.PatternTa
     assert run.diagnostics.failed == 40
 
 
-def test_a_sealed_run_is_refused(table: ps.PatternTable, tmp_path: Any) -> None:
-    with (
-        pytest.raises(ps.PrivsolveError, match="cannot be sealed"),
-        ps.SealedRun(tmp_path / "run.sealed") as sealed,
-    ):
-        ps.release_or_failure(table, votes, PLAN, random_state=sealed.randomness, budget=sealed)
-
-
-def test_a_sealed_source_of_words_is_refused_before_paying(table: ps.PatternTable, tmp_path: Any) -> None:
-    budget = ps.Accountant(2.0, 0.04)
-    with ps.SealedRun(tmp_path / "run.sealed") as sealed, pytest.raises(ps.PrivsolveError, match="cannot be sealed"):
-        ps.release_or_failure(table, votes, PLAN, random_state=sealed.randomness, budget=budget)
-    assert budget.totals.releases == 0
-
-
 def test_a_lack_of_memory_ends_the_run(table: ps.PatternTable) -> None:
     class Full:
         name, tolerance = "full", 0.0

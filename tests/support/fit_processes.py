@@ -6,17 +6,20 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import ibis.backends.duckdb  # noqa: F401  (it takes long, and the commands import it when they need it)
 
-from privsolve.cli import fit, paying, run
-from privsolve.learn import publishing
+from privsolve.cli import fit, predict, run
+from privsolve.data.private import draft
 from privsolve.learn.fitting import Recipe
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
+from privsolve.safety import folder as folders
+from privsolve.safety import sealed
 from small_tables import INDICATORS, patients
 
 MOMENTS: dict[str, tuple[object, str, bool]] = {
@@ -27,14 +30,37 @@ MOMENTS: dict[str, tuple[object, str, bool]] = {
     "drawing": (ExponentialSampler, "draw", True),
     "drawn": (ExponentialSampler, "draw", False),
     "making the release": (Release, "__init__", False),
-    "before writing": (publishing.Folder, "write", True),
-    "writing": (publishing, "_fill", True),
-    "written": (publishing.Folder, "write", False),
+    "before writing": (folders.Folder, "write", True),
+    "writing": (folders, "_fill", True),
+    "written": (folders.Folder, "write", False),
     "before marking": (Ledger, "mark", True),
     "marked": (Ledger, "mark", False),
     "showing": (fit, "_show", True),
 }
 """Where the signal is sent: a function, and whether before or after it runs."""
+
+OTHERS: dict[str, dict[str, tuple[object, str, bool]]] = {
+    "draft": {
+        "paid": (Ledger, "spend", False),
+        "drawing": (draft._Drafting, "draft", True),
+        "drawn": (draft._Drafting, "draft", False),
+        "kept": (Ledger, "bind", False),
+        "writing": (folders, "_fill", True),
+        "filled": (folders, "_fill", False),
+        "written": (folders, "sync_directory", False),
+        "before marking": (Ledger, "mark", True),
+    },
+    "predict": {"scoring": (predict, "unread_values", True)},
+    "evaluate": {
+        "paid": (Ledger, "spend", False),
+        "kept": (Ledger, "bind", False),
+        "written": (folders.Folder, "write", False),
+    },
+}
+"""The same for other commands."""
+
+SWALLOWED = "swallowed"
+"""In a destructor while the data is read, where Python swallows the interrupt; then perhaps more signals."""
 
 LEAVING = "leaving"
 """After the last word: signals have their old meaning again."""
@@ -53,22 +79,49 @@ def run_fit(folder: str, arguments: list[str], moment: str | None, number: int) 
     os.chdir(folder)
     for descriptor, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), descriptor)
-    if moment == LEAVING:
+    if moment is not None and moment.startswith(SWALLOWED):
+        fit.open_table = _after_a_destructor(fit.open_table, number, moment.count("+"))
+    elif moment == LEAVING:
         fit.stoppable = _then_signal(fit.stoppable, number)
     elif moment is not None:
-        owner, name, before = MOMENTS[moment]
+        command, _, of_command = moment.rpartition(": ")
+        owner, name, before = (OTHERS[command] if command else MOMENTS)[of_command]
         setattr(owner, name, _with_signal(getattr(owner, name), number, before))
-    original = paying.Payment.spending
+    original = sealed.SealedRun.spending
 
-    def spending(*args: Any) -> Any:
+    def spending(*args: Any, **options: Any) -> Any:
         Path("paying").touch()
-        return original(*args)
+        return original(*args, **options)
 
-    paying.Payment.spending = spending  # type: ignore[method-assign]
+    sealed.SealedRun.spending = spending  # type: ignore[method-assign]
     run(arguments)
 
 
+class _Destroyed:
+    """Gets a signal while it is destroyed."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+        sum(range(1000))  # the handler runs
+
+
+def _after_a_destructor(function: Callable[..., Any], number: int, more: int) -> Callable[..., Any]:
+    def wrapped(*args: Any, **options: Any) -> Any:
+        destroyed = _Destroyed(number)
+        del destroyed
+        Path("swallowed").touch()
+        for _ in range(more):
+            os.kill(os.getpid(), number)
+        return function(*args, **options)
+
+    return wrapped
+
+
 def _with_signal(function: Callable[..., Any], number: int, before: bool) -> Callable[..., Any]:
+    @wraps(function)
     def wrapped(*args: Any, **options: Any) -> Any:
         if before:
             os.kill(os.getpid(), number)

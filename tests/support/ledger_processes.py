@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Barrier, Event
 
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.ledger import Ledger
@@ -44,3 +44,14 @@ def write_line(path: str, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(descriptor, f"{text}\n".encode())
     os.close(descriptor)
+
+
+def fit_when_told(path: str, schema: str, ready: Barrier) -> None:
+    """Fit a scorecard with a schema that was drafted privately, together with other processes."""
+    import privsolve as ps
+    from small_tables import patients
+
+    data = patients()
+    model = ps.PrivateShortCard(0.1, schema=schema, max_features=1, budget=Ledger.open(path))
+    ready.wait(60)
+    model.fit(data.drop(columns="ill"), data["ill"])

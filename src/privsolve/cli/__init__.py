@@ -8,7 +8,7 @@ import typer
 
 from privsolve._version import __version__
 from privsolve.cli.lazy import Listed, lazy_group
-from privsolve.cli.signals import one_command
+from privsolve.safety.signals import one_command
 
 COMMANDS = {
     "fit": Listed(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import typer
@@ -15,6 +16,8 @@ from rich.status import Status
 from rich.text import Text
 
 import privsolve as ps
+from privsolve.safety import signals
+from privsolve.safety.signals import NOTHING, Stop
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """What a terminal obeys instead of showing it, and what turns the direction of text around. Line ends and tabs stay."""
@@ -73,6 +76,18 @@ def one_line_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         errors.print("[bold red]interrupted:[/bold red] nothing was released", soft_wrap=True)
         raise typer.Exit(130) from None
+
+
+def stoppable(outcome: str = NOTHING) -> AbstractContextManager[Stop]:
+    """A block that signals end with one line, which says `outcome`, and the exit code 128 + number."""
+    return signals.stoppable(
+        lambda words: errors.print(f"[bold red]interrupted:[/bold red] {escape(words)}", soft_wrap=True), outcome
+    )
+
+
+def as_json(value: object) -> str:
+    """For `--json`."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _one_line(text: str) -> str:

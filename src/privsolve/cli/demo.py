@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
 
 import privsolve as ps
-from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.common import console, one_line_errors, stoppable
 from privsolve.cli.display import work_progress
-from privsolve.cli.paying import Payment
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
-from privsolve.cli.signals import Stop, stoppable
 from privsolve.learn.fitting import Recipe, scorecard_domain
-from privsolve.learn.publishing import Folder, output_folder
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.releases import Run
+from privsolve.safety.folder import Folder, output_folder
+from privsolve.safety.signals import Stop
 
 
 def demo(
@@ -46,11 +44,12 @@ def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> 
         f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
     )
 
-    def draw(account: Payment) -> Run:
-        with work_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
-            options: dict[str, Any] = {"random_state": seed, "progress": progress, "budget": account}
-            return Recipe(epsilon).run(encoded, domain, **options)
-
-    run, paths = Payment(None, stop).release(folder, draw)
+    with work_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
+        run = Recipe(epsilon).run(encoded, domain, random_state=seed, progress=progress)
+    stop.check()
+    stop.hold()
+    paths = folder.write(run)
+    stop.outcome = f"the release is complete, see {paths[0]}"
+    stop.let_go()
     console.print(escape(run.release.card().to_text(min(console.width, 100))))
     return paths

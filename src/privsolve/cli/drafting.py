@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from privsolve.data import Label, Schema
+from privsolve.data import About, Label, Schema
 from privsolve.data.columns import Column, Value, tidy
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, private_draft
 from privsolve.data.reading import PLAIN, YES, check_columns
 from privsolve.data.series import number_parser
+from privsolve.data.tables import open_table
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
@@ -100,13 +101,26 @@ class PrivateOptions:
         kind = table[name].type()
         return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
 
-    def draft(self, table: Any, label: Label, budget: Account) -> PrivateDraft:
-        """Draft, paid for by the budget."""
-        return private_draft(
-            table, label, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds,
-            leave_out=self.use.dropped(table.columns, label.column), missing=self.use.missing, decimal=self.decimal,
-            adjacency=self.adjacency, random_state=self.seed, budget=budget,
+    def draft(
+        self,
+        data: str,
+        header: str | None,
+        content: str,
+        label: str,
+        about: About,
+        *,
+        random_state: Any = None,
+        budget: Account | None = None,
+    ) -> PrivateDraft:
+        """Draft from data files with that `content_digest`, paid for by the budget, with words for people."""
+        table = open_table(data, header=header)
+        target = self.label(table, label)
+        found = private_draft(
+            table, target, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds,
+            leave_out=self.use.dropped(table.columns, label), missing=self.use.missing, decimal=self.decimal,
+            adjacency=self.adjacency, random_state=random_state, budget=budget,
         )  # fmt: skip
+        return replace(found, schema=replace(found.schema, about=about))
 
 
 def _names(options: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from time import perf_counter
+from tempfile import gettempdir
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import By, Epsilon, Json, Note, group_of
-from privsolve.cli.paying import Payment
-from privsolve.cli.signals import stoppable
+from privsolve.cli.options import By, Epsilon, Json, Note, Resume, group_of
+from privsolve.cli.releasing import release_from, sealed_run
+from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_table
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.evaluation.measure import promise, summary
 from privsolve.evaluation.words import quality_lines
-from privsolve.learn.evaluating import counted, curators_figures, evaluate_tables
-from privsolve.learn.publishing import SCORECARD, TREE, as_json, load_release, output_folder
+from privsolve.learn.evaluating import counted, evaluated
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.ledger import Ledger
-from privsolve.releases import NOT_PRIVATE, Diagnostics, Release, Run
+from privsolve.releases import NOT_PRIVATE, Release
+from privsolve.safety.folder import SCORECARD, SEALED, TREE, load_release, output_folder
 
 
 def evaluate(
@@ -50,6 +51,7 @@ def evaluate(
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     header: Header = None,
     json_output: Json = False,
+    resume: Resume = False,
 ) -> None:
     """How good a release is on a table, privately: accuracy, mistakes of both kinds, ROC and calibration, with noise."""
     with one_line_errors(), stoppable() as stop:
@@ -58,26 +60,32 @@ def evaluate(
         promise(epsilon, adjacency)
         budget = Ledger.open(ledger) if ledger else None
         page = TREE if isinstance(found.model, DecisionTree) else SCORECARD
-        place: Any = (
-            nullcontext() if out is None else output_folder(out, curator=curator, overwrite=overwrite, page=page)
-        )
-        with place as folder:
-            start = perf_counter()
+        if out is None and resume:
+            raise ValueError(
+                "--resume goes on with an evaluation that is written to a folder: add --out, or leave it out"
+            )
+        with ExitStack() as stack:
+            folder = None
+            if out is not None:
+                place = output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=page)
+                folder = stack.enter_context(place)
+            sealed_in = stack.enter_context(private_folder(Path(gettempdir()))) if folder is None else folder.curator
+            sealed = stack.enter_context(
+                sealed_run(sealed_in / SEALED, stop, resume=resume, ledger=budget, note=note, seed=seed)
+            )
             with engine_at_work("reading", data):
                 tables, column = counted(found.model, open_table(data, header=header), group_of(by))
-            exact = curators_figures(found.model, tables)
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
-
-            def draw(account: Payment) -> Run:
-                evaluation = evaluate_tables(found.model, tables, epsilon, column, tested, adjacency, seed, account)
-                return Run(found.with_evaluation(evaluation), Diagnostics(perf_counter() - start, exact, {}))
-
-            run, paths = Payment(budget, stop, note=note).release(folder, draw)
+            run = release_from(
+                sealed, stop, partial(evaluated, found, tables, epsilon, column, tested),
+                lambda made: None if folder is None else folder.write(made)[0], resumable=folder is not None,
+            )  # fmt: skip
+            paths = [] if folder is None else folder.files
         assert run.release.evaluation is not None
         if json_output:
             typer.echo(as_json(_content(run.release, run.release.evaluation)))
         else:
-            _show(run.release, run.release.evaluation, exact, paths)
+            _show(run.release, run.release.evaluation, run.diagnostics.quality, paths)
 
 
 def _content(release: Release, evaluation: Evaluation) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from privsolve.cli.common import console, errors, one_line_errors, warn
+from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, warn
 from privsolve.cli.display import share_progress, work_progress
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
@@ -40,6 +41,7 @@ from privsolve.cli.options import (
     ObjectiveOption,
     OneOf,
     Require,
+    Resume,
     Sparsity,
     TreeLeaves,
     card_limits,
@@ -47,10 +49,8 @@ from privsolve.cli.options import (
     group_of,
     refuse_strange_options,
 )
-from privsolve.cli.paying import Payment
 from privsolve.cli.recipes import Wanted
-from privsolve.cli.resuming import sealed_run
-from privsolve.cli.signals import stoppable
+from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
@@ -59,13 +59,12 @@ from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.fitting import Objective
 from privsolve.learn.holding_out import HoldOut
-from privsolve.learn.publishing import MODEL, SCORECARD, TREE, as_json, output_folder
 from privsolve.models.leaves import LeafKind
-from privsolve.privacy.accounting import Account
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
+from privsolve.safety.folder import MODEL, SCORECARD, TREE, output_folder
 
 FASTER = "fewer --max-features are faster"
 PAGES = {ModelName.scorecard: SCORECARD, ModelName.short: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
@@ -125,12 +124,7 @@ def fit(
     by: By = None,
     header: Header = None,
     json_output: Json = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume", help="Go on with a run that was interrupted: the same command, and nothing more is paid."
-        ),
-    ] = False,
+    resume: Resume = False,
 ) -> None:
     """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
     the curator's diagnostics apart.
@@ -154,27 +148,19 @@ def fit(
             )
         budget = Ledger.open(ledger) if ledger else None
         with (
-            output_folder(out, curator=curator, overwrite=overwrite or resume, page=PAGES[model]) as folder,
-            sealed_run(folder.sealed, resume, budget, seed) as sealed,
+            output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=PAGES[model]) as folder,
+            sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
         ):
-            rng = sealed.randomness
             with engine_at_work("reading", data):
                 whole, groups = _read(asked, open_table(data, header=header), test)
-            encoded, held = (whole, ()) if test is None else test.split(whole, groups, rng)
-
-            def draw(account: Payment) -> Run:
-                paid: Account = account if test is None else test.account(account, adjacency)
-                with _progress(model, mechanism) as progress:
-                    run = choose(encoded, progress=progress, random_state=rng, budget=paid)
-                return run if test is None else test.evaluated(run, held, rng)
-
-            if budget is not None:
-                _pay_for_the_draft(budget, the_schema)
-            run, paths = Payment(budget, stop, sealed, note).release(folder, draw)
+            call = partial(choose, whole) if test is None else partial(test.fitted, choose, whole, groups, adjacency)
+            with _progress(model, mechanism) as progress:
+                run = release_from(sealed, stop, call, lambda made: folder.write(made)[0], progress=progress)
+            paths = folder.files
         if json_output:
             typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
         else:
-            _show(run, encoded, paths)
+            _show(run, paths)
 
 
 def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -> float:
@@ -190,14 +176,6 @@ def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -
     if left <= 0:
         raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
     return at_most(left)
-
-
-def _pay_for_the_draft(budget: Ledger, schema: Schema) -> None:
-    """A draft that another ledger or none has paid for is paid by this one, once: it was made from the same records."""
-    paid = schema.paid
-    if paid is not None and not any(entry.note == paid.note for entry in budget.history()):
-        with budget.spending(paid.guarantee, paid.note):
-            pass
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
@@ -239,13 +217,13 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _show(run: Run, encoded: EncodedTable, paths: list[Path]) -> None:
+def _show(run: Run, paths: list[Path]) -> None:
     console.print(escape(run.release.card().to_text(min(console.width, 100))))
     lines = [
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
-        f"{encoded.table.n:,} records), {run.diagnostics.seconds:.2f} s"
+        f"{run.diagnostics.training_records:,} records), {run.diagnostics.seconds:.2f} s"
     ]
-    lines += outside_lines(encoded.outside, f"see {paths[2]}")
+    lines += outside_lines(run.diagnostics.outside_the_schema, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
         console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)

@@ -175,6 +175,12 @@ def class_weights(card_weight: float) -> dict[str, float]:
     return {"card": card_weight, "tree": 1 - card_weight}
 
 
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with a run that was interrupted: the same command, and nothing more is paid."),
+]
+
+
 class CardFormat(StrEnum):
     """How a scorecard is written."""
 

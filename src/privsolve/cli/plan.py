@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privsolve.cli.common import console, one_line_errors
+from privsolve.cli.common import as_json, console, one_line_errors
 from privsolve.cli.options import (
     DEPTH,
     Adjacency,
@@ -43,7 +43,6 @@ from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
 from privsolve.learn.fitting import Objective, scorecard_domain
 from privsolve.learn.limits import CardLimits
 from privsolve.learn.planning import smallest_epsilon
-from privsolve.learn.publishing import as_json
 from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
 from privsolve.losses import ZeroOneLoss
 from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves

@@ -12,18 +12,18 @@ import typer
 from rich.markup import escape
 
 from privsolve.cards.of_release import has_card
-from privsolve.cli.common import console, errors, one_line_errors, write_out
+from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, write_out
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import CardFormat
 from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
 from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
-from privsolve.learn.publishing import as_json, load_release
 from privsolve.models.scoring import with_predictions
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions
 from privsolve.releases import Release
+from privsolve.safety.folder import load_release
 
 FORMULA = r"^[=+\-@＝＋－＠]"
 """How a text starts that spreadsheets may run as a formula."""
@@ -54,7 +54,7 @@ def predict(
 
     Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
     """
-    with one_line_errors():
+    with one_line_errors(), stoppable("nothing was written") as stop:
         kind = out.suffix.lower()
         if kind not in (".csv", ".parquet"):
             raise ValueError(f"--out {out}: must end in .csv or .parquet")
@@ -75,7 +75,9 @@ def predict(
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 write = result.to_csv if kind == ".csv" else result.to_parquet
                 interruptibly(table, partial(write, str(temporary)))
+            stop.let_go()
             os.replace(temporary, out)
+            stop.outcome = f"{out} is complete"
         for line in unread_lines(records, unread):
             errors.print(escape(line), soft_wrap=True)
         added = [name for name in names.values() if name in result.columns and name not in table.columns]

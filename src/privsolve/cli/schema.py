@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +12,19 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from privsolve.cli.common import console, one_line_errors, write_out
+from privsolve.cli.common import console, one_line_errors, stoppable
 from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency
-from privsolve.cli.paying import Payment
-from privsolve.cli.signals import Stop, stoppable
+from privsolve.cli.options import Adjacency, Resume
+from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
+from privsolve.data.files import content_digest
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft
 from privsolve.data.tables import open_table
 from privsolve.releases import NOT_PRIVATE
+from privsolve.safety.folder import output_file
+from privsolve.safety.signals import Stop
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 
@@ -71,10 +72,11 @@ def draft_command(
     ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for the draft.")] = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
     as_json: AsJson = False,
+    resume: Resume = False,
 ) -> None:
     """Draft a schema from the records, with differential privacy. Public ones are written by hand: docs/schema.md."""
     with one_line_errors(), stoppable() as stop:
-        if out.exists():
+        if out.exists() and not resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
         use, words = Use.of(columns or [], drop or [], missing or []), _about(about or [])
         private = PrivateOptions.of(
@@ -92,7 +94,7 @@ def draft_command(
             seed,
         )
         with engine_at_work("reading", data):
-            found = _drafted_privately(open_table(data, header=header), label, private, words, out, stop)
+            found = _drafted_privately(data, header, label, private, words, out, stop, resume)
         if as_json:
             written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
             typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
@@ -113,35 +115,29 @@ def _about(options: list[str]) -> About:
 
 
 def _drafted_privately(
-    table: Any, label: str, private: PrivateOptions, about: About, out: Path, stop: Stop
+    data: str,
+    header: str | None,
+    label: str,
+    private: PrivateOptions,
+    about: About,
+    out: Path,
+    stop: Stop,
+    resume: bool,
 ) -> PrivateDraft:
     """Pay, draft, write, and note that it is written; the file has its place before anything is paid."""
-    target = private.label(table, label)
-    handle = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    with (
+        output_file(out, resume=resume) as write,
+        sealed_run(
+            out.with_name(f"{out.name}.sealed"), stop, resume=resume, ledger=private.ledger, seed=private.seed
+        ) as sealed,
+    ):
 
-    def write(found: PrivateDraft) -> str:
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", closefd=False) as file:
-                file.write(found.to_toml())
-        except OSError as error:
-            write_out(found.to_toml())  # it is paid for: do not lose it
-            raise ValueError(f"--out {out} was not written: {error.strerror}; the schema is printed above") from None
-        return f"the schema is complete, see {out}"
+        def written(found: PrivateDraft) -> Path:
+            write(found.to_toml())
+            return out
 
-    try:
-        return Payment(private.ledger, stop).make(
-            lambda account: _saying(private.draft(table, target, account), about), write
-        )
-    except BaseException:
-        out.unlink(missing_ok=True)
-        raise
-    finally:
-        os.close(handle)
-
-
-def _saying(found: PrivateDraft, about: About) -> PrivateDraft:
-    """The draft with words for people."""
-    return replace(found, schema=replace(found.schema, about=about))
+        call = partial(private.draft, data, header, content_digest(data), label, about)
+        return release_from(sealed, stop, call, written)
 
 
 def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import hashlib
 import os
 import stat
 import zlib
@@ -41,6 +42,15 @@ def _check_different(paths: Sequence[str]) -> None:
 def literal(path: str) -> str:
     """The path as a pattern of DuckDB that stands for itself, whatever characters it has."""
     return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+def content_digest(source: str) -> str:
+    """A digest of the content of the files that a source stands for, by which a run knows its data again."""
+    found = hashlib.sha256()
+    for path in files_of(source.partition("::")[0]):
+        with open(path, "rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
 
 
 @contextmanager

@@ -23,11 +23,11 @@ from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
 from privsolve.data.frames import as_given, check_order, codes_of_frame
 from privsolve.data.packing import distinct_codes
-from privsolve.data.paid import Paid
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.errors import PrivsolveError
 from privsolve.notebooks import panel
+from privsolve.privacy.paid import Paid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -22,13 +22,14 @@ from privsolve.data.engines import is_ibis_table
 from privsolve.data.frames import as_frame, as_given, check_order, is_relation
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.drafting import drafted_schema, split
-from privsolve.learn.publishing import load_release
 from privsolve.models.base import Model
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account, Accountant
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import Release, Run
+from privsolve.safety.folder import load_release
+from privsolve.safety.sealed import SealedRun, run_paid
 
 REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble", "sklearn.feature_selection")
 """Modules that fit an estimator several times."""
@@ -117,6 +118,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _drafted(self, frame: Any) -> Schema:
         """A private draft of the schema of a table in memory, of all its columns."""
+        if isinstance(self.budget, SealedRun):
+            raise ValueError(
+                "schema must be given in a sealed run, which holds one release: seal the draft, "
+                "sealed.run(ps.private_draft, ...), in a file of its own"
+            )
         return drafted_schema(frame, self.epsilon, self.adjacency, self.budget, self.random_state)
 
     def _with_stated_label(self) -> Schema | None:
@@ -159,6 +165,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _options(self) -> dict[str, Any]:
         """What every mechanism takes beside the problem."""
         return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
+
+    def _released(self, mechanism: Callable[..., Run], *args: Any, **options: Any) -> Run:
+        """One release, paid for by the estimator's budget."""
+        run: Run = run_paid(mechanism, *args, **options, **self._options)
+        return run
 
     def _keep(self, run: Run) -> Self:
         """Be fitted."""

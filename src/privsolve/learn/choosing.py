@@ -204,24 +204,23 @@ class PrivateClassifier(ClassEstimator):
         return self._keep(run)
 
     def _run(self, schema: Schema, weights: Mapping[str, float], frame: Any, positive: NDArray[np.bool_] | None) -> Run:
-        options = self._options
         costs: dict[str, Any] = {"false_positive": self.false_positive, "false_negative": self.false_negative}
         if set(weights) == {ModelClass.CARD}:
             cards = Recipe(self._fit_epsilon, adjacency=self.adjacency, prior=self.card_prior, **costs)
             intercept = self.intercept if schema.intercept else None
             domain = CardLimits().domain(schema, self.max_features, self.max_points, intercept)
-            return cards.run(schema.table(frame, positive), domain, **options)
+            return self._released(cards.run, schema.table(frame, positive), domain)
         if set(weights) == {ModelClass.TREE}:
             trees = TreeRecipe(
                 self._fit_epsilon, schema, self.depth, adjacency=self.adjacency, prior=self.tree_prior,
                 simplify=self.simplify, **costs,
             )  # fmt: skip
-            return trees.run(trees.asked.table(frame, positive), **options)
+            return self._released(trees.run, trees.asked.table(frame, positive))
         both = UnionRecipe(
             self._fit_epsilon, schema, self.depth, self.max_features, self.max_points, self.intercept, self.adjacency,
             weights=weights, card_prior=self.card_prior, tree_prior=self.tree_prior, simplify=self.simplify, **costs,
         )  # fmt: skip
-        return both.run(both.asked.table(frame, positive), **options)
+        return self._released(both.run, both.asked.table(frame, positive))
 
     @property
     def card_(self) -> Scorecard | TreeCard:

@@ -52,7 +52,7 @@ class _Both:
     def __init__(self, budget: Account, epsilon: float) -> None:
         self._budget, self._epsilon = budget, epsilon
 
-    def spending(self, guarantee: Guarantee, note: str = "") -> Any:
+    def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> Any:
         """Pay for the draft."""
         budget = self._budget
         if isinstance(budget, Accountant | Ledger) and getattr(budget, "plan", None) is None:
@@ -60,4 +60,4 @@ class _Both:
             totals = budget.totals if isinstance(budget, Accountant) else budget.totals()
             fit = Guarantee(Pure(self._epsilon), guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
             budget.budget.check(budget.budget.check(totals, guarantee), fit)
-        return budget.spending(guarantee, note)
+        return budget.spending(guarantee, note, **how)

@@ -60,7 +60,7 @@ class _PrivateClassifier(ClassEstimator):
     def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
         """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
         encoded = schema.table(frame, positive)
-        return recipe.run(encoded, self._domain(schema), **self._options)
+        return self._released(recipe.run, encoded, self._domain(schema))
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
@@ -213,7 +213,7 @@ class PrivateScorecard(_PrivateClassifier):
     def _run(  # type: ignore[override]
         self, recipe: FullCardRecipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None
     ) -> Run:
-        return recipe.run(recipe.encode(schema, frame, positive), **self._options)
+        return self._released(recipe.run, recipe.encode(schema, frame, positive))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the two classes, for every row: the risk of its total, and the rest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.parallel_composition import side_by_side
-from privsolve.releases import Release
+from privsolve.releases import Diagnostics, Release, Run
+from privsolve.safety.sealed import run_paid
 
 RandomState = int | np.random.SeedSequence | Randomness | None
 
@@ -62,9 +64,11 @@ def evaluate_frame(
     where = check_choice("tested", tested, MeasuredOn)
     tables, column = counted(release.model, frame, by, positive)
     account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
-    return evaluate_tables(
-        release.model, tables, epsilon, column, where, release.guarantee.adjacency, random_state, account
-    )
+    found: Evaluation = run_paid(
+        evaluate_tables, release.model, tables, epsilon, column, where, release.guarantee.adjacency,
+        random_state=random_state, budget=account,
+    )  # fmt: skip
+    return found
 
 
 def counted(
@@ -105,7 +109,7 @@ def evaluate_tables(
     tested: MeasuredOn,
     adjacency: Adjacency | str,
     random_state: RandomState,
-    budget: Account | None,
+    budget: Account | None = None,
 ) -> Evaluation:
     """The noisy histogram of tables that were counted, with its words."""
     yes, no = decision_words(getattr(model, "schema", None))
@@ -114,6 +118,24 @@ def evaluate_tables(
         model, tables, epsilon, labels=(no, yes), names=names, by=None if column is None else column.column,
         adjacency=adjacency, tested=tested, random_state=random_state, budget=budget,
     )  # fmt: skip
+
+
+def evaluated(
+    release: Release,
+    tables: Sequence[PatternTable | None],
+    epsilon: float,
+    column: Column | None,
+    tested: MeasuredOn,
+    *,
+    random_state: RandomState = None,
+    budget: Account | None = None,
+) -> Run:
+    """The release with an evaluation on tables that were counted; the figures without noise are in the diagnostics."""
+    start = perf_counter()
+    exact = curators_figures(release.model, tables)
+    adjacency = release.guarantee.adjacency
+    found = evaluate_tables(release.model, tables, epsilon, column, tested, adjacency, random_state, budget)
+    return Run(release.with_evaluation(found), Diagnostics(perf_counter() - start, exact, {}))
 
 
 def curators_figures(model: Model, tables: Sequence[PatternTable | None]) -> dict[str, Any]:
@@ -127,6 +149,6 @@ class Jointly:
     def __init__(self, account: Account, epsilon: float, adjacency: str) -> None:
         self._account, self._evaluation = account, promise(epsilon, adjacency)
 
-    def spending(self, guarantee: Guarantee, note: str = "") -> AbstractContextManager[object]:
+    def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> AbstractContextManager[object]:
         """Pay for both: every record is in one of the two parts."""
-        return self._account.spending(side_by_side(guarantee, self._evaluation), note)
+        return self._account.spending(side_by_side(guarantee, self._evaluation), note, **how)

@@ -23,14 +23,13 @@ from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.risk import RiskScore
 from privsolve.models.score_range import check_scores
-from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
-from privsolve.problems.questions import question_of
 from privsolve.releases import Run
 
 DomainName = Literal["cards", "ball", "ternary"]
@@ -129,10 +128,8 @@ class Recipe:
             _check_work(domain, problem.n)
         elif isinstance(domain, IntegerBall | TernaryCube) and mechanism.name == Exponential.name:
             _warn_of_width(domain)
-        rng = as_randomness(random_state)
-        rng.ask(question_of(problem, epsilon=self.epsilon, adjacency=self.adjacency))  # a mechanism may say more of it
         common: dict[str, Any] = {
-            "adjacency": self.adjacency, "random_state": rng, "progress": progress, "budget": budget,
+            "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
         }  # fmt: skip
         run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
         return with_outside(self._decided(run, problem), encoded)
@@ -168,9 +165,10 @@ def _check_work(domain: SparsePoints, records: int) -> None:
 
 
 def with_outside(run: Run, encoded: EncodedTable) -> Run:
-    """The run with what fell outside the schema among its diagnostics."""
-    outside = {"outside_the_schema": {column: dict(counts) for column, counts in encoded.outside.items()}}
-    return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | outside))
+    """The run with the number of records, and what fell outside the schema, among its diagnostics."""
+    outside = {column: dict(counts) for column, counts in encoded.outside.items()}
+    seen = {"training_records": encoded.table.n, "outside_the_schema": outside}
+    return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | seen))
 
 
 def scorecard_domain(

@@ -124,7 +124,9 @@ class FullCardRecipe:
         encoded.check()
         schema = replace(encoded.schema, intercept=True)
         plan, options = self.plan(schema), self.options(schema)
-        card, guarantee, values = perturbed_card(encoded.table, plan, options, random_state=random_state, budget=budget)
+        card, guarantee, values = perturbed_card(
+            encoded.table, plan, options, random_state=random_state, budget=budget, draft=schema.paid
+        )
         model = self.model(schema, card)
         setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
         release = Release(model, guarantee, {"objective": setting})

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Column
@@ -11,7 +12,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import parts_of, split
 from privsolve.learn.evaluating import Jointly, curators_figures, evaluate_tables, group_column
-from privsolve.noise.entropy import Randomness
+from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
@@ -34,21 +35,25 @@ class HoldOut:
         parts_of(share)
         return cls(share, check_epsilon(epsilon), group_column(schema, by))
 
-    def account(self, account: Account, adjacency: str) -> Jointly:
-        """Pays for fit and evaluation together, once."""
-        return Jointly(account, self.epsilon, Adjacency.of(adjacency))
+    def fitted(
+        self,
+        fit: Callable[..., Run],
+        whole: EncodedTable,
+        groups: Sequence[PatternTable | None],
+        adjacency: str,
+        *,
+        random_state: Any = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Fit on the records that are not held out and evaluate on the others; both are paid for together, once.
 
-    def split(
-        self, whole: EncodedTable, groups: Sequence[PatternTable | None], rng: Randomness
-    ) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
-        """The table to fit on, and the groups of records held out."""
-        rng.ask({"holdout": (self.share, self.epsilon, self.column)})
+        The evaluation is in the release, and its figures without noise are in the curator's diagnostics.
+        """
+        rng = as_randomness(random_state)
         training, held = split(groups, self.share, rng)
-        rng.ask({"held-out data": held})
-        return replace(whole, table=training), held
-
-    def evaluated(self, run: Run, held: Sequence[PatternTable | None], rng: Randomness) -> Run:
-        """The run with the evaluation in its release, and the figures without noise in the curator's diagnostics."""
+        account = None if budget is None else Jointly(budget, self.epsilon, Adjacency.of(adjacency))
+        run = fit(replace(whole, table=training), random_state=rng, progress=progress, budget=account)
         model = run.release.model
         evaluation = evaluate_tables(
             model, held, self.epsilon, self.column, MeasuredOn.HELD_OUT, run.release.guarantee.adjacency, rng, None

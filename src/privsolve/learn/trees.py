@@ -52,15 +52,8 @@ class _PrivateTree(PrivateEstimator):
         asked = tree_schema(schema)
         trees = DecisionTrees(TreeQuestions.of(asked), self.depth, leaves)
         problem = TreeProblem.from_records(asked.encode(frame, readable=True), targets, trees, asked)
-        run = private_tree(
-            problem,
-            self._fit_epsilon,
-            prior=self.prior,
-            adjacency=self.adjacency,
-            simplify=self.simplify,
-            **self._options,
-        )
-        return self._keep(run)
+        how: dict[str, Any] = {"prior": self.prior, "adjacency": self.adjacency, "simplify": self.simplify}
+        return self._keep(self._released(private_tree, problem, self._fit_epsilon, **how))
 
     @property
     def tree_(self) -> DecisionTree:

@@ -46,8 +46,7 @@ from privsolve.problems.priors import (
     log_weights,
     prior_or_uniform,
 )
-from privsolve.problems.problem import BaseProblem, Problem
-from privsolve.problems.questions import question_of
+from privsolve.problems.problem import BaseProblem, Problem, draft_of
 from privsolve.releases import Diagnostics, Release, Run
 
 RELATIVE_ERROR = 2.5e-7
@@ -349,8 +348,7 @@ def exponential(
         problem, epsilon, adjacency=adjacency, prior=prior, random_state=rng, method=method,
         max_nodes=max_nodes, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
-    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, prior=sampler.prior, method=method))
-    with charged(budget, sampler.guarantee):
+    with charged(budget, sampler.guarantee, draft=draft_of(problem)):
         try:
             weights = sampler.draw()[0]
         except KeyboardInterrupt:

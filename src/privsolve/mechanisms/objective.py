@@ -30,6 +30,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.gaussian_curve import GaussianCurve, largest_shift, vertex_shifts
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.paid import Paid
 
 OFFSET_SHARE = 0.15
 """Share of ε for the curvature, Λ (section 19.9 says how the public rules were found)."""
@@ -228,6 +229,7 @@ def perturbed_card(
     *,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     budget: Account | None = None,
+    draft: Paid | None = None,
 ) -> tuple[Card, Guarantee, dict[str, Any]]:
     """The points of a logistic regression under differential privacy.
 
@@ -237,6 +239,7 @@ def perturbed_card(
         options: what is known beforehand.
         random_state: None for releases; a seed is for testing only.
         budget: pays before any noise is drawn, or refuses.
+        draft: the private draft of the schema that the table was read by, which is paid for with the first release.
 
     Returns:
         The card, its guarantee, and the curator's diagnostics.
@@ -257,8 +260,7 @@ def perturbed_card(
         plan.curve, plan.adjacency, "objective perturbation of logistic regression", "rounded Gaussian noise",
         theory="19", oracle="Newton's method, certified", seeded=rng.is_seeded,
     )  # fmt: skip
-    rng.ask({"data": table, "plan": plan, "options": options})
-    with charged(budget, guarantee):
+    with charged(budget, guarantee, draft=draft):
         centre, offset = _centre(table, plan, options.guess, rng)
         kept = np.ones(plan.dim, dtype=bool)
         if plan.choosing:

@@ -25,7 +25,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Approximate
-from privsolve.problems.problem import BaseProblem
+from privsolve.problems.problem import BaseProblem, draft_of
 from privsolve.releases import Diagnostics, Release, Run
 
 SHARE = Fraction(9, 10)
@@ -179,20 +179,18 @@ def release_or_failure(
         )
     _check_clock(options)
     guarantee = _guarantee(how, some, parts, Adjacency.of(adjacency), rng, options)
-    rng.words(0)  # a sealed run refuses here
-    with charged(budget, guarantee):
-        own = Randomness(rng.words, seeded=rng.is_seeded)  # which no part asks a question of
+    with charged(budget, guarantee, draft=draft_of(whole)):
         try:
             answers = [
-                _answer(how, part, problem_of, whole, parts.part_epsilon, own, options)
-                for part in in_parts(records, parts.count, own)
+                _answer(how, part, problem_of, whole, parts.part_epsilon, rng, options)
+                for part in in_parts(records, parts.count, rng)
             ]
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
         failed = sum(answer is None for answer in answers)
-        noisy = failed + int(parts.noise.draws(own, 1)[0])
-        drawn = answers[own.integer_below(parts.count)]
-        withheld = own.integer_below(parts.coin.denominator) < parts.coin.numerator
+        noisy = failed + int(parts.noise.draws(rng, 1)[0])
+        drawn = answers[rng.integer_below(parts.count)]
+        withheld = rng.integer_below(parts.coin.denominator) < parts.coin.numerator
         chosen = None if withheld or noisy > parts.threshold else drawn
     model = NoAnswer() if chosen is None else whole.model(chosen)
     quality = {} if chosen is None else _quality(whole, chosen)

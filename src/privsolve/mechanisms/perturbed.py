@@ -32,8 +32,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
 from privsolve.privacy.profiles import Profile
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
-from privsolve.problems.problem import BaseProblem
-from privsolve.problems.questions import question_of
+from privsolve.problems.problem import BaseProblem, draft_of
 from privsolve.releases import Release, Run
 
 LARGEST_NORM = 2.0**26
@@ -241,9 +240,7 @@ class PerturbedMechanism(Mechanism):
             solution, diagnostics = solve(with_oracle, problem, perturbation, progress, layout)
             return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
-        settings = {"epsilon": epsilon, "adjacency": the_adjacency, "noise": found, "penalty": penalty}
-        rng.ask(question_of(problem, **settings))  # another oracle, as exact, may answer the same noise
-        with charged(budget, promise(the_oracle)):
+        with charged(budget, promise(the_oracle), draft=draft_of(problem)):
             perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
             return PaidNoise(exact_enough(paid_for), lambda another: answer(another, perturbation)).solve_with(
                 the_oracle

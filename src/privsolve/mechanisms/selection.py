@@ -194,7 +194,6 @@ def choose(
         scores, sensitivity, epsilon, names=names, monotone=monotone, method=method, step=step, adjacency=adjacency,
         random_state=rng,
     )  # fmt: skip
-    rng.ask({"scores": selector.scores, "setting": selector.setting, "epsilon": epsilon, "adjacency": adjacency})
     with charged(budget, selector.guarantee):
         index = int(selector.draw()[0])
     best = max(selector.scores)

@@ -20,7 +20,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
-from privsolve.problems.questions import question_of
+from privsolve.problems.problem import draft_of
 from privsolve.problems.trees import TreeProblem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -159,8 +159,7 @@ def private_tree(
         problem, epsilon, prior=prior, adjacency=adjacency, random_state=rng, simplify=simplify,
         max_memory=max_memory, max_work=max_work, max_attempts=max_attempts, progress=progress,
     )  # fmt: skip
-    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, prior=sampler.prior, simplify=simplify))
-    with charged(budget, sampler.guarantee):
+    with charged(budget, sampler.guarantee, draft=draft_of(problem)):
         try:
             tree = sampler.draw()
         except KeyboardInterrupt:

@@ -35,7 +35,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.priors import Prior, check_prior, default_prior, log_mass
-from privsolve.problems.questions import question_of
+from privsolve.problems.problem import draft_of
 from privsolve.problems.unions import CardOrTree, UnionProblem
 from privsolve.releases import Diagnostics, Release, Run
 
@@ -232,9 +232,7 @@ def private_union(
         random_state=rng, simplify=simplify, max_nodes=max_nodes, max_attempts=max_attempts,
         max_memory=max_memory, max_work=max_work, progress=progress,
     )  # fmt: skip
-    priors = {"card prior": sampler.card_prior, "tree prior": sampler.trees.prior, "weights": sampler.weights}
-    rng.ask(question_of(problem, epsilon=epsilon, adjacency=adjacency, simplify=simplify, **priors))
-    with charged(budget, sampler.guarantee):
+    with charged(budget, sampler.guarantee, draft=draft_of(problem)):
         try:
             chosen = sampler.draw()
         except KeyboardInterrupt:

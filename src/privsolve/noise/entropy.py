@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from hashlib import shake_256
 from itertools import accumulate
 from numbers import Integral
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from privsolve.arrays import Floats, Words
+from privsolve.errors import PrivsolveError
 
 _BLOCK = 1024  # words fetched from the operating system at a time
 _MANTISSA_BITS = 52
@@ -47,6 +49,30 @@ class _SystemWords(threading.local):
         return _SystemWords, ()
 
 
+class _ExpandedWords:
+    """The words that a secret key of 32 bytes is expanded to: SHAKE-256 of the key and a counter (theory, section 18.2)."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key, self._owner = key, (os.getpid(), threading.get_ident())
+        self._blocks = 0
+        self._buffer: Words = np.empty(0, dtype=np.uint64)
+
+    def __call__(self, size: int) -> Words:
+        if self._owner != (os.getpid(), threading.get_ident()):
+            raise PrivsolveError("the words of a sealed run belong to the thread that opened it: draw there")
+        parts = [self._buffer]
+        while sum(map(len, parts)) < size:
+            counter, self._blocks = self._blocks.to_bytes(8), self._blocks + 1
+            block = shake_256(b"privsolve words" + self._key + counter).digest(8 * _BLOCK)
+            parts.append(np.frombuffer(block, dtype="<u8").astype(np.uint64))
+        whole = np.concatenate(parts)
+        taken, self._buffer = whole[:size], whole[size:]
+        return taken
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("the words of a sealed run cannot be copied: two copies would draw the same ones")
+
+
 class Randomness:
     """A stream of independent uniform 64-bit words, and the elementary draws made from it.
 
@@ -68,6 +94,11 @@ class Randomness:
         """Reproducible randomness, for tests and experiments only."""
         return cls(np.random.PCG64(seed).random_raw, seeded=True)
 
+    @classmethod
+    def expanded(cls, key: bytes) -> Randomness:
+        """Randomness from a secret key of 32 bytes, for runs that are resumed (theory, section 18)."""
+        return cls(_ExpandedWords(key), seeded=False)
+
     @property
     def is_seeded(self) -> bool:
         """Whether the draws can be reproduced from a seed."""
@@ -79,16 +110,6 @@ class Randomness:
     def words(self, size: int) -> Words:
         """`size` independent uniform 64-bit words."""
         return self._draw(size)
-
-    def ask(self, question: Mapping[str, Any]) -> None:
-        """Say what these words will answer, by named parts, before the first that depends on the data is used.
-
-        Words that are kept in a file (`SealedRun`) answer one question only; for others it does not matter.
-        """
-
-    def remembered(self, name: str, make: Callable[[], Any]) -> Any:
-        """What `make` gives, a plain value that JSON can hold; words that are kept in a file remember it by its name."""
-        return make()
 
     def uniform(self, size: int) -> Floats:
         """Uniforms on (0, 1) of full relative precision: never 0, never 1 or more.

@@ -24,6 +24,7 @@ from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.composition import Composition, check_total_delta, compose, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.paid import Paid
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,19 @@ class Budget:
             f"epsilon={left.epsilon:.6g} ({left.exponential:.6g} with the exponential mechanism)"
         )
 
+    def check_with_draft(self, totals: Totals, guarantee: Guarantee, draft: Paid | None) -> None:
+        """Refuse a release that is beyond the budget together with the draft that it rests on."""
+        if draft is None:
+            self.check(totals, guarantee)
+            return
+        try:
+            self.check(self.check(totals, draft.guarantee), guarantee)
+        except BudgetExceeded as error:
+            raise BudgetExceeded(
+                f"{error}; the private draft of the schema (epsilon={draft.guarantee.epsilon:g}) is paid for with the first "
+                "release that uses it"
+            ) from None
+
     def remaining(self, totals: Totals) -> Remaining:
         """What the next release may ask for at most."""
         by_sum = max(Fraction(), exact(self.epsilon) - totals.epsilon)
@@ -179,8 +193,13 @@ def check_adjacency(guarantee: Guarantee, adjacency: Adjacency) -> None:
 class Account(Protocol):
     """What pays for releases: an `Accountant`, or a `Ledger`."""
 
-    def spending(self, guarantee: Guarantee, note: str = "") -> AbstractContextManager[object]:
-        """Pay for one release, or refuse, on entering; the mechanism draws its noise inside."""
+    def spending(
+        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+    ) -> AbstractContextManager[object]:
+        """Pay for one release, or refuse, on entering; the mechanism draws its noise inside.
+
+        `names` and `draft` are as in `Ledger.spend`.
+        """
 
 
 class Accountant:
@@ -210,6 +229,7 @@ class Accountant:
         self.budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
         self.plan = None if plan is None else _checked_plan(self.budget, plan)
         self.history: tuple[Guarantee, ...] = ()
+        self._names: set[str] = set()
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -221,21 +241,32 @@ class Accountant:
         """Exact sums over the releases so far."""
         return Totals.of(self.history)
 
-    def spend(self, guarantee: Guarantee) -> None:
-        """Record a release that is about to be made, or raise `BudgetExceeded` and record nothing."""
+    def spend(self, guarantee: Guarantee, *, names: Sequence[str] = (), draft: Paid | None = None) -> None:
+        """Record a release that is about to be made, or raise `BudgetExceeded` and record nothing.
+
+        `names` and `draft` are as in `Ledger.spend`. In a plan a draft that is not paid for takes a place of its own.
+        """
         if os.getpid() != self._process:
             raise BudgetExceeded("an Accountant cannot be spent in a forked process, which has a copy: use a Ledger")
         with self._lock:
+            if not self._names.isdisjoint(names):
+                return
+            owed = draft if draft is not None and draft.note not in self._names else None
+            paid = (guarantee,) if owed is None else (owed.guarantee, guarantee)
             if self.plan is None:
-                self.budget.check(self.totals, guarantee)
+                self.budget.check_with_draft(self.totals, guarantee, owed)
             else:
-                _check_planned(self.plan, len(self.history), guarantee)
-            self.history = (*self.history, guarantee)
+                for place, one in enumerate(paid, len(self.history)):
+                    _check_planned(self.plan, place, one)
+            self.history = (*self.history, *paid)
+            self._names.update(names, [owed.note] if owed is not None else [])
 
     @contextmanager
-    def spending(self, guarantee: Guarantee, note: str = "") -> Iterator[Guarantee]:
+    def spending(
+        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+    ) -> Iterator[Guarantee]:
         """`spend`, then run the block; whatever happens in it, the release stays paid for."""
-        self.spend(guarantee)
+        self.spend(guarantee, names=names, draft=draft)
         yield guarantee
 
     def remaining(self) -> Remaining:
@@ -282,13 +313,24 @@ def _check_planned(plan: tuple[Guarantee, ...], done: int, guarantee: Guarantee)
         )
 
 
-def charged(budget: Account | None, guarantee: Guarantee, note: str = "") -> AbstractContextManager[object]:
-    """For mechanisms: pay from `budget`, if there is one, on entering the block that draws the noise."""
+def charged(
+    budget: Account | None,
+    guarantee: Guarantee,
+    note: str = "",
+    *,
+    names: Sequence[str] = (),
+    draft: Paid | None = None,
+) -> AbstractContextManager[object]:
+    """For mechanisms: pay from `budget`, if there is one, on entering the block that draws the noise.
+
+    `names` and `draft` are as in `Ledger.spend`. A budget of the user's own need not take what is not given.
+    """
     if budget is None:
         return nullcontext()
     if not callable(getattr(budget, "spending", None)):
         raise TypeError(f"budget must be an Accountant or a Ledger, got {type(budget).__name__}")
-    return budget.spending(guarantee, note) if note else budget.spending(guarantee)
+    given = {"note": note, "names": names, "draft": draft}
+    return budget.spending(guarantee, **{name: value for name, value in given.items() if value})  # type: ignore[arg-type]
 
 
 class _Promise(BaseException):
@@ -299,7 +341,9 @@ class _Promise(BaseException):
 
 
 class _AskOnly:
-    def spending(self, guarantee: Guarantee, note: str = "") -> NoReturn:
+    def spending(
+        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+    ) -> NoReturn:
         raise _Promise(guarantee)
 
 

@@ -6,8 +6,10 @@ its last entries. Nobody is kept from changing both files: it guards against acc
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,8 +37,7 @@ def read_high_water(ledger: Path) -> HighWater | None:
     """The mark, or None if there is none."""
     path = high_water_path(ledger)
     try:
-        with path.open("rb") as file:
-            content = json.loads(file.read(LARGEST))
+        content = json.loads(read_start(path, LARGEST))
         mark = HighWater(content["entries"], content["digest"])
     except FileNotFoundError:
         return None
@@ -57,7 +58,8 @@ def write_high_water(ledger: Path, mark: HighWater) -> None:
     path = high_water_path(ledger)
     draft = path.with_name(f"{path.name}.new")
     try:
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        draft.unlink(missing_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # never through a link
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(json.dumps(asdict(mark)) + "\n")
             file.flush()
@@ -67,6 +69,15 @@ def write_high_water(ledger: Path, mark: HighWater) -> None:
         sync_directory(path.parent)
     except OSError as error:
         raise LedgerError(f"cannot write {path}: {error.strerror}; check its permissions and the disk") from None
+
+
+def read_start(path: Path, size: int) -> bytes:
+    """The first bytes of a regular file; anything else, such as a pipe that nobody writes to, is an `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        return file.read(size)
 
 
 def sync_directory(path: Path) -> None:

@@ -11,23 +11,33 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import reprlib
 import sqlite3
 import tempfile
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privsolve.checks import check_between, check_integer
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
 from privsolve.notebooks import panel
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.high_water import HighWater, high_water_path, read_high_water, sync_directory, write_high_water
+from privsolve.privacy.high_water import (
+    HighWater,
+    high_water_path,
+    read_high_water,
+    read_start,
+    sync_directory,
+    write_high_water,
+)
+from privsolve.privacy.paid import Paid
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +47,9 @@ APPLICATION_ID = 0x7073_6C67
 
 VERSION = 1
 HEADER = 100
+LONGEST_WAIT = 86_400
+"""Seconds that anybody may wait for other processes: a day."""
+
 OUTCOMES = ("spent", "released", "failed")
 UNUSABLE = (
     sqlite3.SQLITE_READONLY,
@@ -52,23 +65,24 @@ _FILES = threading.Lock()
 if hasattr(os, "register_at_fork"):  # no fork while a ledger is open
     os.register_at_fork(before=_FILES.acquire, after_in_parent=_FILES.release, after_in_child=_FILES.release)
 
-SCHEMA = f"""
-PRAGMA application_id = {APPLICATION_ID};
-PRAGMA user_version = {VERSION};
-BEGIN;
-CREATE TABLE budget (terms TEXT NOT NULL, digest TEXT NOT NULL);
-CREATE TABLE releases (
+TABLES = {
+    "budget": "CREATE TABLE budget (terms TEXT NOT NULL, digest TEXT NOT NULL)",
+    "releases": """CREATE TABLE releases (
     number INTEGER PRIMARY KEY,
     spent_at TEXT NOT NULL,
     guarantee TEXT NOT NULL,
     note TEXT NOT NULL,
     digest TEXT NOT NULL,
     outcome TEXT NOT NULL
-);
-"""
+)""",
+    "marked": "CREATE TABLE marked (since TEXT NOT NULL)",
+    "names": "CREATE TABLE names (name TEXT NOT NULL, number INTEGER NOT NULL, answer TEXT)",
+}
+"""A ledger holds these tables and nothing else, so nothing in it can interfere with a payment.
 
-MARKED = "CREATE TABLE IF NOT EXISTS marked (since TEXT NOT NULL)"
-"""A ledger with this table has a high-water mark beside it; those of version 0.1.0 get both with their next payment."""
+One with `marked` has a high-water mark beside it. `names` are those of the sealed runs and drafts that were paid for, with the
+digest of the answer once there is one. Ledgers of version 0.1.0 get both with their next payment.
+"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +150,7 @@ class Ledger:
         with _connection(place, 60.0) as db:
             db.execute("BEGIN IMMEDIATE")
             content = _read(place, db)
-            db.execute(MARKED)
+            _add_tables(db)
             write_high_water(place, content.high_water)
             db.execute("COMMIT")
         return cls.open(place)
@@ -144,25 +158,45 @@ class Ledger:
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, timeout: float = 60.0) -> Ledger:
         """An existing ledger, checked from end to end. `timeout`: seconds to wait for other processes."""
+        timeout = check_between("timeout", timeout, 0, LONGEST_WAIT)
         place = Path(path).absolute()  # the same file after a change of folder
         with _connection(place, timeout) as db:
             content = _checked(place, db)
         return cls(place, content.budget, content.dataset, timeout)
 
-    def spend(self, guarantee: Guarantee, note: str = "") -> int:
-        """Pay for a release that is about to be made; its number in the ledger. Raises `BudgetExceeded` beyond the budget."""
+    def spend(
+        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+    ) -> int:
+        """Pay for a release that is about to be made, in one transaction.
+
+        Args:
+            guarantee: what the release promises.
+            note: words for the history.
+            names: by which the ledger knows the payment again: it never pays twice for one of them.
+            draft: a private draft that the release rests on. It is paid for as well, unless this ledger has done so.
+
+        Returns:
+            The number of the entry.
+
+        Raises:
+            BudgetExceeded: if the release, with the draft, is beyond the budget. Then nothing is paid.
+        """
         check_adjacency(guarantee, self.budget.adjacency)
-        content = (_now(), json.dumps(guarantee.to_dict()), _text("note", note))
+        _text("note", note)
         with _connection(self.path, self.timeout) as db:
             db.execute("BEGIN IMMEDIATE")  # nobody else can pay between this look at the sums and the commit
             now = _checked(self.path, db)
-            now.budget.check(Totals.of(e.guarantee for e in now.entries), guarantee)
+            if known := [now.names[name] for name in names if name in now.names]:
+                return known[0]
+            owed = draft if draft is not None and draft.note not in now.names else None
+            now.budget.check_with_draft(Totals.of(e.guarantee for e in now.entries), guarantee, owed)
             if not now.marked:
                 write_high_water(self.path, now.high_water)  # while nothing is spent: it may fail
-                db.execute(MARKED)
-            number = len(now.entries) + 1
-            row = (number, *content, _digest(now.high_water.digest, number, *content), "spent")
-            db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", row)
+            _add_tables(db)
+            number, digest = len(now.entries), now.high_water.digest
+            if owed is not None:
+                number, digest = _insert(db, number + 1, digest, owed.guarantee, owed.note, "released", [owed.note])
+            number, digest = _insert(db, number + 1, digest, guarantee, note, "spent", names)
             db.execute("COMMIT")
             self._try_to_raise_high_water(db, number)
         return number
@@ -179,19 +213,49 @@ class Ledger:
     def mark(self, number: int, outcome: str) -> None:
         """Note how a paid run ended: `"released"` or `"failed"`. The payment stands."""
         if outcome not in OUTCOMES[1:]:
-            raise ValueError(f"outcome must be released or failed, got {outcome!r}")
+            raise ValueError(f"outcome must be released or failed, got {reprlib.repr(outcome)}")
+        with self._changing(number) as db:
+            db.execute("UPDATE releases SET outcome = ? WHERE number = ?", (outcome, number))
+
+    def number_of(self, name: str) -> int | None:
+        """The number of the entry that has paid for that name, or None."""
         with _connection(self.path, self.timeout) as db:
-            db.execute("BEGIN IMMEDIATE")
-            _checked(self.path, db)  # nothing is written to a damaged file
-            changed = db.execute("UPDATE releases SET outcome = ? WHERE number = ?", (outcome, number)).rowcount
-            db.execute("COMMIT")
-        if changed != 1:
-            raise ValueError(f"number must be that of an entry of the ledger, got {number!r}")
+            return _checked(self.path, db).names.get(name)
+
+    def bind(self, number: int, answer: str) -> None:
+        """Bind a payment to the one answer that may be released for it.
+
+        Args:
+            number: of the entry.
+            answer: a digest of the answer.
+
+        Raises:
+            LedgerError: if the payment was used for another answer.
+        """
+        with self._changing(number) as db:
+            db.execute("UPDATE names SET answer = ? WHERE number = ? AND answer IS NULL", (answer, number))
+            bound = db.execute("SELECT answer FROM names WHERE number = ?", (number,)).fetchall()
+        if any(found != answer for (found,) in bound):
+            raise LedgerError(
+                f"entry {number} of {self.path} has paid for another release, and one payment is for one release: nothing "
+                "may be released from this copy of the run; delete it, and pay for a new run"
+            )
 
     @contextmanager
-    def spending(self, guarantee: Guarantee, note: str = "") -> Iterator[int]:
-        """Pay, then run the block, then note how it ended; whatever happens in it, the payment stands."""
-        number = self.spend(guarantee, note)
+    def _changing(self, number: int) -> Iterator[sqlite3.Connection]:
+        """A transaction that changes what is noted about an entry, of a ledger that is not damaged."""
+        with _connection(self.path, self.timeout) as db:
+            db.execute("BEGIN IMMEDIATE")
+            check_integer("number", number, 1, len(_checked(self.path, db).entries))
+            yield db
+            db.execute("COMMIT")
+
+    @contextmanager
+    def spending(
+        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+    ) -> Iterator[int]:
+        """Pay as `spend` does, then run the block, then note how it ended; whatever happens in it, the payment stands."""
+        number = self.spend(guarantee, note, names=names, draft=draft)
         try:
             yield number
         except (OracleNotCertified, SolveInterrupted):
@@ -261,8 +325,10 @@ def _write_new(path: Path, terms: str) -> None:
             draft = Path(place) / "ledger"
             draft.touch(0o600)
             with closing(sqlite3.connect(draft, isolation_level=None)) as db:
-                db.executescript(SCHEMA)
-                db.execute(MARKED)
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {VERSION}")
+                db.execute("BEGIN")
+                _add_tables(db)
                 db.execute("INSERT INTO budget VALUES (?, ?)", (terms, _digest(terms)))
                 db.execute("COMMIT")
             write_high_water(draft, HighWater(0, _digest(terms)))
@@ -304,8 +370,7 @@ def _connection(path: Path, timeout: float) -> Iterator[sqlite3.Connection]:
 def _check_header(path: Path) -> None:
     """Refuse other files before SQLite opens them: opening a database can already change it."""
     try:
-        with path.open("rb") as file:
-            header = file.read(HEADER)
+        header = read_start(path, HEADER)
     except OSError as error:
         raise LedgerError(
             f"cannot read the ledger {path}: {error.strerror}; make one with `privsolve budget init`"
@@ -327,6 +392,7 @@ class _Content:
     dataset: str
     entries: tuple[Entry, ...]
     digests: tuple[str, ...]
+    names: dict[str, int]
     marked: bool
 
     @property
@@ -357,6 +423,9 @@ def _read(path: Path, db: sqlite3.Connection) -> _Content:
     problems = db.execute("PRAGMA quick_check(1)").fetchall()
     if problems != [("ok",)]:
         raise _damaged(path, str(problems[0][0]))
+    tables = dict(db.execute("SELECT name, sql FROM sqlite_schema").fetchall())
+    if not tables.items() <= TABLES.items():
+        raise _damaged(path, "it holds something else than the tables of a ledger")
     head = db.execute("SELECT terms, digest FROM budget").fetchall()
     if len(head) != 1 or head[0][1] != _digest(head[0][0]):
         raise _damaged(path, "the terms of its budget do not match their digest")
@@ -368,14 +437,39 @@ def _read(path: Path, db: sqlite3.Connection) -> _Content:
         if row[0] != expected or row[4] != digests[-1] or row[5] not in OUTCOMES:
             raise _damaged(path, f"entry {expected} does not match its digest")
         entries.append(row)
-    marked = bool(db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'marked'").fetchall())
+    names = dict(db.execute("SELECT name, number FROM names").fetchall()) if "names" in tables else {}
+    if not set(names.values()) <= set(range(1, len(entries) + 1)):
+        raise _damaged(path, "it names payments that it does not hold")
     try:
         terms = json.loads(head[0][0])
         budget = Budget(terms["epsilon"], terms["delta"], terms["adjacency"], terms["composition_delta"])
         history = tuple(Entry(n, at, Guarantee.from_dict(json.loads(g)), note, o) for n, at, g, note, _, o in entries)
-        return _Content(budget, _text("dataset", terms["dataset"]), history, tuple(digests), marked)
+        return _Content(budget, _text("dataset", terms["dataset"]), history, tuple(digests), names, "marked" in tables)
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, str(error)) from None
+
+
+def _add_tables(db: sqlite3.Connection) -> None:
+    """The tables that are missing: all of them in a new ledger."""
+    for statement in TABLES.values():
+        db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
+
+
+def _insert(
+    db: sqlite3.Connection,
+    number: int,
+    before: str,
+    guarantee: Guarantee,
+    note: str,
+    outcome: str,
+    names: Sequence[str],
+) -> tuple[int, str]:
+    """Write one entry and its names: its number and its digest, which covers that of the entry before."""
+    content = (number, _now(), json.dumps(guarantee.to_dict()), note)
+    digest = _digest(before, *content)
+    db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", (*content, digest, outcome))
+    db.executemany("INSERT INTO names VALUES (?, ?, NULL)", [(name, number) for name in names])
+    return number, digest
 
 
 def _digest(*parts: object) -> str:

@@ -24,6 +24,7 @@ from privsolve.models.base import Model
 from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
+from privsolve.privacy.paid import Paid
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 
@@ -83,6 +84,12 @@ class BaseProblem(ABC):
         """`L(D, w) + perturbation(w)` in units of `2^-20`, exactly."""
         self.check_perturbation(perturbation)
         return self.total_loss(weights) * UNIT + perturbation.of(weights)
+
+
+def draft_of(problem: object) -> Paid | None:
+    """The private draft of the schema that a problem rests on, if there was one: it is paid for with the release."""
+    schema: Schema | None = getattr(problem, "schema", None)
+    return None if schema is None else schema.paid
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ from privsolve.checks import check_integer, check_items
 from privsolve.data import toml
 from privsolve.data.columns import Bins, Categories, Column, Label, Real, Value
 from privsolve.data.columns.values import check_decimal, check_missing_values, marks_of
-from privsolve.data.paid import Paid
 from privsolve.data.private.counts import NA_CODES, Kinds, are_truths, count_kinds, count_texts, readable
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.quantiles import LEAST_EPSILON, draw_cuts
@@ -28,6 +27,7 @@ from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
 from privsolve.privacy.decimals import at_least, exact
 from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.paid import Paid
 from privsolve.privacy.profiles import Approximate, Profile, Pure
 
 DRAFT_SHARE = 0.25
@@ -139,7 +139,7 @@ def private_draft(
     if guarantee.adjacency is Adjacency.REPLACE and counts and not any(kinds.records for kinds in counts.values()):
         raise ValueError("the data has no records: give at least one")  # how many there are is public
     paid = Paid(guarantee, rng.words(1).tobytes().hex())
-    with charged(budget, guarantee, paid.note):
+    with charged(budget, guarantee, paid.note, names=(paid.note,)):
         return _Drafting(data, plan, counts, paid, rng).draft()
 
 

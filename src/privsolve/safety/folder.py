@@ -1,19 +1,18 @@
-"""What a fit leaves on disk: a folder to publish, and beside it one that stays with the curator."""
+"""Where releases are written: a folder to publish, and beside it one that stays with the curator; or one file."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 from privsolve.data.files import read_text
-from privsolve.learn.claims import claimed
 from privsolve.privacy.high_water import sync_directory
 from privsolve.releases import Release, Run
+from privsolve.safety.lock import LockedError, locked
 
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
@@ -34,10 +33,15 @@ class Folder:
     path: Path
     curator: Path
     page: str = SCORECARD
+    overwrite: bool = False
 
     @classmethod
     def of(
-        cls, path: str | os.PathLike[str], curator: str | os.PathLike[str] | None = None, page: str = SCORECARD
+        cls,
+        path: str | os.PathLike[str],
+        curator: str | os.PathLike[str] | None = None,
+        page: str = SCORECARD,
+        overwrite: bool = False,
     ) -> Folder:
         """The folder and the curator's, `<path>-curator` unless another is given; refuses one that would be published."""
         out = Path(path)
@@ -47,7 +51,7 @@ class Folder:
             raise ValueError(
                 f"--curator {apart} lies in --out {out}, which is published: choose a folder outside of it"
             )
-        return cls(out, apart, page)
+        return cls(out, apart, page, overwrite)
 
     @property
     def files(self) -> list[Path]:
@@ -60,8 +64,18 @@ class Folder:
         return self.curator / SEALED
 
     def write(self, run: Run) -> list[Path]:
-        """The release and its page, and the curator's diagnostics apart from them; their paths in this order."""
+        """Write the release and its page, and the curator's diagnostics apart from them.
+
+        Returns:
+            The paths of the three files, in this order.
+
+        Raises:
+            ValueError: if another release is there, unless it may be overwritten. One that this very run has written may stay.
+        """
         texts = (run.release.to_json(), run.release.card().to_html(date.today().isoformat()), run.diagnostics.to_json())
+        first = self.path / RELEASE
+        if first.exists() and not self.overwrite and first.read_text(encoding="utf-8") != texts[0]:
+            raise _taken(first)
         for path, text in zip(self.files, texts, strict=True):
             _fill(_draft(path), text)
         for path in reversed(self.files):  # the release last: where it is, everything is
@@ -70,15 +84,19 @@ class Folder:
             sync_directory(place)
         return self.files
 
-    def check_free(self, overwrite: bool) -> None:
+    def check_free(self) -> None:
         """Refuse to replace files, unless told to, and to publish what an earlier version left for the curator."""
         for path in self.files:
-            if path.exists() and not overwrite:
-                raise ValueError(f"{path} exists already: choose another --out, or pass --overwrite")
+            if path.exists() and not self.overwrite:
+                raise _taken(path)
         if (old := self.path / "curator").exists():
             raise ValueError(
                 f"{old} is the curator's, of an earlier version, and not to be published: move it elsewhere"
             )
+
+
+def _taken(path: Path) -> ValueError:
+    return ValueError(f"{path} exists already: choose another --out, or pass --overwrite")
 
 
 @contextmanager
@@ -87,29 +105,58 @@ def output_folder(
     *,
     curator: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
+    resume: bool = False,
     page: str = SCORECARD,
 ) -> Iterator[Folder]:
-    """A folder for the release that the block makes, claimed from other processes and with room for it on the disk.
+    """A folder for the release that the block makes, locked against other processes and with room for it on the disk.
 
     What is wrong with it is said here, before any budget is spent. An earlier release is kept until the new one is written.
-    If the block makes none, new folders are removed again.
+    If the block makes none, new folders are removed again. With `resume` the folder may hold what the run has written before.
     """
-    folder = Folder.of(path, curator, page)
+    folder = Folder.of(path, curator, page, overwrite)
     with ExitStack() as stack:
         try:
             for place, mode in ((folder.path, 0o777), (folder.curator, 0o700)):
                 made = _make(place, mode)
-                stack.enter_context(claimed(place))
+                stack.enter_context(locked(place))
                 stack.callback(_remove_empty, made)
-            folder.check_free(overwrite)
+            if not resume:
+                folder.check_free()
             for file, mode in zip(folder.files, (0o666, 0o666, 0o600), strict=True):
-                stack.callback(_draft(file).unlink, missing_ok=True)
-                _set_aside(file, mode)
+                stack.enter_context(_set_aside(file, mode))
+        except LockedError:
+            raise ValueError(
+                f"{folder.path} is being written to by another fit: wait for it, or choose another folder"
+            ) from None
         except OSError as error:
             raise ValueError(
                 f"--out {folder.path} cannot be written to: {error.strerror}; choose another folder"
             ) from None
         yield folder
+
+
+@contextmanager
+def output_file(path: Path, *, resume: bool = False) -> Iterator[Callable[[str], None]]:
+    """A function that writes the text of a new file, for which there is room on the disk.
+
+    It writes the whole file or nothing. With `resume` the file may be there already, with this very text.
+    """
+    if path.exists() and not resume:
+        raise ValueError(f"{path} exists: choose another name or delete it")
+
+    def write(text: str) -> None:
+        if path.exists() and path.read_text(encoding="utf-8") != text:
+            raise ValueError(f"{path} exists, with another content: choose another name or delete it")
+        _fill(_draft(path), text)
+        os.replace(_draft(path), path)
+        sync_directory(path.parent)
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_set_aside(path, 0o666))
+        except OSError as error:
+            raise ValueError(f"--out {path} cannot be written to: {error.strerror}; choose another file") from None
+        yield write
 
 
 def load_release(path: str | os.PathLike[str]) -> Release:
@@ -120,11 +167,6 @@ def load_release(path: str | os.PathLike[str]) -> Release:
         raise ValueError(f"{path}: {error.strerror}; give the release.json of a fit") from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-
-
-def as_json(value: object) -> str:
-    """For `--json`."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _make(place: Path, mode: int) -> list[Path]:
@@ -143,16 +185,21 @@ def _remove_empty(folders: list[Path]) -> None:
             folder.rmdir()
 
 
-def _set_aside(path: Path, mode: int) -> None:
-    """A draft of the file with room for its content, on the disk."""
+@contextmanager
+def _set_aside(path: Path, mode: int) -> Iterator[None]:
+    """Room for the content of the file, on the disk, which is given back after the block."""
     if path.is_dir():
         raise IsADirectoryError(0, f"{path.name} is a folder")
     draft = _draft(path)
     draft.unlink(missing_ok=True)  # of a run that was killed
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(bytes(ROOM))
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(bytes(ROOM))
+            file.flush()
+            os.fsync(file.fileno())
+        yield
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _fill(draft: Path, text: str) -> None:
