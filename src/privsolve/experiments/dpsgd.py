@@ -138,17 +138,17 @@ def tune_dp_sgd(
     accounting: Accounting,
     candidates: Sequence[DPSGDSettings],
     *,
-    seeds: int = 6,
+    seeds: int = 2,
     finalists: int = 8,
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> DPSGDSettings:
     """The candidate with the best mean training accuracy. The choice is NOT private.
 
-    All candidates run `seeds` times, then the best `finalists` twice as often with other noise.
+    All candidates run `seeds` times, then the best `finalists` four times as often with other noise.
     """
     remaining = list(candidates)
-    for runs in (range(seeds), range(seeds, 3 * seeds)):
+    for runs in (range(seeds), range(seeds, 5 * seeds)):
         seeded = (np.random.SeedSequence((random_state, run, TUNING)) for run in runs)
         scores = Parallel(n_jobs)(delayed(_scores)(table, accounting, remaining, seed) for seed in seeded)
         order = np.argsort(-np.sum(scores, axis=0), kind="stable")
