@@ -316,3 +316,13 @@ def test_a_card_that_says_the_same_of_everybody_says_so_first() -> None:
     assert "of no use" not in Scorecard.of(release_of(["a"], [1])).to_text()
     risky = risk_release(["a", "intercept"], [1, -5])  # decides alike at this threshold, but its risks differ
     assert "of no use" not in Scorecard.of(risky).to_text()
+
+
+def test_reasons_are_the_answers_that_raised_the_total_most() -> None:
+    card = Scorecard.of(risk_release(["a", "b", "c", "intercept"], [2, -3, 1, 0]))
+    found = card.reasons({"a": "yes", "b": "no", "c": "no"})
+    assert [(line.question, line.answer, line.points) for line in found] == [("b", "no", 3), ("a", "yes", 2)]
+    assert [line.question for line in card.reasons({"a": "yes", "b": "no", "c": "yes"}, most=1)] == ["b"]
+    assert card.reasons({"a": "no", "b": "yes", "c": "no"}) == ()
+    with pytest.raises(ValueError, match="answers has no 'b'"):
+        card.reasons({"a": "no"})

@@ -273,6 +273,10 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     fill(browser, card, answers_of(release, gaps.to_dict()))
     (total,) = model.totals(gaps.to_frame().T)
     assert browser.text("#total") == f"{total:g}"
+    reasons = card.reasons(answers_of(release, gaps.to_dict()))
+    assert len(reasons) == 4
+    said = "; ".join(f"{line.question} ({words.signed(line.points)})" for line in reasons)
+    assert browser.text("#reasons") == f"Most points come from: {said}."
     assert browser.text("#decision") == card.decide(answers_of(release, gaps.to_dict()))
     assert browser.text("#risk") == f"Risk {percent(model.risk_of_total(Fraction(int(total))))}"
     assert browser.errors() == []

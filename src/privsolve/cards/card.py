@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
@@ -118,8 +118,8 @@ Row = ChoicePoints | QuantityPoints
 
 
 @dataclass(frozen=True)
-class ExampleLine:
-    """One answer of the worked example."""
+class AnsweredLine:
+    """One question with an answer and its points."""
 
     question: str
     answer: str
@@ -130,7 +130,7 @@ class ExampleLine:
 class Example:
     """A made-up record, its points, and what the card decides."""
 
-    lines: tuple[ExampleLine, ...]
+    lines: tuple[AnsweredLine, ...]
     total: Fraction
     decision: str
 
@@ -190,11 +190,28 @@ class Card:
             else:
                 best = (max, min)[i % 2](row.options, key=lambda option: option.points)
                 answers[row.column] = best.text if best.span is not None or not best.covers else best.covers[0]
-        lines = tuple(
-            ExampleLine(row.asked, _answer_text(answers[row.column]), row.points_for(answers[row.column]))
-            for row in self.rows
-        )
-        return Example(lines, self.score(answers), self.decide(answers))
+        return Example(self._lines(answers), self.score(answers), self.decide(answers))
+
+    def _lines(self, answers: Mapping[str, Answer]) -> tuple[AnsweredLine, ...]:
+        said = [(row, answers[row.column]) for row in self.rows]
+        return tuple(AnsweredLine(row.asked, _answer_text(answer), row.points_for(answer)) for row, answer in said)
+
+    def reasons(self, answers: Mapping[str, Answer], most: int = 4) -> tuple[AnsweredLine, ...]:
+        """The answers that raised the total most above the lowest one: what lenders call reason codes.
+
+        Args:
+            answers: an answer for each column of the card, as for `score`.
+            most: how many reasons to give at most.
+
+        Returns:
+            The answers, those that raised the total most first, each with the points by which it did.
+        """
+        self.score(answers)  # says what is wrong with the answers
+        raised = [
+            replace(line, points=line.points - row.lowest)
+            for row, line in zip(self.rows, self._lines(answers), strict=True)
+        ]
+        return tuple(sorted((line for line in raised if line.points), key=lambda line: -line.points)[:most])
 
     def score(self, answers: Mapping[str, Answer]) -> Fraction:
         """The total of one person's answers: a text of an option or a number per column; other columns are ignored."""

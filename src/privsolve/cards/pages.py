@@ -122,7 +122,8 @@ def _data(card: Card) -> dict[str, object]:
     unit = card.unit
     rows: list[dict[str, object]] = []
     for row in card.rows:
-        entry: dict[str, object] = {"lowest": str(int(row.lowest * unit)), "highest": str(int(row.highest * unit))}
+        lowest, highest = (str(int(end * unit)) for end in (row.lowest, row.highest))
+        entry: dict[str, object] = {"asked": row.asked, "lowest": lowest, "highest": highest}
         if isinstance(row, QuantityPoints):
             entry |= {"points": str(int(row.points * unit)), "low": row.low, "high": row.high, "step": row.step}
         else:

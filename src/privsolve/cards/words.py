@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
-from privsolve.cards.card import UNKNOWN, Card, ChoicePoints, ExampleLine, QuantityPoints
+from privsolve.cards.card import UNKNOWN, AnsweredLine, Card, ChoicePoints, QuantityPoints
 from privsolve.data.about import About
 from privsolve.evaluation.words import HELP, useless
 from privsolve.privacy.adjacency import Adjacency
@@ -121,7 +121,7 @@ def made_up(card: Card) -> str:
     return f"Example, a made-up {card.about.called}"
 
 
-def answered(line: ExampleLine) -> str:
+def answered(line: AnsweredLine) -> str:
     """A question of the example with its answer and points."""
     return f"{line.question}{' ' if line.question.endswith('?') else ': '}{line.answer} ({signed(line.points)})"
 

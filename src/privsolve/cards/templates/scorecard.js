@@ -74,6 +74,7 @@
       : state === "open"
         ? `${rows.length - open.length} of ${rows.length} answered; the total can still be ${totalText(low)} to ${totalText(high)}.`
         : `${rows.length - open.length} of ${rows.length} answered; the others cannot change the decision.`;
+    showReasons(points);
     element("result").dataset.answered = open.length ? "no" : "yes";
     drawGauge(total, low, high);
   }
@@ -86,6 +87,15 @@
     for (const line of document.querySelectorAll("#risks tbody tr")) {
       line.classList.toggle("here", low === high && low >= BigInt(line.dataset.low) && low <= BigInt(line.dataset.high));
     }
+  }
+
+  // the answers that raised the total most above the lowest one
+  function showReasons(points) {
+    const raised = rows.map((row, i) => [row.asked, points[i] === null ? 0n : points[i] - row.lowest]).filter(([, p]) => p > 0n);
+    const most = raised.sort(([, a], [, b]) => (a < b ? 1 : a > b ? -1 : 0)).slice(0, 4);
+    element("reasons").textContent = most.length
+      ? `Most points come from: ${most.map(([asked, p]) => `${asked} (${figures(p, "+")})`).join("; ")}.`
+      : "";
   }
 
   // show the questions that have the words in question or answers
