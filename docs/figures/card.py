@@ -1,4 +1,4 @@
-"""The picture of a card on the front page: a private card of made-up screening records, as its page shows it.
+"""The picture of a card on the front page: a private scorecard of made-up hospital records, as its page shows it.
 
     python docs/figures/card.py      # needs chromium and chromedriver; writes docs/figures/card.png
 
@@ -18,36 +18,49 @@ from selenium.webdriver.common.by import By
 
 import privsolve as ps
 
-PEOPLE = 3000
+PEOPLE = 5000
 HERE = Path(__file__).parent
 BARS = 140
 """What the window has beside the page, in pixels."""
 
 
 def records() -> pd.DataFrame:
-    """Age and two scores of a form, and whether the mass was malignant."""
+    """What is known of patients who leave a hospital, and whether they came back within 30 days."""
     rng = np.random.default_rng(1)
-    age, shape, margin = rng.integers(20, 90, PEOPLE), rng.integers(1, 5, PEOPLE), rng.integers(1, 6, PEOPLE)
-    chance = 1 / (1 + np.exp(6.5 - 0.04 * age - 0.5 * shape - 0.7 * margin))
-    malignant = np.where(rng.random(PEOPLE) < chance, "yes", "no")
-    return pd.DataFrame({"age": age, "shape": shape, "margin": margin, "malignant": malignant})
+    age, stays, drugs = rng.integers(18, 95, PEOPLE), rng.poisson(0.8, PEOPLE), rng.poisson(6, PEOPLE)
+    unit = rng.choice(["surgery", "medicine", "cardiology", "other"], PEOPLE)
+    alone, smokes = rng.choice(["no", "yes"], PEOPLE, p=[0.7, 0.3]), rng.choice(["no", "yes"], PEOPLE, p=[0.8, 0.2])
+    odds = 0.02 * (age - 60) + 0.7 * stays + 0.12 * (drugs - 6) + 0.5 * (alone == "yes") + 0.3 * (smokes == "yes")
+    odds += np.select([unit == "cardiology", unit == "surgery"], [0.6, -0.4], 0.0) - 2.6
+    back = np.where(rng.random(PEOPLE) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    return pd.DataFrame(
+        {"age": age, "stays": stays, "drugs": drugs, "unit": unit, "alone": alone, "smokes": smokes, "back": back}
+    )
 
 
 def card() -> ps.Scorecard:
-    """A risk score at ε = 1."""
+    """A full scorecard at ε = 1."""
     about = ps.About(
-        subject="mass", question="Is the mass malignant?", positive="malignant", negative="benign",
-        owner="Example Hospital", data="made-up records", date="2026",
-    )  # fmt: skip
+        subject="patient",
+        question="Will the patient come back within 30 days?",
+        positive="comes back",
+        negative="stays at home",
+        owner="Example Hospital",
+        data="made-up records",
+        date="2026",
+    )
     columns = [
-        ps.Bins("age", [35, 50, 65], whole=True),
-        ps.Bins("shape", [2, 3, 4], whole=True),
-        ps.Bins("margin", [2, 3, 4, 5], whole=True),
+        ps.Bins("age", [40, 60, 75], "thresholds", whole=True),
+        ps.Bins("stays", [1, 2, 3], "thresholds", whole=True),
+        ps.Bins("drugs", [4, 7, 10], "thresholds", whole=True),
+        ps.Categories("unit", ["medicine", "surgery", "cardiology", "other"]),
+        ps.Categories("alone", ["no", "yes"]),
+        ps.Categories("smokes", ["no", "yes"]),
     ]
-    schema = ps.Schema(columns, ps.Label("malignant", "yes", "no"), about=about)
+    schema = ps.Schema(columns, ps.Label("back", "yes", "no"), about=about)
     table = records()
-    model = ps.PrivateShortCard(1.0, objective="risk", max_features=4, schema=schema)
-    return model.fit(table.drop(columns="malignant"), table["malignant"]).scorecard_
+    model = ps.PrivateScorecard(1.0, schema=schema)
+    return model.fit(table.drop(columns="back"), table["back"]).scorecard_
 
 
 def main() -> None:
@@ -61,10 +74,11 @@ def main() -> None:
         page.write_text(card().to_html(), encoding="utf-8")
         driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
         try:
-            driver.set_window_size(1000, 590 + BARS)
+            driver.set_window_size(1000, 900 + BARS)
             driver.get(page.as_uri())
-            for question in driver.find_elements(By.CSS_SELECTOR, "fieldset")[:3]:
-                question.find_elements(By.CSS_SELECTOR, "input[type=radio]")[-1].click()
+            for question in driver.find_elements(By.CSS_SELECTOR, "fieldset"):
+                question.find_elements(By.CSS_SELECTOR, "input[type=radio]")[1].click()
+            driver.execute_script("window.scrollTo(0, 0)")
             driver.save_screenshot(str(HERE / "card.png"))
         finally:
             driver.quit()

@@ -62,6 +62,9 @@ LEVEL_VARIANCE = 0.25
 RISK_UNITS = 2**20
 """Risks are rounded to multiples of `2^-20` before they are added up."""
 
+NEARLY_ALL = 0.98
+"""Share of the records with a listed answer from which on other answers count as the average one."""
+
 CONSTANT = 1.0
 """The intercept's feature."""
 
@@ -261,12 +264,13 @@ def perturbed_card(
         theory="19", oracle="Newton's method, certified", seeded=rng.is_seeded,
     )  # fmt: skip
     with charged(budget, guarantee, draft=draft):
-        centre, offset = _centre(table, plan, options.guess, rng)
+        centre, unsure, offset = _centre(table, plan, options.guess, rng)
         kept = np.ones(plan.dim, dtype=bool)
         if plan.choosing:
             first, _ = _solve(table, plan, options, rng, 0, centre, offset, kept)
             kept = _chosen(first[0], options)
         (weights, intercept), values = _solve(table, plan, options, rng, len(plan.offsets) - 1, centre, offset, kept)
+        weights, intercept = _with_average(weights, intercept, centre, unsure, options)
         points, unit = whole_points(weights, options)
         card = _levelled(table, plan, Card(points, unit, intercept), rng)
     return card, guarantee, values | {"seconds": time.perf_counter() - start}
@@ -286,16 +290,18 @@ def _check(table: PatternTable, plan: Plan) -> None:
         raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
 
 
-def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float]:
-    """Where the features are centred, and the log-odds of the labels: a guess, corrected by noisy sums (section 19.8)."""
+def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float, float]:
+    """Where the features are centred, the deviation of that, and the log-odds of the labels (section 19.8)."""
     sums = (table.positives + table.negatives) @ table.features
     noisy = _noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
     positive, negative = np.maximum(noisy[-2:], 0.0)
     records = max(positive + negative, 1.0)
     trusted = GUESS_VARIANCE / (GUESS_VARIANCE + (plan.sums_deviation / records) ** 2)
     centre = guess + trusted * (np.clip(noisy[:-2] / records, 0.0, 1.0) - guess)
-    unsure = LABEL_DEVIATIONS * plan.sums_deviation
-    return np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS, math.log((positive + unsure) / (negative + unsure))
+    more = LABEL_DEVIATIONS * plan.sums_deviation
+    unsure = trusted * plan.sums_deviation / records
+    rounded = np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS
+    return rounded, unsure, math.log((positive + more) / (negative + more))
 
 
 def _labels(table: PatternTable) -> tuple[int, int]:
@@ -325,6 +331,25 @@ def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> C
     moved = _odds(positive / records) - _odds(found / records)
     spread = plan.level_deviation**2 * (1 / positive**2 + 1 / found**2)
     return replace(card, intercept=card.intercept + moved * LEVEL_VARIANCE / (LEVEL_VARIANCE + spread))
+
+
+def _with_average(
+    weights: Floats, intercept: float, centre: Floats, unsure: float, options: Options
+) -> tuple[Floats, float]:
+    """The same risks for all listed answers; an answer that hardly anybody has given counts as the average one.
+
+    Where the answers to a question have one feature each and nearly all records have one of them, the level of all others is
+    noise. What is moved from the features to the intercept takes it out (post-processing, section 19.10).
+    """
+    weights = weights.copy()
+    for number, adds_up in enumerate(options.nested):
+        mine = options.questions == number
+        least = NEARLY_ALL - 2 * unsure * math.sqrt(mine.sum())
+        if not adds_up and mine.sum() > 1 and weights[mine].any() and centre[mine].sum() >= least:
+            level = float(centre[mine] @ weights[mine] / centre[mine].sum())
+            weights[mine] -= level
+            intercept += level
+    return weights, intercept
 
 
 def _risk(log_odds: float) -> float:
