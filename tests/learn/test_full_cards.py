@@ -66,6 +66,18 @@ def test_rare_outcomes_are_ranked_and_calibrated() -> None:
     assert risk.mean() == pytest.approx((test["died"] == "yes").mean(), rel=0.15)
 
 
+@pytest.mark.parametrize("seed", [23, 31, 34])
+def test_newton_steps_do_not_go_back_and_forth(seed: int) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.random((1500, 3))
+    labels = np.where(rng.random(len(x)) < 1 / (1 + np.exp(1.5 - 4 * x[:, 0] - 2 * x[:, 1])), "yes", "no")
+    cuts = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    schema = ps.Schema([ps.Bins(name, cuts, "thresholds") for name in "abc"], ps.Label("y", "yes", "no"))
+    card = ps.PrivateScorecard(0.3, delta=1e-5, schema=schema, adjacency="add-remove", random_state=seed)
+    card.fit(pd.DataFrame(x, columns=list("abc")), labels)  # not certified, so nothing was released
+    assert card.diagnostics_.values["gradient_bound"] < 1e-5
+
+
 @pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
 def test_a_release_is_read_back_with_the_same_risks(adjacency: str, tmp_path: Path) -> None:
     table = records(np.random.default_rng(2), 500)

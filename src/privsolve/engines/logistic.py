@@ -33,6 +33,7 @@ SUMMED = 64
 
 _STEPS = 200
 _SHORTEST = 2.0**-30
+_ROUNDING = 2.0**-36
 
 
 @dataclass(frozen=True)
@@ -211,6 +212,7 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
 def _newton(objective: Objective, tolerance: float) -> Floats:
     weights = np.zeros(objective.rows.dim)
     kept = (objective.prices > 0) | (objective.bound_signs != 0)
+    start, _ = objective.value_gradient(weights)
     for _ in range(_STEPS):
         value, gradient, curvature = objective.value_gradient_curvature(weights)
         left = objective.remaining(weights, gradient)
@@ -228,7 +230,8 @@ def _newton(objective: Objective, tolerance: float) -> Floats:
             new_value, new_gradient = objective.value_gradient(moved)
             lower = new_value <= value + 1e-4 * float(left @ (moved - weights))
             shorter = float(np.linalg.norm(objective.remaining(moved, new_gradient))) <= (1 - 1e-4 * step) * length
-            if lower or shorter:
+            # a shorter gradient counts only where values differ by no more than rounding: else steps go back and forth
+            if lower or (shorter and new_value <= value + _ROUNDING * (start + abs(value))):
                 break
             step /= 2
         else:
