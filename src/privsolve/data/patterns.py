@@ -243,9 +243,9 @@ def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise ValueError(f"{name} has NaN or infinite values: clean or encode them first")
-        if array.size and np.abs(array).max() >= 2.0**53:
+        if float(np.abs(array).max()) >= 2.0**53:
             raise IntegerRangeError(
-                f"{name} has floats of 2^53 or more, among which are not all whole numbers: pass integers"
+                f"{name} has floats of 2^53 or more, among which are not all whole numbers: pass integers, or rescale it"
             )
         if (array != np.rint(array)).any():
             raise ValueError(f"{name} has fractional values: PatternTable.from_numbers scales them by public bounds")
