@@ -10,11 +10,13 @@ from typing import Any
 
 from privsolve.data import About, Label, Schema
 from privsolve.data.columns import Column, Value, tidy
-from privsolve.data.private import DRAFT_SHARE, PrivateDraft, private_draft
+from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
+from privsolve.data.private.counts import count_records
 from privsolve.data.reading import PLAIN, YES, check_columns
 from privsolve.data.series import number_parser
 from privsolve.data.tables import open_table
 from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 
@@ -25,23 +27,27 @@ class Use:
 
     columns: tuple[str, ...]
     drop: tuple[str, ...]
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
     missing: tuple[Value, ...]
 
     @classmethod
-    def of(cls, columns: Sequence[str], drop: Sequence[str], missing: Sequence[str]) -> Use:
+    def of(
+        cls,
+        columns: Sequence[str] | None,
+        drop: Sequence[str] | None,
+        numbers: Sequence[str] | None,
+        texts: Sequence[str] | None,
+        missing: Sequence[str] | None,
+    ) -> Use:
         """Values are numbers where they read as such."""
-        return cls(tuple(columns), tuple(drop), tuple(map(_number_or_text, missing)))
-
-    def named(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
-        """The columns of a table to use, all if none is named, and those to drop."""
-        return _names(self.columns, names), _names(self.drop, names)
+        codes = tuple(map(_number_or_text, missing or ()))
+        return cls(tuple(columns or ()), tuple(drop or ()), tuple(numbers or ()), tuple(texts or ()), codes)
 
     def dropped(self, names: Sequence[str], label: str) -> tuple[str, ...]:
         """The columns of a table that are not used; raises for a name that it does not have."""
-        used, dropped = self.named(names)
-        for name in (*used, *dropped):
-            if name not in names:
-                raise ValueError(f"the data has no column {name!r} to use or to drop: see its first line")
+        used, dropped = _names(self.columns, names), _names(self.drop, names)
+        check_columns([*used, *dropped], names)
         others = [name for name in names if name not in used and name != label] if used else []
         return tuple(dict.fromkeys([*others, *dropped]))
 
@@ -51,7 +57,7 @@ class PrivateOptions:
     """The options of `privsolve schema draft`."""
 
     epsilon: float
-    delta: float
+    delta: float | None
     positive: str
     negative: str | None
     stated: tuple[Column, ...]
@@ -67,7 +73,7 @@ class PrivateOptions:
         cls,
         epsilon: float | None,
         total: float | None,
-        delta: float,
+        delta: float | None,
         positive: str | None,
         negative: str | None,
         stated: Path | None,
@@ -114,13 +120,31 @@ class PrivateOptions:
     ) -> PrivateDraft:
         """Draft from data files with that `content_digest`, paid for by the budget, with words for people."""
         table = open_table(data, header=header)
-        target = self.label(table, label)
         found = private_draft(
-            table, target, self.epsilon, self.delta, stated=self.stated, bounds=self.bounds,
-            leave_out=self.use.dropped(table.columns, label), missing=self.use.missing, decimal=self.decimal,
-            adjacency=self.adjacency, random_state=random_state, budget=budget,
-        )  # fmt: skip
+            table,
+            self.label(table, label),
+            self.epsilon,
+            self._delta(table),
+            stated=self.stated,
+            bounds=self.bounds,
+            leave_out=self.use.dropped(table.columns, label),
+            numbers=_names(self.use.numbers, table.columns),
+            texts=_names(self.use.texts, table.columns),
+            missing=self.use.missing,
+            decimal=self.decimal,
+            adjacency=self.adjacency,
+            random_state=random_state,
+            budget=budget,
+        )
         return replace(found, schema=replace(found.schema, about=about))
+
+    def _delta(self, table: Any) -> float:
+        """As stated; or none if the ledger has none; or by the number of records, where that is public."""
+        if self.delta is not None:
+            return self.delta
+        if self.ledger is not None and not self.ledger.budget.release_delta:
+            return 0.0
+        return default_delta(count_records(table) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None)
 
 
 def _names(options: Sequence[str], known: Sequence[str]) -> list[str]:

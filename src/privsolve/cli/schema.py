@@ -42,7 +42,9 @@ def draft_command(
     total_epsilon: Annotated[
         float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="For columns of texts; without it they are left out.")] = 0.0,
+    delta: Annotated[
+        float | None, typer.Option(help="Of the draft; left out: 1e-6 or less, 0 if the ledger has none.")
+    ] = None,
     stated: Annotated[
         Path | None, typer.Option(help="Schema file with columns that are public; they cost nothing.")
     ] = None,
@@ -54,6 +56,12 @@ def draft_command(
     ] = None,
     drop: Annotated[
         list[str] | None, typer.Option("--drop", "--leave-out", help="Columns not to use, with commas between them.")
+    ] = None,
+    numbers: Annotated[
+        list[str] | None, typer.Option(help="Columns known to hold numbers, with commas between them.")
+    ] = None,
+    texts: Annotated[
+        list[str] | None, typer.Option(help="Columns known to hold texts, with commas between them.")
     ] = None,
     missing: Annotated[
         list[str] | None,
@@ -78,7 +86,7 @@ def draft_command(
     with one_line_errors(), stoppable() as stop:
         if out.exists() and not resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
-        use, words = Use.of(columns or [], drop or [], missing or []), _about(about or [])
+        use, words = Use.of(columns, drop, numbers, texts, missing), _about(about or [])
         private = PrivateOptions.of(
             epsilon,
             total_epsilon,
@@ -100,7 +108,7 @@ def draft_command(
             typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
             return
         _say_what_is_in_it(out, found.schema, found.left_out)
-        console.print(escape(found.guarantee.sentence()))
+        console.print(escape(found.sentence()))
 
 
 def _about(options: list[str]) -> About:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 SPACES = " \t\n\r\v\f"
 """What is taken off both ends of a text before it is compared; what is then empty is missing."""
@@ -62,8 +63,15 @@ def check_columns(wanted: Iterable[str], found: Sequence[str]) -> None:
         alike = re.compile(rf"{re.escape(name)} \(column \d+\)", re.IGNORECASE)
         if places := [str(other) for other in found if alike.fullmatch(str(other))]:
             raise twice(name, places)
-        some = ", ".join(map(str, found[:20])) + (", ..." if len(found) > 20 else "")
-        raise ValueError(f"the data has no column {name!r}: its columns are {some}")
+        raise no_column(name, [str(other) for other in found])
+
+
+def no_column(name: str, found: Sequence[str]) -> ValueError:
+    """The error where a table lacks a column: with the name that was meant, if there is one like it."""
+    small = {other.lower(): other for other in found}
+    alike = get_close_matches(str(name).lower(), list(small), 1)
+    every = f"its columns are {', '.join(found)}"
+    return ValueError(f"the data has no column {name!r}: " + (f"did you mean {small[alike[0]]!r}?" if alike else every))
 
 
 def twice(name: str, places: Sequence[str]) -> ValueError:

@@ -22,6 +22,7 @@ from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
 from privsolve.data.frames import as_given, check_order, codes_of_frame
+from privsolve.data.frequencies import Frequencies, frequencies_taken_out
 from privsolve.data.packing import distinct_codes
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
@@ -40,6 +41,7 @@ DECIDED = Label("label", True, False).coded
 """Stands in for the label where it has been decided already which records are positive."""
 
 NO_WORDS = About()
+NO_FREQUENCIES = Frequencies()
 
 MARK = "# GUESSED"
 """How a draft of version 0.1.0 marked values that it had read off the records."""
@@ -75,7 +77,7 @@ class EncodedTable:
             raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
         if self.schema.label is not None and self.schema.label.column in self.unreadable:
             raise no_label(self.schema.label)
-        if self.unreadable:
+        if self.unreadable and self.schema.paid is None:  # a draft that was paid for is not refused
             raise no_value(self.unreadable)
 
 
@@ -87,6 +89,7 @@ class Schema:
     `intercept` is a constant feature of ones, the last one. Values that were drafted privately are
     `paid` for, and that guarantee is part of every release's total. `constraints` are what every card made with the schema
     keeps to. `about` holds words for people, which change nothing but what cards and pages say.
+    `frequencies` are the shares of records that have each feature, up to noise, where a draft or somebody states them.
     """
 
     columns: tuple[Column, ...]
@@ -95,6 +98,7 @@ class Schema:
     paid: Paid | None = None
     constraints: Constraints = NO_CONSTRAINTS
     about: About = NO_WORDS
+    frequencies: Frequencies = NO_FREQUENCIES
 
     def __init__(
         self,
@@ -104,6 +108,7 @@ class Schema:
         paid: Paid | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
         about: About = NO_WORDS,
+        frequencies: Frequencies = NO_FREQUENCIES,
     ) -> None:
         found = check_items("columns", columns, "list at least one of Categories, Bins and Number")
         if not found or not all(isinstance(column, Column) for column in found):
@@ -127,6 +132,10 @@ class Schema:
             raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
         constraints.check(found)
         object.__setattr__(self, "constraints", constraints)
+        if not isinstance(frequencies, Frequencies):
+            raise ValueError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
+        frequencies.check(found)
+        object.__setattr__(self, "frequencies", frequencies)
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}
@@ -166,6 +175,12 @@ class Schema:
 
     names = features
     """The same, as `PatternTable` calls them."""
+
+    @property
+    def feature_frequencies(self) -> tuple[float | None, ...]:
+        """The share of records that have each feature, up to noise; None where it is not stated, 1 for the intercept."""
+        found = tuple(share for column in self.columns for share in self.frequencies.of_column(column))
+        return (*found, 1.0) if self.intercept else found
 
     @property
     def scales(self) -> tuple[int, ...]:
@@ -264,7 +279,7 @@ class Schema:
         (codes,) = codes_of_frame(column.to_frame(), [label.coded])
         if readable and _none_listed(label.coded, codes):
             raise no_label(label)
-        return self._decided(codes, np.ones(len(codes), dtype=np.int64))
+        return decided(label, codes, np.ones(len(codes), dtype=np.int64))
 
     @property
     def _stated_label(self) -> Label:
@@ -276,7 +291,7 @@ class Schema:
         """The pattern table of distinct rows of codes, the label's last."""
         if not counts.sum():
             raise ValueError("the data has no records: give at least one")
-        positive = codes[-1] == 0 if coded[-1] is DECIDED else self._decided(codes[-1], counts)
+        positive = codes[-1] == 0 if coded[-1] is DECIDED else decided(self._stated_label, codes[-1], counts)
         if len(counts) * self.dim > MOST_CELLS:
             raise ValueError(
                 f"the data has too many different rows for {self.dim:,} features (at most {MOST_CELLS:,} cells): use fewer "
@@ -290,26 +305,6 @@ class Schema:
         if _none_listed(coded[-1], codes[-1]):
             unreadable = (*unreadable, coded[-1].column)
         return EncodedTable(table, self, _outside(coded, codes, counts), unreadable)
-
-    def _decided(self, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
-        """Which codes of the label are positive; `counts` are how many records have each."""
-        label = self._stated_label
-        outside = label.coded.outside
-        missing = int(counts[codes == outside[MISSING]].sum())
-        other = int(counts[codes == outside[OTHER]].sum())
-        if missing and label.missing is None:
-            if missing == counts.sum():
-                raise no_label(label)
-            raise ValueError(
-                f"label {label.column!r}: at least one record has none: correct the data, or add "
-                'missing = "negative" to [label] in the schema'
-            )
-        if other and label.negative is not None:
-            raise ValueError(
-                f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
-                "list it, or leave out negative to count every other value as negative"
-            )
-        return np.asarray(codes == 0)
 
     def _expand(self, codes: Sequence[Int64Array]) -> IntArray:
         parts = [column.expand(code) for column, code in zip(self.columns, codes, strict=True)]
@@ -328,8 +323,11 @@ class Schema:
             result["alternatives"] = [list(names) for names in self.constraints.alternatives]
         if words := self.about.to_dict():
             result["about"] = words
-        stated, said = self.constraints.settings, self.about.settings
-        return result | {"columns": {c.column: c.to_dict() | stated(c.column) | said(c.column) for c in self.columns}}
+        beside = (self.constraints.settings, self.about.settings, self.frequencies.settings)
+        columns = {c.column: c.to_dict() for c in self.columns}
+        for settings in beside:
+            columns = {name: found | settings(name) for name, found in columns.items()}
+        return result | {"columns": columns}
 
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
@@ -341,10 +339,11 @@ class Schema:
         label = description.get("label")
         plain, constraints = taken_out(columns, description.get("alternatives", ()))
         plain, about = words_taken_out(plain, description.get("about", {}))
+        plain, frequencies = frequencies_taken_out(plain)
         found = [column_from_dict(name, settings) for name, settings in plain.items()]
         target = None if label is None else Label.from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
-        return cls(found, target, description.get("intercept", True), paid, constraints, about)
+        return cls(found, target, description.get("intercept", True), paid, constraints, about, frequencies)
 
     def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
         """The same schema with other columns, for a model that has been released: what was paid is said there."""
@@ -397,6 +396,37 @@ class Schema:
             return cls.from_toml(read_text(path))
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
+    """Which codes of the label are positive; `counts` are how many records have each."""
+    outside = label.coded.outside
+    missing = int(counts[codes == outside[MISSING]].sum())
+    other = int(counts[codes == outside[OTHER]].sum())
+    if missing and label.missing is None:
+        if missing == counts.sum():
+            raise no_label(label)
+        raise ValueError(
+            f"label {label.column!r}: at least one record has none: correct the data, or add "
+            'missing = "negative" to [label] in the schema'
+        )
+    if other and label.negative is not None:
+        raise ValueError(
+            f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
+            "list it, or leave out negative to count every other value as negative"
+        )
+    return np.asarray(codes == 0)
+
+
+def check_label(label: Label, data: Any) -> None:
+    """Raise as a fit would if no record has a listed value of the label, or one has none: before a draft is paid for."""
+    if is_ibis_table(data):
+        codes, counts = count_codes(data, [label.coded])
+    else:
+        codes, counts = distinct_codes(codes_of_frame(data, [label.coded]), [label.coded])
+    if _none_listed(label.coded, codes[0]):
+        raise no_label(label)
+    decided(label, codes[0], counts)
 
 
 def no_label(label: Label) -> ValueError:

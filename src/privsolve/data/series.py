@@ -58,7 +58,7 @@ def _numbers(series: Any, name: str, marks: Marks) -> Floats:
         if isinstance(value, str):
             found[i] = parsed(value.strip(SPACES))
         elif isinstance(value, REAL):
-            found[i] = _float(value)
+            found[i] = float_of(value)
         elif value is not None:
             others.add(type(value).__name__)
     if others and not any(isinstance(value, (str, *REAL)) for value in known):
@@ -66,7 +66,8 @@ def _numbers(series: Any, name: str, marks: Marks) -> Floats:
     return found
 
 
-def _float(value: Any) -> float:
+def float_of(value: Any) -> float:
+    """A number of any type as float64."""
     try:
         return float(value)
     except OverflowError:  # an integer beyond float64

@@ -52,6 +52,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: RandomState
     progress: Any
 
+    _draft_was_paid: bool = False
+
     instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
     """What to do where somebody wants to pass weights of records."""
 
@@ -113,17 +115,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _fit_epsilon(self) -> float:
-        """The part of epsilon for the fit: all of it, unless a draft of the schema is paid from it."""
-        return self.epsilon if self.schema is not None else split(self.epsilon)[1]
+        """The part of epsilon for the fit: all of it, unless a draft of the schema was paid from it."""
+        return split(self.epsilon)[1] if self.schema is None and self._draft_was_paid else self.epsilon
 
     def _drafted(self, frame: Any) -> Schema:
-        """A private draft of the schema of a table in memory, of all its columns."""
+        """A private draft of the schema of a table in memory. Columns without names, of an array, hold numbers."""
         if isinstance(self.budget, SealedRun):
             raise ValueError(
                 "schema must be given in a sealed run, which holds one release: seal the draft, "
                 "sealed.run(ps.private_draft, ...), in a file of its own"
             )
-        return drafted_schema(frame, self.epsilon, self.adjacency, self.budget, self.random_state)
+        numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
+        schema = drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state)
+        self._draft_was_paid = schema.paid is not None  # if every column is known from its name, nothing is
+        return schema
 
     def _with_stated_label(self) -> Schema | None:
         """The schema that was passed, if it has a label, whose values labels may have."""

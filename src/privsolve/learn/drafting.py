@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,18 +29,25 @@ def split(epsilon: float) -> tuple[float, float]:
 
 
 def drafted_schema(
-    frame: Any, epsilon: float, adjacency: Adjacency | str, budget: Account | None, random_state: RandomState
+    frame: Any,
+    numbers: Sequence[str],
+    epsilon: float,
+    adjacency: Adjacency | str,
+    budget: Account | None,
+    random_state: RandomState,
 ) -> Schema:
     """A private draft for a table of features, paid from the budget, which must be able to pay for the fit as well."""
     draft, fit = split(epsilon)
     records = len(frame) if Adjacency.of(adjacency) is Adjacency.REPLACE else None
+    pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta
     if isinstance(random_state, int | np.integer):
         random_state = np.random.SeedSequence([int(random_state), 12])  # not the words that the fit will draw
     return private_draft(
         frame,
         None,
         draft,
-        default_delta(records),
+        0.0 if pure else default_delta(records),
+        numbers=numbers,
         adjacency=adjacency,
         random_state=random_state,
         budget=None if budget is None else _Both(budget, fit),

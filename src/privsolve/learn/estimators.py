@@ -68,11 +68,11 @@ class _PrivateClassifier(ClassEstimator):
         Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine.
         """
         self._check_fit(options)
-        recipe = self._recipe()
+        self._recipe()  # refuses wrong options before anything is read
         stated = self._stated_schema()
         warn_in_search()
         frame, schema, classes, positive = read_for_fit(self, X, y, stated)
-        run = self._run(recipe, schema, frame, positive)
+        run = self._run(self._recipe(), schema, frame, positive)
         self.classes_ = classes
         return self._keep(run)
 

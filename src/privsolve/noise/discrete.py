@@ -1,4 +1,4 @@
-"""Discrete Laplace noise, drawn exactly, with integers only, and the coins that it is made of (theory, section 6)."""
+"""Discrete Laplace and Gaussian noise, drawn exactly, with integers only, and the coins it is made of (theory, section 6)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.noise.entropy import Randomness
@@ -42,6 +43,11 @@ class DiscreteLaplace:
         exact = Fraction(self.scale)
         return np.array([_draw(rng, exact) for _ in range(count)], dtype=np.int64)
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, or slightly more."""
+        return math.sqrt(2) * float(self.scale)
+
     def margin(self, delta: float) -> int:
         """The least t with `P(Z >= t) = e^(-t/s)/(1 + e^(-1/s)) <= delta`, one more for rounding."""
         scale = float(self.scale)
@@ -59,6 +65,40 @@ class DiscreteLaplace:
         return np.where(
             z < 0, np.minimum(z, 0) / scale - log_half, np.log1p(-np.exp(-(np.maximum(z, 0) + 1) / scale - log_half))
         )
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian:
+    """Independent integers with `P(k)` proportional to `exp(-k²/(2·variance))`.
+
+    On whole numbers that change by Δ in Euclidean length it is `Δ²/(2·variance)`-zCDP (Canonne, Kamath and Steinke, "The
+    discrete Gaussian for differential privacy", Theorem 14). `variance` is a fraction, so the law has no rounding at all.
+    """
+
+    variance: Fraction
+
+    def __post_init__(self) -> None:
+        if not 0 < self.variance <= LARGEST_SCALE**2:
+            raise ValueError(f"the variance of discrete noise must be positive and at most 2^104, got {self.variance}")
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, or slightly more."""
+        return math.sqrt(self.variance)
+
+    def draws(self, rng: Randomness, count: int) -> Int64Array:
+        """`count` independent integers, by Algorithm 3 of the paper."""
+        scale = math.isqrt(math.floor(self.variance)) + 1
+        found: list[int] = []
+        while len(found) < count:
+            value = _draw(rng, Fraction(scale))
+            if exp_coin(rng, (abs(value) - self.variance / scale) ** 2 / (2 * self.variance)):
+                found.append(value)
+        return np.array(found, dtype=np.int64)
+
+    def margin(self, delta: float) -> int:
+        """A whole t with `P(Z >= t) <= delta`: at most the normal tail from `t - 1` on (Proposition 25 of the paper)."""
+        return max(1, math.ceil(self.deviation * float(-ndtri(delta)) * (1 + 1e-9)) + 2)
 
 
 def _draw(rng: Randomness, scale: Fraction) -> int:

@@ -142,6 +142,11 @@ class Budget:
             return after
         left = self.remaining(totals)
         if after.delta > self.release_delta:
+            if not self.delta:
+                raise BudgetExceeded(
+                    "refused before any noise was drawn: the budget has no delta, and the release has "
+                    f"delta={guarantee.delta:g}: use delta 0, also for the draft of the schema, or a budget with a delta"
+                )
             raise BudgetExceeded(
                 f"refused before any noise was drawn: a release with delta={guarantee.delta:g} exceeds the "
                 f"{left.delta:.6g} that is left for the deltas of releases (of delta={self.delta:g}, "

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.data.columns import LARGEST_INTEGER
@@ -25,10 +24,13 @@ from privsolve.data.expressions import number_of, text_of
 from privsolve.data.frames import as_frame
 from privsolve.data.private.grids import Grid
 from privsolve.data.reading import PLAIN, SPACES, Marks
-from privsolve.data.series import number_parser, numbers_of
+from privsolve.data.series import REAL, float_of, known_values, number_parser, numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
-"""Codes: missing, text, and from 2 on twice the cell of a number, one more if it is not whole."""
+"""Codes: missing, text or neither, and from 2 on twice the cell of a number, one more if it is not whole."""
+
+SMALL_NUMBERS = range(21)
+"""Whole numbers that are counted one by one."""
 
 NA_CODES = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "#N/A")
 """Texts that stand for no value in files of most programs."""
@@ -47,36 +49,40 @@ class Kinds:
     fractions: Int64Array
     """Numbers by cell of the grid: all of them, and those that are not whole."""
 
-    @property
-    def records(self) -> int:
-        """How many there are."""
-        return self.missing + self.texts + int(self.cells.sum())
+    def whole_at(self, cell: int | None) -> int:
+        """Whole numbers in a cell; none where there is no such cell."""
+        return 0 if cell is None else int(self.cells[cell] - self.fractions[cell])
 
 
-def readable(data: Any) -> dict[str, bool]:
-    """The columns that can be drafted, and whether each may hold texts: a fact of the format, which is public."""
-    if is_ibis_table(data):
+@dataclass(frozen=True)
+class Declared:
+    """What the definition of a table says, which is public: the names of its columns and, in an engine, some types."""
+
+    names: tuple[str, ...]
+    booleans: frozenset[str] = frozenset()
+    texts: frozenset[str] = frozenset()
+    neither: frozenset[str] = frozenset()
+    """Neither texts, numbers nor booleans, such as dates."""
+
+    @classmethod
+    def of(cls, data: Any) -> Declared:
+        """Types of frames in memory are not used: they are inferred from all records together (theory, section 12)."""
+        if not is_ibis_table(data):
+            frame = as_frame(data)
+            check_texts(frame.columns)
+            return cls(tuple(frame.columns))
         kinds = {name: data[name].type() for name in data.columns}
-        numeric = ("is_boolean", "is_floating", "is_integer", "is_decimal")
-        found = {n: k.is_string() for n, k in kinds.items() if k.is_string() or any(getattr(k, w)() for w in numeric)}
-        return found
-    frame = as_frame(data)
-    check_texts(frame.columns)
-    types = {name: frame[name].dtype for name in frame.columns}
-    texts = (nw.String, nw.Categorical, nw.Enum, nw.Object, nw.Unknown)
-    return {
-        name: isinstance(kind, texts) or kind in texts
-        for name, kind in types.items()
-        if kind.is_numeric() or kind == nw.Boolean or isinstance(kind, texts) or kind in texts
-    }
+        booleans = frozenset(name for name, kind in kinds.items() if kind.is_boolean())
+        texts = frozenset(name for name, kind in kinds.items() if kind.is_string())
+        numbers = {n for n, k in kinds.items() if k.is_floating() or k.is_integer() or k.is_decimal()}
+        return cls(tuple(kinds), booleans, texts, frozenset(kinds) - booleans - texts - numbers)
 
 
-def are_truths(data: Any, names: Iterable[str]) -> dict[str, bool]:
-    """Which columns are true or false by their type, which is public."""
+def count_records(data: Any) -> int:
+    """How many there are: public where a record is replaced."""
     if is_ibis_table(data):
-        return {name: data[name].type().is_boolean() for name in names}
-    frame = as_frame(data)
-    return {name: frame[name].dtype == nw.Boolean for name in names}
+        return int(run(data.aggregate(records=data.count()))["records"][0].as_py())
+    return len(as_frame(data))
 
 
 def check_texts(names: Iterable[object]) -> None:
@@ -100,8 +106,7 @@ def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> d
     else:
         frame = as_frame(data)
         histograms = {
-            name: np.bincount(_codes(frame[name], name, grid, marks), minlength=sizes[name])
-            for name, grid in grids.items()
+            name: np.bincount(_codes(frame[name], grid, marks), minlength=sizes[name]) for name, grid in grids.items()
         }
     return {name: _kinds(histogram) for name, histogram in histograms.items()}
 
@@ -111,29 +116,38 @@ def _kinds(histogram: Int64Array) -> Kinds:
     return Kinds(int(histogram[MISSING_CODE]), int(histogram[TEXT_CODE]), whole + fractions, fractions)
 
 
-def _codes(series: Any, name: str, grid: Grid, marks: Marks) -> Int64Array:
-    numbers = numbers_of(series, name, marks)
+def _codes(series: Any, grid: Grid, marks: Marks) -> Int64Array:
+    """The code of every value, each read by itself."""
+    if series.dtype.is_integer() or series.dtype.is_float() or series.dtype == nw.Boolean:
+        numbers = numbers_of(series, series.name, marks)
+        others = np.full(len(series), MISSING_CODE)
+    else:
+        parsed, plain = number_parser(marks), number_parser(Marks(comma=marks.comma))
+        values = known_values(series)
+        numbers = np.array([_number(value, parsed) for value in values], dtype=np.float64)
+        numbers[np.isin(numbers, marks.numbers)] = math.nan
+        others = np.array([_missing_or_text(value, marks, plain) for value in values], dtype=np.int64)
     known = ~np.isnan(numbers)
     inside = np.where(known, numbers, 0.0)
     with np.errstate(invalid="ignore"):
         fraction = ~(inside % 1 == 0)
     codes = NUMBERS + 2 * grid.cells(inside) + fraction
-    texts = _are_texts(series, marks)
-    return np.where(known, codes, np.where(texts, TEXT_CODE, MISSING_CODE)).astype(np.int64)
+    return np.where(known, codes, others).astype(np.int64)
 
 
-def _are_texts(series: Any, marks: Marks) -> NDArray[np.bool_]:
-    """Which values are texts with something in them, and are no numbers; a number that stands for no value is missing."""
-    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return np.zeros(len(series), dtype=np.bool_)
-    nulls = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
-    parsed = number_parser(Marks(comma=marks.comma))
+def _number(value: object, parsed: Callable[[str], float]) -> float:
+    """The number that a value is, NaN if it is none."""
+    if isinstance(value, str):
+        return parsed(value.strip(SPACES))
+    return float_of(value) if isinstance(value, REAL) else math.nan
 
-    def is_text(value: object) -> bool:
-        text = value.strip(SPACES) if isinstance(value, str) else ""
-        return bool(text) and text not in marks.texts and parsed(text) not in marks.numbers
 
-    return np.array([is_text(value) for value in series.to_list()], dtype=np.bool_) & ~nulls
+def _missing_or_text(value: object, marks: Marks, plain: Callable[[str], float]) -> int:
+    """The code of a value that is no number, or one that stands for no value."""
+    if isinstance(value, str):
+        text = value.strip(SPACES)
+        return TEXT_CODE if text and text not in marks.texts and plain(text) not in marks.numbers else MISSING_CODE
+    return MISSING_CODE if value is None or isinstance(value, REAL) else TEXT_CODE
 
 
 def batched(names: Iterable[str]) -> Iterator[list[str]]:
@@ -189,33 +203,47 @@ def _read(table: Any, name: str, place: int, marks: Marks) -> Any:
     )  # fmt: skip
 
 
-def count_texts(data: Any, names: Sequence[str], least: int, marks: Marks = PLAIN) -> dict[str, dict[str, int]]:
-    """For every column, how many records have each text, of those that `least` records or more have."""
+def count_texts(
+    data: Any, names: Sequence[str], least: int, marks: Marks = PLAIN, always: Sequence[str] = ()
+) -> dict[str, dict[str, int]]:
+    """For every column, how many records have each text that is no number: of those that `least` records or more have, and of
+    those in `always`.
+    """
     if not is_ibis_table(data):
-        frame = as_frame(data)
-        counted = {
-            name: Counter(v.strip(SPACES) for v in frame[name].to_list() if isinstance(v, str)) for name in names
-        }
-        empty = {"", *marks.texts}
-        return {
-            n: {text: c for text, c in found.items() if text not in empty and c >= least}
-            for n, found in counted.items()
-        }
+        frame, parsed = as_frame(data), number_parser(Marks(comma=marks.comma))
+        found = {}
+        for name in names:
+            values = [] if frame[name].dtype.is_numeric() else frame[name].to_list()
+            counted = Counter(value.strip(SPACES) for value in values if isinstance(value, str))
+            found[name] = {
+                text: count
+                for text, count in counted.items()
+                if (count >= least or text in always) and text and text not in marks.texts and math.isnan(parsed(text))
+            }
+        return found
     table = read_each_value(data)
-    result: dict[str, dict[str, int]] = {}
-    for some in batched(names):
-        result |= _texts_in_engine(table, some, least, marks)
+    result: dict[str, dict[str, int]] = {name: {} for name in names}
+    for some in batched(name for name in names if table[name].type().is_string()):
+        result |= _texts_in_engine(table, some, least, marks, always)
     return result
 
 
-def _texts_in_engine(table: Any, names: Sequence[str], least: int, marks: Marks) -> dict[str, dict[str, int]]:
+def _texts_in_engine(
+    table: Any, names: Sequence[str], least: int, marks: Marks, always: Sequence[str]
+) -> dict[str, dict[str, int]]:
     import ibis
 
     parts = []
     for place, name in enumerate(names):
-        texts = table.select(text=text_of(table[name], name, marks)).filter(lambda t: t["text"].notnull())
-        counted = texts.group_by("text").aggregate(records=texts.count()).filter(lambda t: t["records"] >= least)
-        parts.append(counted.mutate(place=ibis.literal(place, type="int64")))
+        values = table.select(value=table[name])
+        counted = values.group_by("value").aggregate(records=values.count())
+        number = number_of(counted["value"], name, Marks(comma=marks.comma))
+        texts = counted.select(text=text_of(counted["value"], name, marks), number=number, records=counted["records"])
+        texts = texts.filter(texts["text"].notnull() & texts["number"].isnull())
+        summed = texts.group_by("text").aggregate(records=texts["records"].sum())
+        enough = summed["records"] >= least
+        kept = summed.filter(enough | summed["text"].isin(list(always)) if always else enough)
+        parts.append(kept.mutate(place=ibis.literal(place, type="int64")))
     found = run(ibis.union(*parts)).to_pylist()
     result: dict[str, dict[str, int]] = {name: {} for name in names}
     for row in found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,13 +59,12 @@ class Grid(ABC):
         """The cell that begins at 0, if 0 is a candidate."""
         return self.points.index(0) + 1 if 0 in self.points else None
 
-    @property
-    def one(self) -> int | None:
-        """The cell in which 1 is the only whole number, if there is one."""
-        if 1 not in self.points[:-1]:
+    def only_whole(self, number: int) -> int | None:
+        """The cell in which this is the only whole number, if there is one."""
+        place = bisect_left(self.points, number)
+        if self.points[place : place + 1] != (number,) or self.points[place + 1 : place + 2] > (number + 1,):
             return None
-        place = self.points.index(1)
-        return place + 1 if self.points[place + 1] <= 2 else None
+        return place + 1 if place + 1 < len(self.points) else None
 
 
 def _roundness(digits: int) -> float:

@@ -1,0 +1,180 @@
+"""What a draft will do, from public facts alone: names, the number of records, and options (theory, section 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from privsolve.checks import check_items
+from privsolve.data.columns import Categories, Column, Label, Value
+from privsolve.data.columns.values import check_decimal, check_missing_values, marks_of
+from privsolve.data.private.answers import Costs
+from privsolve.data.private.counts import NA_CODES, Declared, count_records
+from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
+from privsolve.data.private.names import usual_column, why_left_out
+from privsolve.data.reading import Marks, check_columns
+from privsolve.privacy.adjacency import Adjacency
+
+RECOGNISED = 3
+"""A value that one in so many records has must be told from noise, or a column is not asked."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is stated about the columns of a table before anything is read."""
+
+    stated: Mapping[str, Column]
+    bounds: Mapping[str, tuple[float, ...]]
+    leave_out: tuple[str, ...]
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
+    missing: tuple[Value, ...]
+    decimal: str
+
+    @classmethod
+    def of(
+        cls,
+        stated: Sequence[Column],
+        bounds: Mapping[str, tuple[float, ...]] | None,
+        leave_out: Sequence[str],
+        numbers: Sequence[str],
+        texts: Sequence[str],
+        missing: Sequence[Value],
+        decimal: str,
+    ) -> Options:
+        """Checked as far as that is possible without the table."""
+        lists = {"leave_out": leave_out, "numbers": numbers, "texts": texts}
+        names = {key: check_items(key, value, "be a list of columns") for key, value in lists.items()}
+        if both := sorted(set(names["numbers"]) & set(names["texts"])):
+            raise ValueError(f"column {both[0]!r} is in numbers and in texts: it can only be one of them")
+        codes = check_missing_values(check_items("missing", missing, "be a list of texts and numbers"), "missing")
+        return cls(
+            {column.column: column for column in stated},
+            dict(bounds or {}),
+            names["leave_out"],
+            (*names["numbers"], *(name for name in bounds or {} if name not in names["numbers"])),
+            names["texts"],
+            codes,
+            check_decimal(decimal, "the draft"),
+        )
+
+    @property
+    def marks(self) -> Marks:
+        """What stands for no value, and how numbers are written."""
+        return marks_of((*NA_CODES, *self.missing), self.decimal)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns whose kind is stated."""
+        return (*self.numbers, *self.texts)
+
+    def check(self, label: Label | None, names: Sequence[str]) -> None:
+        """Raise for a column that the table does not have."""
+        target = () if label is None else (label.column,)
+        check_columns([*target, *self.stated, *self.leave_out, *self.named], names)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which columns are known from public facts, which are asked and on which grids, and why others are left out."""
+
+    label: Label | None
+    options: Options
+    order: tuple[str, ...]
+    known: Mapping[str, Column]
+    notes: Mapping[str, str]
+    grids: Mapping[str, Grid]
+    left_out: Mapping[str, str]
+    costs: Costs
+    records: int | None
+
+    @classmethod
+    def of(
+        cls, data: Any, label: Label | None, epsilon: float, delta: float, adjacency: Adjacency, options: Options
+    ) -> Plan:
+        """Look at the names of the columns, the number of records where it is public, and nothing else."""
+        if label is not None and not isinstance(label, Label):
+            raise ValueError(f"label must be a Label, with the values of its column, got {type(label).__name__}")
+        declared = Declared.of(data)
+        options.check(label, declared.names)
+        records = count_records(data) if adjacency is Adjacency.REPLACE else None
+        if records == 0:
+            raise ValueError("the data has no records: give at least one")
+        known, notes, left_out = dict(options.stated), dict[str, str](), dict[str, str]()
+        ask: list[str] = []
+        order = [n for n in declared.names if n not in options.leave_out and (label is None or n != label.column)]
+        for name in order:
+            if name in known:
+                continue
+            found = _from_its_name(name, declared, options)
+            if found is None:
+                ask.append(name)
+            elif isinstance(found, str):
+                left_out[name] = found
+            else:
+                known[name], notes[name] = found
+        ask.sort(key=lambda name: name not in options.named)
+        most = _most_columns(len(ask), epsilon, delta, adjacency, records)
+        why = _too_many(records, epsilon, most)
+        left_out |= dict.fromkeys(ask[most:], why)
+        grids = {name: _grid(name, options.bounds) for name in ask[:most]}
+        if not known and not grids:
+            raise ValueError(_nothing(ask, left_out, why))
+        return cls(
+            label,
+            options,
+            tuple(order),
+            known,
+            notes,
+            grids,
+            left_out,
+            Costs(epsilon, delta, adjacency, len(grids)),
+            records,
+        )
+
+
+def _from_its_name(name: str, declared: Declared, options: Options) -> tuple[Column, str] | str | None:
+    """The column with a note, why it is left out, or None if it has to be asked."""
+    if name in declared.neither:
+        return "neither texts nor numbers: convert it, or state it if it holds dates"
+    if name in declared.booleans:
+        return Categories(name, [True], no=False), "From its type: true or false. Nothing was read."
+    if name in options.named:
+        return None
+    usual = usual_column(name, options.missing, options.decimal, texts=name in declared.texts)
+    return why_left_out(name) if usual is None else usual
+
+
+def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> int:
+    """As many columns as can be asked so that a value of a third of the records is told from noise."""
+    if records is None:
+        return columns
+
+    def enough(count: int) -> bool:
+        return RECOGNISED * Costs(epsilon, delta, adjacency, count).clear <= records
+
+    return next((count for count in range(columns, 0, -1) if enough(count)), 0)
+
+
+def _too_many(records: int | None, epsilon: float, most: int) -> str:
+    can = f"only {most} column{'s' * (most != 1)}" if most else "no column"
+    return (
+        f"not asked: with {records:,} records and epsilon {epsilon:g} the values of {can} can be told from noise; state it "
+        "in a schema file, raise epsilon, or leave other columns out"
+    )
+
+
+def _nothing(ask: Sequence[str], left_out: Mapping[str, str], why: str) -> str:
+    if ask:
+        return f"nothing can be drafted, and nothing was spent: {why.removeprefix('not asked: ')}"
+    reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items()) or "every column is left out"
+    return f"no column is left to draft, and nothing was spent ({reasons})"
+
+
+def _grid(name: str, bounds: Mapping[str, tuple[float, ...]]) -> Grid:
+    if name not in bounds:
+        return DecimalGrid()
+    if len(bounds[name]) not in (2, 3):
+        raise ValueError(f"bounds of {name!r} must be low and high, and a step if you like")
+    return StepGrid.between(*bounds[name])
