@@ -116,7 +116,7 @@ class Plan:
                 known[name], notes[name] = found
         ask.sort(key=lambda name: name not in options.named)
         most = _most_columns(len(ask), epsilon, delta, adjacency, records)
-        why = _too_many(records, epsilon, most)
+        why = "" if records is None else _too_many(records, epsilon, most)
         left_out |= dict.fromkeys(ask[most:], why)
         grids = {name: _grid(name, options.bounds) for name in ask[:most]}
         if not known and not grids:
@@ -157,7 +157,7 @@ def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacen
     return next((count for count in range(columns, 0, -1) if enough(count)), 0)
 
 
-def _too_many(records: int | None, epsilon: float, most: int) -> str:
+def _too_many(records: int, epsilon: float, most: int) -> str:
     can = f"only {most} column{'s' * (most != 1)}" if most else "no column"
     return (
         f"not asked: with {records:,} records and epsilon {epsilon:g} the values of {can} can be told from noise; state it "
