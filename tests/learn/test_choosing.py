@@ -21,7 +21,7 @@ from small_tables import INDICATORS, SCHEMA, patients
 
 FRAME = patients()
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
-CHECKS = parametrize_with_checks([ps.PrivateClassifier(200.0, depth=2, max_features=2, random_state=0)])
+CHECKS = parametrize_with_checks([ps.PrivateClassifier(2000.0, depth=2, max_features=2, random_state=0)])
 
 
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)

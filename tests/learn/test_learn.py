@@ -49,9 +49,9 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 
 CHECKS = parametrize_with_checks(
     [
-        PrivateShortCard(200.0, max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateShortCard(200.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateLinearClassifier(200.0, random_state=0),
+        PrivateShortCard(2000.0, max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateShortCard(2000.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
+        PrivateLinearClassifier(2000.0, random_state=0),
     ]
 )
 

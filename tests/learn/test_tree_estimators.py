@@ -20,9 +20,9 @@ X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 
 CHECKS = parametrize_with_checks(
     [
-        ps.PrivateTreeClassifier(200.0, depth=2, random_state=0),
-        ps.PrivateTreeClassifier(200.0, depth=2, leaves="probabilities", random_state=0),
-        ps.PrivateTreeRegressor(200.0, depth=2, low=-10, high=10, random_state=0),
+        ps.PrivateTreeClassifier(2000.0, depth=2, random_state=0),
+        ps.PrivateTreeClassifier(2000.0, depth=2, leaves="probabilities", random_state=0),
+        ps.PrivateTreeRegressor(2000.0, depth=2, low=-10, high=10, random_state=0),
     ]
 )
 
