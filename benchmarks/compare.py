@@ -52,7 +52,7 @@ def tasks() -> dict[str, Task]:
         "scorecards, best of 22 columns": lambda: TreeOracle().minimise(cards, zero),
         "scorecards, epsilon 0.1, 50 draws": lambda: draw(cards, 0.1, 50, "supports"),
         "scorecards, epsilon 1, 50 draws": lambda: draw(cards, 1.0, 50, "supports"),
-        "scorecards, 59 columns, lazily": lambda: draw(wide, 1.0, 1, "supports"),
+        "scorecards, 59 columns, in blocks": lambda: draw(wide, 1.0, 1, "supports"),
     }
 
 

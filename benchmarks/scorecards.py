@@ -98,8 +98,8 @@ def time_draws(task: Task, epsilon: float, seeds: int = 6, repeats: int = 3) -> 
     return float(listing), float(one_draw), float(twenty_draws), float(np.mean(scores))
 
 
-def time_lazy_draw(task: Task, epsilon: float, seeds: int = 3, repeats: int = 2) -> tuple[float, float]:
-    """Mean over seeds of the time from the table to the first draw, and of the prefixes opened for it."""
+def time_block_draw(task: Task, epsilon: float, seeds: int = 3, repeats: int = 2) -> tuple[float, float]:
+    """Mean over seeds of the time from the table to the first draw, and of the blocks."""
     times, nodes = [], []
     for seed in range(seeds):
         runs = []
@@ -134,8 +134,8 @@ def main() -> None:
         line(f"{name}: certified best", best, 12.0 if task is small else None, work)
     wider.sampler(1.0, 0).draw(1)
     for epsilon in (0.01, 0.1, 1.0):
-        mean, nodes = time_lazy_draw(wider, epsilon)
-        note = f"{nodes:,.0f} prefixes opened (target 30 to 2000 ms)"
+        mean, nodes = time_block_draw(wider, epsilon)
+        note = f"{nodes:,.0f} blocks (target 30 to 2000 ms)"
         line(f"59 columns, K=6, ε={epsilon:g}: from the table to the first draw", mean, None, note)
 
 

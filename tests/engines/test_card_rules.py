@@ -15,12 +15,13 @@ from privsolve.engines.card_rules import Rule, dead_at, extend, mark_supports, n
 from privsolve.engines.numbering import number_supports
 from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.engines.supports import sample as sampling
+from privsolve.engines.supports.blocks import BlockFrontier
 from privsolve.losses import ScoreLoss
 from privsolve.noise.entropy import Randomness
 from random_constraints import all_cards, random_constraints
 from random_problems import TABLES
 
-PATHS = {"listed": {}, "blocks": {"max_listed": 0}, "lazy": {"max_listed": 0, "max_rows": 0}}
+PATHS = {"listed": {}, "blocks": {"max_listed": 0}}
 LOSSES: tuple[ScoreLoss, ...] = (ps.ZeroOneLoss(), *TABLES.values())
 DRAWS = 400
 
@@ -205,8 +206,8 @@ def test_dead_prefixes_are_not_walked() -> None:
     card = rows, *counts, ps.ZeroOneLoss(), 4, [-1, 1], [-1, 0, 1]
     prior = np.zeros((9, 2)), np.zeros(3)
     sampler = SupportSampler(*card, *prior, 0.1, Randomness.seeded(0), max_listed=0, constraints=domain)
-    assert sampler._blocks is not None
-    sums, kept = sampler._blocks.sums, sampler._order
+    assert isinstance(sampler.frontier, BlockFrontier)
+    sums, kept = sampler.frontier.sums, sampler._order
     pairs = list(itertools.combinations(range(9), 2))
     blocks = dict(zip(pairs, np.isfinite(sums.block[sums.first_block :]), strict=True))
     assert blocks == {pair: domain.permits(kept[list(pair)]) for pair in pairs}

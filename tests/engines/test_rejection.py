@@ -13,21 +13,21 @@ import privsolve as ps
 from privsolve.engines.rejection import SamplingProgress, SamplingStatistics
 from privsolve.mechanisms.exponential import ExponentialSampler
 
-METHODS = ("tree", "supports", "lazy", "blocks", "enumeration")
-WAITING = METHODS[:3]
+METHODS = ("tree", "supports", "blocks", "enumeration")
+WAITING = METHODS[:2]
 """Those that report nothing before they draw: blocks report their listing."""
 
 
 def sampler(method: str, **options: Any) -> ExponentialSampler:
-    """Up to three of seven columns; of forty up to six, too many to list, or, in blocks, up to six of thirty."""
-    columns, features = {"lazy": (40, 6), "blocks": (30, 6)}.get(method, (7, 3))
+    """Up to three of seven columns; in blocks up to six of thirty."""
+    columns, features = (30, 6) if method == "blocks" else (7, 3)
     rng = np.random.default_rng(0)
     table = ps.PatternTable(rng.integers(0, 2, size=(20, columns)), *rng.integers(0, 3, size=(2, 20)))
     problem = ps.Problem(table, ps.SparsePoints(columns, features, 1))
-    chosen = "supports" if method in ("lazy", "blocks") else method
+    chosen = "supports" if method == "blocks" else method
     with pytest.MonkeyPatch.context() as patch:
-        if method in ("lazy", "blocks"):
-            patch.setattr("privsolve.engines.supports.sample._path", lambda *_: method)
+        if method == "blocks":
+            patch.setattr("privsolve.engines.supports.sample._in_blocks", lambda *_: True)
         return ExponentialSampler(problem, 0.1, method=chosen, random_state=0, **options)
 
 
@@ -55,7 +55,7 @@ def test_progress_reaches_the_default_path_of_scorecards() -> None:
     assert seen
 
 
-@pytest.mark.parametrize("method", METHODS[:4])
+@pytest.mark.parametrize("method", METHODS[:3])
 def test_statistics_have_one_vocabulary(method: str) -> None:
     drawing = sampler(method)
     drawing.draw(4)
@@ -68,7 +68,7 @@ def test_statistics_have_one_vocabulary(method: str) -> None:
     assert np.isfinite(found["log_frontier"])
 
 
-@pytest.mark.parametrize("method", METHODS[:4])
+@pytest.mark.parametrize("method", METHODS[:3])
 def test_the_limit_on_attempts_is_over_all_draws(method: str) -> None:
     drawing = sampler(method, max_attempts=200)
     with pytest.raises(ps.WorkLimitReached, match="max_attempts=200: nothing is released"):

@@ -13,9 +13,10 @@ from scipy.special import logsumexp
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
+from privsolve.engines.card_rules import no_rule
 from privsolve.engines.supports import cells
 from privsolve.engines.supports.bits import MANY_LATER, advance, begin, new_walk, pack, turned
-from privsolve.engines.supports.blocks import FINE, ROUGH, BlockFrontier, rough_exp
+from privsolve.engines.supports.block_sums import FINE, ROUGH, first_sums, rough_exp, target_of
 from privsolve.engines.supports.costs import CHORDS, Table, _least_of_table, cell_costs, sum_of_least
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import chord, count_moments
@@ -76,10 +77,12 @@ def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: fl
     inst = case.inst
     step = not isinstance(inst.costs, Table)
     kappa, log_mass = kappa / (1 if step else 100), np.random.default_rng(seed).normal(size=inst.n_columns)
-    frontier = BlockFrontier(inst, turned(inst), kappa, log_mass, 0.5)
-    sums, prefix = frontier.sums, inst.max_features - 2
+    bits, reference = pack(inst, turned(inst)), inst.base + int(sum_of_least(inst.costs, inst.row_cell))
+    target = target_of(inst, kappa, log_mass, 0.5, reference)
+    sums = first_sums(inst, bits, count_moments(inst, bits), target, no_rule(inst.n_columns, inst.max_features))
+    prefix = inst.max_features - 2
     top = {
-        s: 0.5 + log_mass[list(s)].sum() - kappa * (inst.base + case.least(s) - frontier.reference)
+        s: 0.5 + log_mass[list(s)].sum() - kappa * (inst.base + case.least(s) - reference)
         for s in case.sets(inst.max_features)
     }
     numbers = {s: i for i, s in enumerate(case.sets(inst.max_features - 1))}
@@ -88,12 +91,12 @@ def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: fl
         if len(s) == inst.max_features - 1:
             row = sums.row[number - sums.first_row]
             assert row >= below
-            near = frontier.target.rough + 2 * ROUGH
+            near = target.rough + 2 * ROUGH
             block = logsumexp([log for other, log in top.items() if other[:prefix] == s[:prefix]])
             assert not step or row < below + near or row < block - 60
         elif len(s) == prefix:
             assert sums.block[number] >= below
-            assert not step or sums.block[number] < below + frontier.target.rough + 3 * ROUGH
+            assert not step or sums.block[number] < below + target.rough + 3 * ROUGH
         else:
             assert sums.block[number] == pytest.approx(top[s], abs=1e-7)
 

@@ -15,16 +15,15 @@ from scipy.stats import chisquare
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
-from privsolve.engines.supports import SupportSampler, minimise_supports, sample
+from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.engines.supports.chain import EXACT, LISTED
-from privsolve.engines.supports.lazy import LazyFrontier
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import Stream, choose, choose_log, choose_of_many, coin, new_sum_tree, propose, set_weight
 from privsolve.noise.entropy import Randomness
 from random_problems import TABLES
 
-PATHS = {"listed": {}, "blocks": {"max_listed": 0}, "lazy": {"max_listed": 0, "max_rows": 0}}
+PATHS = {"listed": {}, "blocks": {"max_listed": 0}}
 MISTAKES = ps.ZeroOneLoss()
 LOSSES = (MISTAKES, *TABLES.values())
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
@@ -189,20 +188,36 @@ def test_seeded_draws_are_reproducible_and_in_the_domain():
     assert np.isin(draws[:, -1], cards.intercepts).all()
 
 
-@pytest.mark.parametrize("name", [name for name, (cards, _) in CASES.items() if cards.max_features > 0])
-def test_the_lazy_tree_has_the_same_law(name):
-    cards, kappa = CASES[name]
-    sampler = cards.sampler(kappa, seed=12, **PATHS["lazy"])
-    assert p_value(cards, sampler, kappa) > 1e-3
-    assert sampler.statistics.nodes > 0
-
-
 @pytest.mark.parametrize("name", [name for name, (cards, _) in CASES.items() if cards.max_features > 1])
 def test_blocks_have_the_same_law(name):
     cards, kappa = CASES[name]
     sampler = cards.sampler(kappa, seed=12, **PATHS["blocks"])
     assert p_value(cards, sampler, kappa) > 1e-3
     assert sampler.statistics.nodes > 0
+
+
+def test_blocks_of_losses_beyond_32_bits_have_the_same_law_and_minimum():
+    """Two thousand million records at the same temperature as two thousand."""
+    cards = problem(9, 4, 3, points=(-1, 1), cost=12)
+    many = replace(cards, cost_pos=cards.cost_pos * 10**6, cost_neg=cards.cost_neg * 10**6)
+    sampler = many.sampler(0.15e-6, seed=12, **PATHS["blocks"])
+    assert sampler.instance.is_wide
+    assert not cards.sampler(0.15, seed=12, **PATHS["blocks"]).instance.is_wide
+    assert p_value(many, sampler, 0.15e-6) > 1e-3
+    none = (
+        np.zeros((4, 2), dtype=np.int64),
+        np.zeros(len(cards.intercepts), dtype=np.int64),
+        np.zeros(4, dtype=np.int64),
+    )
+    best = minimise_supports(*many.arrays, *none, max_listed=0)
+    assert best.value == 10**6 * minimise_supports(*cards.arrays, *none).value
+
+
+def test_supports_beyond_the_memory_are_refused_before_anything_is_drawn():
+    rows = np.zeros((1, 2000), dtype=np.int64)
+    card = rows, [1], [1], MISTAKES, 5, [-1, 1], [0]
+    with pytest.raises(WorkLimitReached, match="use a smaller max_features or fewer columns"):
+        SupportSampler(*card, np.zeros((2000, 2)), np.zeros(1), 0.1, Randomness.seeded(0))
 
 
 def test_the_law_of_blocks_is_still_exact_when_little_is_tightened():
@@ -212,69 +227,6 @@ def test_the_law_of_blocks_is_still_exact_when_little_is_tightened():
     draws = [index[tuple(cards.sampler(0.4, seed, **PATHS["blocks"]).draw(1)[0].tolist())] for seed in range(1500)]
     expected = 1500 * np.exp(log_law - logsumexp(log_law))
     assert pooled_chisquare(np.bincount(draws, minlength=len(members)), expected) > 1e-3
-
-
-def test_the_law_is_exact_where_the_tree_is_tried_before_blocks_are_made(monkeypatch):
-    """Some draws are found before the trial ends, and some after it."""
-    monkeypatch.setattr(sample, "_trial", lambda *arguments: 4)
-    cards = problem(13, 4, 3, points=(-1, 1), cost=12)
-    members, _, log_law = exact_law(cards, 0.15)
-    index = {tuple(member): i for i, member in enumerate(members.tolist())}
-    counts, in_blocks = np.zeros(len(members), dtype=np.int64), 0
-    for seed in range(3000):
-        sampler = cards.sampler(0.15, seed, **PATHS["blocks"])
-        counts[index[tuple(sampler.draw(1)[0].tolist())]] += 1
-        in_blocks += sampler._lazy is None
-    assert 300 < in_blocks < 2700
-    assert pooled_chisquare(counts, 3000 * np.exp(log_law - logsumexp(log_law))) > 1e-3
-
-
-def test_trials_follow_from_public_numbers():
-    inst = SupportSampler(*problem(13, 4, 3).arrays, np.zeros((4, 4)), np.zeros(5), 0.1, Randomness.seeded(0)).instance
-    flat, cold = 1e-4, 1.0
-    assert sample._trial(inst, flat, 1, None) == 0  # n is not public
-    assert sample._trial(inst, flat, 1, 1000) > 0
-    assert sample._trial(inst, cold, 1, 1000) == 0
-    many = replace(inst, rows=np.zeros((1, 400), dtype=np.int64))
-    assert sample._trial(many, flat, 1, 1000) > 0
-    assert sample._trial(replace(many, max_features=4), flat, 1, 1000) == 0  # takes long: before the payment
-    assert sample._trial(replace(inst, rows=inst.rows[:1]), flat, 1, 1000) == sample._trial(inst, flat, 1, 1000)
-
-
-@MANY
-@given(
-    st.integers(0, 10**6), st.integers(3, 7), st.sampled_from((0.0, 0.02, 0.3, 5.0)), st.booleans(),
-    st.sampled_from(LOSSES),
-)  # fmt: skip
-def test_every_bound_of_the_lazy_tree_holds_and_shrinks(seed, columns, kappa, one_hot, loss):
-    """Open every prefix: its bound is at least the sum of `U0` over its supports, and its parts do not exceed it."""
-    rng = np.random.default_rng(seed)
-    most, kappa = int(rng.integers(1, columns + 1)), kappa / loss.largest
-    cards = problem(seed, columns, most, points=(-1, 1), intercepts=[0], cost=30, loss=loss)
-    if one_hot:
-        rows = np.eye(columns, dtype=np.int64)[rng.integers(0, columns, 40)] | (rng.random((40, columns)) < 0.15)
-        cards = replace(cards, rows=rows, cost_pos=rng.integers(0, 9, 40), cost_neg=rng.integers(0, 9, 40))
-    listed = cards.sampler(kappa)
-    inst, most = listed.instance, cards.max_features
-    log_mass = logsumexp(cards.log_weight, axis=1)
-    lazy = LazyFrontier(inst, kappa, log_mass, float(logsumexp(cards.log_weight_intercept)), 10**6)
-    shift = kappa * (lazy.reference - listed.reference)
-    subsets = [s for k in range(most + 1) for s in itertools.combinations(range(columns), k)]
-    log_top = dict(zip(subsets, listed.log_bounds(LISTED) + shift, strict=True))
-
-    def check(prefix, parent, log_bound):
-        below = logsumexp([top for s, top in log_top.items() if s[: len(prefix)] == prefix])
-        assert log_bound >= below - 1e-11 * (1 + abs(below))
-        if len(prefix) == most:
-            assert log_bound == pytest.approx(below, abs=1e-8)
-            return
-        opened = lazy.open(prefix, parent)
-        assert logsumexp(opened.log_parts) <= log_bound
-        assert opened.log_parts[0] == pytest.approx(log_top[prefix], abs=1e-8)
-        for j, part in zip(opened.later, opened.log_parts[1:], strict=True):
-            check((*prefix, j), opened.caps, part)
-
-    check((), None, np.inf)
 
 
 @QUICK

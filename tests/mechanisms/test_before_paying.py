@@ -14,7 +14,7 @@ import pytest
 import privsolve as ps
 
 CASES = [
-    "exponential, supports", "exponential, supports in blocks", "exponential, supports lazily, then in blocks",
+    "exponential, supports", "exponential, supports in blocks",
     "exponential, tree", "exponential, enumeration", "opdisc, tree", "opdisc, scorecard", "opdisc, highs",
     "rspm, tree", "rspm, scorecard", "decision trees",
 ]  # fmt: skip

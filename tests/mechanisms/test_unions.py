@@ -115,7 +115,7 @@ def test_the_test_has_teeth(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert p_value(sampler, listed, (epsilon - 1e-6) / 2, 20_000) < 1e-6
 
 
-def test_without_an_intercept_and_with_the_lazy_frontier(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_intercept_and_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     at = problem(features=4, seed=3, depth=1)
     plain = UnionProblem(
         ps.PatternTable.from_records(
@@ -126,15 +126,14 @@ def test_without_an_intercept_and_with_the_lazy_frontier(monkeypatch: pytest.Mon
     )  # fmt: skip
     listed = AllChoices(plain, *PRIORS["sparse"], 1, 1)
     assert p_value(sampled(plain, 1.0), listed, (1.0 - 1e-6) / 2, 4000) > 1e-4
+    from privsolve.engines.supports.blocks import BlockFrontier
     from privsolve.engines.supports.sample import SupportSampler
 
     original = SupportSampler.__init__
-    monkeypatch.setattr(
-        SupportSampler, "__init__", lambda self, *a, **o: original(self, *a, **o | {"max_listed": 3, "max_rows": 1})
-    )
-    lazy = sampled(at, 1.0)
-    assert lazy.cards._lazy is not None
-    assert p_value(lazy, AllChoices(at, *PRIORS["sparse"], 1, 1), (1.0 - 1e-6) / 2, 4000) > 1e-4
+    monkeypatch.setattr(SupportSampler, "__init__", lambda self, *a, **o: original(self, *a, **o | {"max_listed": 3}))
+    in_blocks = sampled(at, 1.0)
+    assert isinstance(in_blocks.cards.frontier, BlockFrontier)
+    assert p_value(in_blocks, AllChoices(at, *PRIORS["sparse"], 1, 1), (1.0 - 1e-6) / 2, 4000) > 1e-4
 
 
 @pytest.mark.parametrize("prior", [ps.SparsePrior(), ps.UniformPrior(), ps.SparsePrior(0.99, 0.1)])

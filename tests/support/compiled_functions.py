@@ -11,7 +11,6 @@ from numba.core.dispatcher import Dispatcher
 
 import privsolve as ps
 from privsolve.domains.trees import TreeQuestions
-from privsolve.engines.supports import sample
 from privsolve.models.leaves import LabelLeaves
 
 
@@ -59,9 +58,6 @@ def run(case: str) -> set[tuple[str, str]]:
         ps.exponential(few, 0.5, budget=account)
     elif case == "exponential, supports in blocks":
         ps.exponential(many, 0.5, adjacency="add-remove", budget=account)
-    elif case == "exponential, supports lazily, then in blocks":
-        sample._trial = lambda *arguments: 1
-        ps.exponential(many, 0.5, budget=account)
     elif case == "exponential, tree":
         ps.exponential(ball, 0.5, budget=account)
     elif case == "exponential, enumeration":

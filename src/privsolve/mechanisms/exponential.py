@@ -246,7 +246,7 @@ class ExponentialSampler:
         elif columns is not None and chosen is Method.SUPPORTS:
             self._draws = _Supports(
                 problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts,
-                progress=progress, records=problem.n if Adjacency.of(adjacency) is Adjacency.REPLACE else None,
+                progress=progress,
             )  # fmt: skip
         else:
             self._draws = _Tree(

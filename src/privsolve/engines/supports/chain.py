@@ -20,13 +20,12 @@ A bound that stands h steps before the exact sum is inflated by `(1 + 1e-9)^h`; 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.helping import Call
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.costs import regret
@@ -68,15 +67,6 @@ def new_current(inst: CardInstance) -> Current:
     most = inst.max_features
     cells = np.zeros(1 << most, dtype=np.int64)
     return Current(np.zeros(most, dtype=np.int64), cells, cells.copy(), np.zeros(most + 1, dtype=np.int64))
-
-
-def parts_of_attempt(law: Law, grid: Any, fold: Any, now: Current, stream: Any) -> list[Call]:
-    """What `attempt` calls, last first: what another process can compile meanwhile."""
-    return [
-        (draw_points, grid, fold, now, 0, 0, stream), (excess_loss, grid, now, 0), (draw_prior, law, now, 0, stream),
-        (next_bound, law, grid, fold, now, 0, 0, 0),
-        (load, WEIGHTS, grid, fold, 0, now.cells, law.kappa, now.columns, law.weight),
-    ]  # fmt: skip
 
 
 @compiled

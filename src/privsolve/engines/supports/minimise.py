@@ -50,7 +50,6 @@ from privsolve.engines.supports.fold import (
 )
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.minimise_blocks import BlockSearch, Limits
-from privsolve.engines.supports.moments import fits
 from privsolve.errors import IntegerRangeError, WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
@@ -232,7 +231,7 @@ def minimise_supports(
             "raise max_supports or lower max_features"
         )
     limits = Limits(node_limit, time_limit)
-    listed = inst.n_supports <= max_listed or inst.max_features < 2 or not fits(inst)
+    listed = inst.n_supports <= max_listed or inst.max_features < 2
     solver, sketched = (_by_list if listed else _by_blocks)(inst, weight, weight_intercept, limits, rule)
     weights, found = np.zeros(width + 1, dtype=np.int64), solver.trace()
     weights[usable], weights[-1] = found[:-1], found[-1]

@@ -21,7 +21,7 @@ from privsolve.compiled import compiled
 from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room, no_rule
 from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.bits import Bits, Walk, advance, advance_at, begin, count_bits, new_walk, pack, turned
-from privsolve.engines.supports.blocks import count_rows, shape_of
+from privsolve.engines.supports.block_sums import count_rows, shape_of
 from privsolve.engines.supports.cells import cells_of, columns_of
 from privsolve.engines.supports.chain import Current
 from privsolve.engines.supports.costs import Step, sum_of_least

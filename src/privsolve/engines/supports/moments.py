@@ -17,6 +17,7 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
@@ -27,10 +28,6 @@ from privsolve.engines.supports.bits import Bits, advance, begin, count_later, c
 from privsolve.engines.supports.costs import HALF, Step, is_step, least
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.workers import Workers
-
-LARGEST_MOMENT = 2**30
-"""Sums of four moments of a loss with one step must fit into 32 bits."""
-
 
 PAIRS = 1024
 """Supports handled at a time, or those of one row if these are more: their cells should stay in the cache."""
@@ -66,15 +63,11 @@ class Node(NamedTuple):
     live: NDArray[np.bool_]
 
 
-def fits(inst: CardInstance) -> bool:
-    """Whether moments fit into the numbers that hold them."""
-    return not isinstance(inst.costs, Step) or inst.largest_loss < LARGEST_MOMENT
-
-
 def new_node(inst: CardInstance) -> Node:
-    """Room for any prefix; cells of one step are 32 bits wide, so that a vector instruction handles many."""
+    """Room for any prefix; cells of one step are 32 bits wide if they can be, so that a vector instruction handles many."""
     cells, m = 1 << (inst.max_features - 2), inst.n_columns
-    kind, loss = (np.int32, np.int32) if isinstance(inst.costs, Step) else (np.int64, np.float64)
+    kind = np.int64 if inst.is_wide else np.int32
+    loss = kind if isinstance(inst.costs, Step) else np.float64
     pairs = min(m * (m - 1) // 2, PAIRS + m)
     return Node(
         np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=kind), np.zeros((cells, m), dtype=kind),
@@ -89,7 +82,7 @@ def count_moments(inst: CardInstance, bits: Bits) -> Moments:
     m, most = inst.n_columns, inst.max_features - 1
     child_start, _ = number_supports(m, most)
     total = sum(math.comb(m, size) for size in range(most + 1))
-    kind = np.int32 if isinstance(inst.costs, Step) else np.int64
+    kind = np.int64 if inst.is_wide else np.int32
     binomial = np.array([[math.comb(n, k) for k in range(most + 2)] for n in range(m + 1)], dtype=np.int64)
     moments = Moments(child_start, np.zeros(total, dtype=kind), binomial)
     fill_moments(inst, bits, most, child_start, moments.moment)
@@ -235,7 +228,9 @@ def add_least(costs, both, one, other, whole, loss):
 
 @overload(add_least)
 def _add_least(costs, both, one, other, whole, loss):
-    return _add_step if is_step(costs) else _add_table
+    if is_step(costs):
+        return _add_step if loss.dtype == types.int32 else _add_wide_step
+    return _add_table
 
 
 def _add_step(costs, both, one, other, whole, loss):
@@ -244,6 +239,12 @@ def _add_step(costs, both, one, other, whole, loss):
         b, i, o = both[x], one[x], other[x]
         total = min(b, zero) + min(np.int32(i - b), zero) + min(np.int32(o - b), zero)
         loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
+
+
+def _add_wide_step(costs, both, one, other, whole, loss):
+    for x in range(len(loss)):
+        b, i, o = both[x], one[x], other[x]
+        loss[x] += min(b, 0) + min(i - b, 0) + min(o - b, 0) + min(whole - i - o + b, 0)
 
 
 def _add_table(costs, both, one, other, whole, loss):

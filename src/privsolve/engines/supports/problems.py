@@ -10,7 +10,7 @@ from privsolve.arrays import Int64Array
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
-from privsolve.engines.supports.blocks import MAX_ROWS, shape_of
+from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.minimise import MAX_SUPPORTS, Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
@@ -76,15 +76,14 @@ def support_sampler(
     max_attempts: int,
     max_nodes: int,
     progress: SamplingCallback | None = None,
-    records: int | None = None,
 ) -> SupportSampler:
-    """The exact sampler of `prior · exp(-κ loss)`; `records` is their number where it is public."""
+    """The exact sampler of `prior · exp(-κ loss)`."""
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
     return SupportSampler(
         columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
         columns.points, columns.intercepts, *relative_log_weights(prior, domain), kappa, rng, max_attempts=max_attempts,
-        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain), records=records,
+        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain),
     )  # fmt: skip
 
 

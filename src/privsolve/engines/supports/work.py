@@ -10,7 +10,7 @@ import logging
 import math
 
 from privsolve.engines.numbering import count_supports
-from privsolve.engines.supports.blocks import MAX_ROWS
+from privsolve.engines.supports.block_sums import MAX_ROWS
 from privsolve.engines.workers import cores as usable_cores
 
 CELL, SUPPORT, WORD = 1.2, 12.0, 0.35
