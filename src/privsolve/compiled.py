@@ -1,106 +1,110 @@
-"""Machine code that is never stale: the decorator of all compiled functions, and the place where their code is kept.
+"""Compiled functions: numba's decorator and its cache, which is never stale and never shared while it is written.
 
-Compiling takes seconds, so compiled functions are kept on disk. numba's own store drops a function when *its own* file
-changes, but machine code also contains the functions it calls and the constants it reads, wherever these are written:
-after an edit of the coins, callers elsewhere would go on flipping the old ones. Here the store is named after a digest of
-every source that compiled code can depend on, and of the versions of what compiles it. The processor and the types of
-the arguments are part of each file's key, as in numba. A store that cannot be read or written is never an error: then
-the function is compiled again.
+Compiling takes seconds, so numba keeps machine code in a folder. Two things have to be added to that. numba drops a function
+when *its own* file changes, but machine code also contains the functions that it calls, wherever these are written. And two
+processes that write the same folder can leave an index that points to the other's code. So every process has a folder of its
+own, which is filled from one archive file and kept as such: the archive is named after a digest of all sources that compiled
+code can depend on, it is replaced as a whole, and a damaged one is ignored. Then the functions are compiled anew.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import logging
 import os
-import pickle
 import re
 import shutil
 import sys
 import tempfile
+import time
+import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import llvmlite
 import numba
 import numpy as np
-from numba.core import config
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
-
-from privsolve.linking import Entry, load_part, save_part
+from numba.core import event
+from numba.extending import register_jitable
 
 PACKAGE = Path(__file__).parent
-STORES_KEPT = 8
-"""Stores of other versions that stay, latest first: switching back and forth between two need not compile."""
+ARCHIVES_KEPT = 8
+"""Archives of other versions that stay, latest first: switching back and forth between two need not compile."""
 
+MARK = b"compiled functions of privsolve"
+"""The comment of every archive: files without it are not ours, and are neither read nor deleted."""
+
+MARKED = "mark"
+LEFT_BEHIND = 24 * 3600.0
+"""The file that marks a folder of ours, and seconds after which one whose process is gone is deleted."""
+
+_NAME = re.compile(r"compiled-[0-9a-f]{16}\.zip")
 _IMPORT = re.compile(r"^(?:from (privsolve[\w.]*) import (\([^)]*\)|.*)|import (privsolve[\w.]*))", re.MULTILINE)
 _log = logging.getLogger("privsolve")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_njit: Any = numba.njit
+_config: Any = numba.config  # of which only documented settings are used
+
 
 def compiled(function: F) -> F:
-    """Compiled on first use, without the interpreter's lock, and kept on disk."""
+    """Compiled on first use, without the interpreter's lock, and kept on disk.
+
+    With the environment variable `NUMBA_DISABLE_JIT=1` the function stays as it is: slow, but it can be stepped through.
+    """
     return _compile(function)
 
 
+def helper(function: F) -> F:
+    """For functions that compiled functions call: compiled as a part of these, without a wrapper for the interpreter.
+
+    The interpreter runs the function as it is. Wrappers for arguments of many arrays take most of the time of compiling.
+    """
+    return register_jitable(function)
+
+
 def inlined(function: F) -> F:
-    """The same, but its machine code becomes part of every compiled function that calls it, for the constants it is given."""
+    """Compiled, but its machine code becomes part of every compiled function that calls it, for the constants it is given."""
     return _compile(function, forceinline=True)
 
 
-def is_missing(function: Callable[..., Any]) -> bool:
-    """Whether there is a store, and nothing in it of what compiled callers link of this function."""
-    return bool(cast(Entry, function).part._cache.is_missing())
+def keep() -> None:
+    """Write what has been compiled into the archive, so that later processes need not compile it."""
+    store = _store()
+    if store is not None:
+        store.save()
 
 
 def _compile(function: F, **further: bool) -> F:
-    options = {"nopython": True, "nogil": True, "no_cfunc_wrapper": True, **further}  # nobody calls them from C
-    made = Entry(function, targetoptions=options)
-    folder = store() if Path(function.__code__.co_filename) in _sources().stamps else None
-    made._cache = _OnDisk(function, folder) if folder else _InMemory()
-    made.part._cache = _PartOnDisk(function, folder) if folder else _InMemory()
-    return cast(F, made)
+    store = None if _config.DISABLE_JIT else _store()
+    if store is None:
+        return cast(F, _njit(nogil=True, **further)(function))
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(store.folder)
+    try:
+        return cast(F, _njit(nogil=True, cache=True, **further)(function))
+    finally:
+        _config.CACHE_DIR = before
 
 
 # --- what compiled code depends on ----------------------------------------------------------------
 
 
-class Sources(NamedTuple):
-    """The files that compiled code can depend on, with what tells whether they have changed, and their digest."""
-
-    stamps: dict[Path, tuple[int, int]]
-    digest: str
-
-    def changed(self) -> bool:
-        """Whether a file has been edited since: then the functions in memory may be neither the old nor the new."""
-        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
-
-
-@cache
-def _sources() -> Sources:
-    return read_sources(PACKAGE)
-
-
-def read_sources(package: Path) -> Sources:
+def read_sources(package: Path) -> dict[Path, bytes]:
     """The modules of a package that use this one, and all those of its own that they import, directly or not."""
-    texts: dict[Path, bytes] = {}
-    stamps: dict[Path, tuple[int, int]] = {}
-    for path in sorted(package.rglob("*.py")):
-        stamps[path], texts[path] = _stamp(path), path.read_bytes()
+    texts = {path: path.read_bytes() for path in sorted(package.rglob("*.py"))}
     waiting = [path for path, text in texts.items() if b"privsolve.compiled import" in text]
     needed: set[Path] = set()
     while waiting:
         if (path := waiting.pop()) not in needed:
             needed.add(path)
             waiting.extend(other for other in _imported(package, texts[path].decode()) if other in texts)
-    return Sources({path: stamps[path] for path in sorted(needed)}, _digest(package, sorted(needed), texts))
+    return {path: texts[path] for path in sorted(needed)}
 
 
 def _imported(package: Path, text: str) -> Iterator[Path]:
@@ -111,155 +115,155 @@ def _imported(package: Path, text: str) -> Iterator[Path]:
             yield from (path.with_suffix(".py"), path / "__init__.py")
 
 
-def _digest(package: Path, paths: list[Path], texts: dict[Path, bytes]) -> str:
-    total = hashlib.sha256(f"{numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
-    for path in paths:
-        total.update(f"\n{path.relative_to(package).as_posix()} {hashlib.sha256(texts[path]).hexdigest()}".encode())
+def _digest() -> str:
+    """Of the sources and where they are, and of the versions of what compiles them."""
+    versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
+    total = hashlib.sha256(f"{versions} {PACKAGE}".encode())
+    for path, text in read_sources(PACKAGE).items():
+        total.update(f"\n{path.relative_to(PACKAGE).as_posix()} {hashlib.sha256(text).hexdigest()}".encode())
     return total.hexdigest()[:16]
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    with contextlib.suppress(OSError):
-        status = path.stat()
-        return status.st_mtime_ns, status.st_size
-    return 0, 0
 
 
 # --- where it is kept -----------------------------------------------------------------------------
 
 
+class Store:
+    """The folder in which numba keeps the machine code of this process, and the archive that outlives it."""
+
+    def __init__(self, folder: Path, archive: Path | None, digest: str) -> None:
+        self.folder, self._archive, self._digest = folder, archive, digest
+        self._owner, self._changed = os.getpid(), False
+        self._said = archive is not None and self._load(archive)
+        event.register("numba:compile", _Listener(self))
+
+    def hear(self, module: str) -> None:
+        """A function of this module is being compiled."""
+        if not module.startswith("privsolve"):
+            return
+        self._changed = True
+        if not self._said:
+            later = "" if self._archive is None else ", later ones do not"
+            _log.warning("privsolve: compiling for this machine; the first use takes some seconds%s", later)
+            self._said = True
+
+    def save(self) -> None:
+        """Replace the archive by what the folder holds, unless the sources have changed since."""
+        if self._archive is None or not self._changed or self._owner != os.getpid() or _digest() != self._digest:
+            return
+        with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=self._archive.parent) as place:
+            written = Path(place, "archive")
+            with zipfile.ZipFile(written, "w") as file:
+                file.comment = MARK
+                for path in sorted(self.folder.rglob("*.nb[ic]")):
+                    file.write(path, path.relative_to(self.folder))
+            os.replace(written, self._archive)
+            self._changed = False
+
+    def stop_saving(self) -> None:
+        """Two processes will write this folder from now on."""
+        self._archive = None
+
+    def remove(self) -> None:
+        """At the end of the process: keep what is new, and remove the folder."""
+        if self._owner == os.getpid():
+            self.save()
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _load(self, archive: Path) -> bool:
+        """Fill the folder; False, and an empty folder, if there is no archive or anything is wrong with it."""
+        try:
+            with zipfile.ZipFile(archive) as file:
+                if file.comment != MARK or file.testzip() is not None:
+                    return False
+                file.extractall(self.folder)
+            os.utime(archive)  # used last: forgotten last
+        except Exception:  # whatever is wrong with it
+            for path in self.folder.iterdir():
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+            return False
+        return True
+
+
+class _Listener(event.Listener):  # type: ignore[misc]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def on_start(self, event: Any) -> None:
+        self._store.hear(event.data["dispatcher"].py_func.__module__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
 @cache
-def store() -> Path | None:
-    """The folder of this version's machine code; None, with one line of warning, where nothing can be written."""
-    for folder in (place / _sources().digest for place in _places()):
-        if _writable(folder):
-            _forget_old(folder.parent)
-            return folder
-    _log.warning(
-        "privsolve: no folder to keep compiled code in, so every process compiles anew; "
-        "set NUMBA_CACHE_DIR to a folder that can be written"
-    )
-    return None
+def _store() -> Store | None:
+    """The store of this process; None, with one line of warning, where there is no temporary folder."""
+    digest = _digest()
+    archive = next((place / f"compiled-{digest}.zip" for place in _places() if _writable(place)), None)
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=f"privsolve-{os.getpid()}-"))
+    except OSError:
+        archive, folder = None, None  # type: ignore[assignment]
+    if archive is None:
+        _log.warning(
+            "privsolve: no folder to keep compiled code in, so every process compiles anew; "
+            "set NUMBA_CACHE_DIR to a folder that can be written"
+        )
+    if folder is None:
+        return None
+    if archive is not None:
+        _forget_old(archive.parent)
+    _forget_dead(folder)
+    store = Store(folder, archive, digest)
+    atexit.register(store.remove)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=store.stop_saving)
+    return store
 
 
 def _places() -> Iterator[Path]:
     """As in numba: a folder that was asked for, beside the sources, the user's own."""
-    if asked := getattr(config, "CACHE_DIR", ""):
+    if asked := _config.CACHE_DIR:
         yield Path(asked) / "privsolve"
-    yield PACKAGE / "__pycache__" / "compiled"
-    yield Path(AppDirs(appname="privsolve", appauthor=False).user_cache_dir) / "compiled"
+    yield PACKAGE / "__pycache__"
+    with contextlib.suppress(RuntimeError):
+        yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privsolve"
 
 
 def _writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
-            os.utime(folder)  # used last: forgotten last
+            return True
     except OSError:
         return False
-    return True
 
 
 def _forget_old(place: Path) -> None:
-    stores = sorted(place.iterdir(), key=_stamp, reverse=True)
-    for old in stores[STORES_KEPT:]:
-        shutil.rmtree(old, ignore_errors=True)
+    """Delete all archives but the latest; whatever else is in the folder stays."""
+    with contextlib.suppress(OSError):
+        ours = [path for path in place.iterdir() if _NAME.fullmatch(path.name) and _is_ours(path)]
+        for old in sorted(ours, key=lambda path: path.stat().st_mtime_ns)[:-ARCHIVES_KEPT]:
+            old.unlink()
 
 
-@cache
-def _say_once() -> None:
-    kept = store()
-    if kept is None or not any(kept.glob("*.nbc")):
-        later = "" if kept is None else ", later ones do not"
-        _log.warning("privsolve: compiling for this machine; the first use takes some seconds%s", later)
+def _forget_dead(folder: Path) -> None:
+    """Delete the folders that killed processes have left a day ago; a folder without our mark is not ours."""
+    (folder / MARKED).write_bytes(MARK)
+    for other in folder.parent.glob("privsolve-*-*"):
+        with contextlib.suppress(OSError, ValueError):
+            if (other / MARKED).read_bytes() != MARK or time.time() - other.stat().st_mtime < LEFT_BEHIND:
+                continue
+            try:
+                os.kill(int(other.name.split("-")[1]), 0)
+            except ProcessLookupError:
+                shutil.rmtree(other, ignore_errors=True)
 
 
-class _InMemory(NullCache):  # type: ignore[misc]
-    """Nothing is kept; it only says so."""
-
-    def is_missing(self) -> bool:
-        """There is no store to look in."""
-        return False
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        _say_once()
-
-
-class _OnDisk(NullCache):  # type: ignore[misc]
-    """The machine code of one function: one file for each key, written whole or not at all.
-
-    numba numbers its files and keeps an index of them, which two processes at once can leave pointing to each other's.
-    """
-
-    _suffix = ".nbc"
-
-    def __init__(self, function: Callable[..., Any], folder: Path) -> None:
-        source = Path(function.__code__.co_filename).relative_to(PACKAGE).with_suffix("").as_posix().replace("/", ".")
-        self._name = f"{source}.{function.__qualname__}-{function.__code__.co_firstlineno}"
-        self._code = hashlib.sha256(function.__code__.co_code).hexdigest()
-        self._folder = folder
-
-    def is_missing(self) -> bool:
-        """Whether the store has nothing of this function, for any types."""
-        return not any(self._folder.glob(f"{self._name}-*{self._suffix}"))
-
-    @property
-    def cache_path(self) -> str:
-        """For numba's statistics."""
-        return str(self._folder)
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The function for these types, if its code is here."""
-        target_context.refresh()
-        key = self._key(sig, target_context.codegen())
-        with contextlib.suppress(OSError, EOFError, pickle.UnpicklingError):
-            found, payload = pickle.loads(self._path(key).read_bytes())
-            if found == key and not _sources().changed():
-                return self._load(payload, target_context)
-        _say_once()
-        return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled, unless it holds addresses of this process or the sources have changed meanwhile."""
-        if data.lifted or data.library.has_dynamic_globals or _sources().changed():
-            return
-        key = self._key(sig, data.codegen)
-        with contextlib.suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True)
-            _write(self._path(key), dumps((key, self._saved(data))))
-
-    def _load(self, payload: Any, target_context: Any) -> Any:
-        return CompileResult._rebuild(target_context, *payload)
-
-    def _saved(self, data: Any) -> Any:
-        return data._reduce()
-
-    def _key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return sig, codegen.magic_tuple(), sys.version_info[:2], sys.abiflags, self._code
-
-    def _path(self, key: tuple[Any, ...]) -> Path:
-        """Types may share a name, so the file holds the key too."""
-        return self._folder / f"{self._name}-{hashlib.sha256(str(key).encode()).hexdigest()[:24]}{self._suffix}"
-
-
-class _PartOnDisk(_OnDisk):
-    """What compiled callers link of one function."""
-
-    _suffix = ".part.nbc"
-
-    def _load(self, payload: Any, target_context: Any) -> Any:
-        return load_part(payload, target_context)
-
-    def _saved(self, data: Any) -> Any:
-        return save_part(data)
-
-
-def _write(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+def _is_ours(path: Path) -> bool:
     try:
-        with open(handle, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+        with zipfile.ZipFile(path) as file:
+            return file.comment == MARK
+    except (OSError, zipfile.BadZipFile):
+        return False

@@ -197,20 +197,20 @@ def test_blocks_have_the_same_law(name):
 
 
 def test_blocks_of_losses_beyond_32_bits_have_the_same_law_and_minimum():
-    """Two thousand million records at the same temperature as two thousand."""
-    cards = problem(9, 4, 3, points=(-1, 1), cost=12)
-    many = replace(cards, cost_pos=cards.cost_pos * 10**6, cost_neg=cards.cost_neg * 10**6)
-    sampler = many.sampler(0.15e-6, seed=12, **PATHS["blocks"])
+    """A hundred million times as many records at a temperature that is as much higher."""
+    cards = problem(13, 4, 3, points=(-1, 1), cost=12)
+    many = replace(cards, cost_pos=cards.cost_pos * 10**8, cost_neg=cards.cost_neg * 10**8)
+    sampler = many.sampler(0.15e-8, seed=12, **PATHS["blocks"])
     assert sampler.instance.is_wide
     assert not cards.sampler(0.15, seed=12, **PATHS["blocks"]).instance.is_wide
-    assert p_value(many, sampler, 0.15e-6) > 1e-3
+    assert p_value(many, sampler, 0.15e-8) > 1e-3
     none = (
         np.zeros((4, 2), dtype=np.int64),
         np.zeros(len(cards.intercepts), dtype=np.int64),
         np.zeros(4, dtype=np.int64),
     )
     best = minimise_supports(*many.arrays, *none, max_listed=0)
-    assert best.value == 10**6 * minimise_supports(*cards.arrays, *none).value
+    assert best.value == 10**8 * minimise_supports(*cards.arrays, *none).value
 
 
 def test_supports_beyond_the_memory_are_refused_before_anything_is_drawn():

@@ -3,13 +3,14 @@
 import ast
 import os
 import re
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from copied_package import SOURCES, copy_package, run_python
-from privsolve.compiled import STORES_KEPT, read_sources
+from privsolve.compiled import ARCHIVES_KEPT, MARK, read_sources
 
 CALLER = '''
 """A compiled function that calls one of another file."""
@@ -36,8 +37,8 @@ def package(tmp_path: Path) -> Path:
     return copied
 
 
-def stores(package: Path) -> set[Path]:
-    return set((package / "__pycache__" / "compiled").iterdir())
+def archives(package: Path) -> set[Path]:
+    return set((package / "__pycache__").glob("compiled-*.zip"))
 
 
 def call(package: Path) -> tuple[float, bool]:
@@ -78,26 +79,61 @@ def test_an_edit_elsewhere_compiles_nothing(package: Path) -> None:
     assert call(package) == (0.75, False)
 
 
+def archive(path: Path, comment: bytes = MARK) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.comment = comment
+
+
 def test_code_of_old_versions_is_cleaned_up(package: Path) -> None:
-    place = package / "__pycache__" / "compiled"
-    for age in range(2 * STORES_KEPT):
-        (place / f"old{age}").mkdir(parents=True)
-        (place / f"old{age}" / "function.nbc").write_bytes(b"")
-        os.utime(place / f"old{age}", (1e9 - age, 1e9 - age))
+    place = package / "__pycache__"
+    place.mkdir()
+    for age in range(2 * ARCHIVES_KEPT):
+        archive(place / f"compiled-{age:016x}.zip")
+        os.utime(place / f"compiled-{age:016x}.zip", (1e9 - age, 1e9 - age))
     call(package)
-    kept = {path.name for path in stores(package)}
-    assert {name for name in kept if name.startswith("old")} == {f"old{age}" for age in range(STORES_KEPT - 1)}
-    assert len(kept) == STORES_KEPT
+    kept = {path.name for path in archives(package)}
+    assert {f"compiled-{age:016x}.zip" for age in range(ARCHIVES_KEPT)} <= kept
+    assert len(kept) == ARCHIVES_KEPT + 1  # and its own
 
 
-def test_a_damaged_or_foreign_file_is_compiled_again(package: Path) -> None:
+def test_what_others_keep_in_the_folder_stays(package: Path, tmp_path: Path) -> None:
+    """Folders, files, and even archives of the same name that do not carry our mark."""
+    place = tmp_path / "asked" / "privsolve"
+    for number in range(14):
+        (place / f"folder{number}").mkdir(parents=True)
+        (place / f"folder{number}" / "precious").write_text("mine")
+        archive(place / f"compiled-{number:016x}.zip", b"somebody else")
+        os.utime(place / f"compiled-{number:016x}.zip", (1e9, 1e9))
+    before = set(place.rglob("*"))
+    for _ in range(2):
+        assert run_python(package, CALL, NUMBA_CACHE_DIR=str(tmp_path / "asked")).returncode == 0
+    assert before < set(place.rglob("*"))
+
+
+def test_a_damaged_or_foreign_archive_is_compiled_again(package: Path) -> None:
     call(package)
-    (folder,) = stores(package)
-    (twice,), (take,) = folder.glob("*twice*"), folder.glob("*take*")
-    for content in (take.read_bytes(), twice.read_bytes()[:100], b""):
-        twice.write_bytes(content)
+    (kept,) = archives(package)
+    whole = kept.read_bytes()
+    middle = bytearray(whole)
+    middle[len(whole) // 2] ^= 255
+    for content in (b"", b"not an archive", whole[:100], whole[: len(whole) // 2], bytes(middle), whole[:-5]):
+        kept.write_bytes(content)
         assert call(package) == (0.75, True)
-    assert call(package) == (0.75, False)
+        assert call(package) == (0.75, False)
+    archive(kept, b"somebody else")
+    assert call(package) == (0.75, True)
+
+
+def test_nothing_is_left_in_the_temporary_folder(package: Path, tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    dead, other = place / "privsolve-999999999-killed", place / "privsolve-999999998-other"
+    for folder in (dead, other):
+        folder.mkdir(parents=True)
+    (dead / "mark").write_bytes(MARK)
+    for folder in (dead, other):
+        os.utime(folder, (1e9, 1e9))
+    assert run_python(package, CALL, TMPDIR=str(place)).returncode == 0
+    assert [path.name for path in place.iterdir()] == [other.name]  # without our mark
 
 
 def test_the_first_use_says_that_it_compiles(package: Path) -> None:
@@ -107,20 +143,22 @@ def test_the_first_use_says_that_it_compiles(package: Path) -> None:
     assert second.stderr == ""
 
 
-def test_processes_at_once_share_one_store(package: Path) -> None:
-    """Each asks for other types of argument: numba's index could give one the other's code."""
+def test_processes_at_once_do_not_disturb_each_other(package: Path) -> None:
+    """Each asks for other types of argument: in a folder that all write, numba's index could name the other's code."""
     code = CALL.replace("np.zeros(1, dtype=np.int64)", "np.zeros(1, dtype=np.{})")
     kinds = ["int8", "int16", "int32", "int64"]
-    with ThreadPoolExecutor(len(kinds)) as pool:
-        results = list(pool.map(lambda kind: run_python(package, code.format(kind)), kinds))
-    assert [result.stdout.split()[:1] for result in results] == [["0.75"]] * len(kinds)
+    for _ in range(2):
+        with ThreadPoolExecutor(len(kinds)) as pool:
+            results = list(pool.map(lambda kind: run_python(package, code.format(kind)), kinds))
+        assert [result.stdout.split()[:1] for result in results] == [["0.75"]] * len(kinds)
     for kind in kinds:
+        run_python(package, code.format(kind))
         assert run_python(package, code.format(kind)).stdout.split() == ["0.75", "0"]
 
 
 def test_what_compiled_code_depends_on_is_complete() -> None:
     """By the parser, and for every import that runs: the digest finds the same files by a plain search."""
-    found = set(read_sources(SOURCES).stamps)
+    found = set(read_sources(SOURCES))
     assert {"noise/coins.py", "engines/supports/fold.py"} <= {p.relative_to(SOURCES).as_posix() for p in found}
     for path in found:
         assert needs(path) <= found, path
@@ -151,51 +189,3 @@ def executed(statement: ast.stmt) -> list[ast.AST]:
     if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
         return []
     return list(ast.walk(statement))
-
-
-PARTS = '''
-"""Compiled functions that share a part."""
-from privsolve.compiled import compiled
-from privsolve.noise.coins import take
-
-@compiled
-def checked(stream, limit):
-    x = take(stream)
-    if x > limit:
-        raise ValueError("above the limit")
-    return x
-
-@compiled
-def once(stream):
-    return checked(stream, 1.0)
-
-@compiled
-def refused(stream):
-    return checked(stream, 0.0)
-
-@compiled
-def factorial(n):
-    return 1 if n < 2 else n * factorial(n - 1)
-'''
-
-USE_PARTS = """
-import os
-import numpy as np
-from privsolve.noise import parts
-from privsolve.noise.coins import Stream
-stream = lambda: Stream(np.array([0.25, 0.5]), np.zeros(1, dtype=np.int64))
-def call(name):
-    try:
-        return getattr(parts, name)(6 if name == "factorial" else stream())
-    except ValueError as error:
-        return str(error)
-print([call(name) for name in os.environ["NAMES"].split()], sum(parts.checked.part.stats.cache_misses.values()))
-"""
-
-
-def test_what_compiled_functions_call_is_kept_for_others(package: Path) -> None:
-    """In another process too, with the errors that it raises, and beside what the interpreter calls."""
-    (package / "noise" / "parts.py").write_text(PARTS)
-    use = [run_python(package, USE_PARTS, NAMES=names) for names in ("once", "refused once", "factorial")]
-    assert [run.stderr for run in use[1:]] == ["", ""]
-    assert [run.stdout.strip() for run in use] == ["[0.25] 1", "['above the limit', 0.25] 0", "[720] 0"]

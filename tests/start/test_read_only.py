@@ -48,7 +48,7 @@ def test_works_on_a_read_only_mount(tmp_path: Path) -> None:
         timeout=300,
     )
     check_warned(result)
-    assert not (package / "__pycache__" / "compiled").exists()
+    assert not list(package.rglob("compiled-*.zip"))
 
 
 def test_the_users_folder_is_next(tmp_path: Path) -> None:
@@ -59,11 +59,11 @@ def test_the_users_folder_is_next(tmp_path: Path) -> None:
     first, second = run_python(package, USE, **environment), run_python(package, USE, **environment)
     assert (first.stdout, first.stderr.count("\n")) == ("True\n", 1)
     assert (second.stdout, second.stderr) == ("True\n", "")
-    assert list(cache.rglob("*.nbc"))
+    assert list(cache.rglob("compiled-*.zip"))
 
 
 def test_a_folder_that_is_asked_for_comes_first(tmp_path: Path) -> None:
     package = copy_package(tmp_path)
     run_python(package, USE, NUMBA_CACHE_DIR=str(tmp_path / "asked"))
-    assert list((tmp_path / "asked").rglob("*.nbc"))
-    assert not (package / "__pycache__" / "compiled").exists()
+    assert list((tmp_path / "asked").rglob("compiled-*.zip"))
+    assert not list(package.rglob("compiled-*.zip"))

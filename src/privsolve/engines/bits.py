@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from privsolve.compiled import compiled
+from privsolve.compiled import helper
 
 
 def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -33,14 +33,31 @@ def _lowest(context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-ones_in: Any = intrinsic(_count)
-"""The number of ones in a word of 64 bits, by one instruction, in compiled code."""
-
-lowest_one: Any = intrinsic(_lowest)
-"""The position of the lowest one of a word that is not 0, in compiled code."""
+_ones_in: Any = intrinsic(_count)
+_lowest_one: Any = intrinsic(_lowest)
 
 
-@compiled
+def ones_in(word):
+    """The number of ones in a word of 64 bits; one instruction in compiled code."""
+    return int(word).bit_count()
+
+
+def lowest_one(word):
+    """The position of the lowest one of a word that is not 0; one instruction in compiled code."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@overload(ones_in)
+def _ones_in_compiled(word):
+    return lambda word: _ones_in(word)
+
+
+@overload(lowest_one)
+def _lowest_one_compiled(word):
+    return lambda word: _lowest_one(word)
+
+
+@helper
 def ones(c):
     """Number of columns in cell c."""
     count = 0

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 
 if TYPE_CHECKING:
     from privsolve.domains.constrained import ConstrainedPoints
@@ -90,7 +90,7 @@ def new_room(rule: Rule) -> Room:
     )  # fmt: skip
 
 
-@compiled
+@helper
 def extend(rule, columns, size, room):
     """`open` and `alive` of every column after a prefix that is alive; returns whether the prefix itself is allowed."""
     count, taken, m = room.counted, room.taken, len(rule.variable)
@@ -123,7 +123,7 @@ def extend(rule, columns, size, room):
     return missing == 0
 
 
-@compiled
+@helper
 def _enter(rule, room, j):
     """Count a column; returns 1 if it is the first of its variable."""
     v = rule.variable[j]
@@ -135,7 +135,7 @@ def _enter(rule, room, j):
     return 1
 
 
-@compiled
+@helper
 def dead_at(rule, room, path):
     """The place of the first column that makes a prefix of the path one that is not alive, or its length."""
     for i in range(len(path)):

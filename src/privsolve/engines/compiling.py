@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from numba import typeof
+import numba
+
+from privsolve.compiled import keep
 
 _DONE: set[Hashable] = set()
 
@@ -21,9 +23,11 @@ def compile_once(key: Hashable, compile_all: Callable[[], None]) -> None:
     """
     if key not in _DONE:
         compile_all()
+        keep()
         _DONE.add(key)
 
 
 def compile_for(function: Any, *arguments: Any) -> None:
     """Compile `function`, or load it from the cache, for the types of these arguments. Does nothing the second time."""
-    function.compile(tuple(typeof(argument) for argument in arguments))
+    if hasattr(function, "compile"):  # without NUMBA_DISABLE_JIT
+        function.compile(tuple(numba.typeof(argument) for argument in arguments))

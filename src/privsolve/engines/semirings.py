@@ -1,6 +1,7 @@
 """The two semirings that bounds and sums are formed in: (min, +) on integers and (+, ×) on floats.
 
-Compiled functions take a ring as their first argument; which one it is decides what is compiled, not what is run.
+Compiled functions take a ring as their first argument; which one it is decides what is compiled, not what is run. The bodies
+below are what the interpreter runs (`NUMBA_DISABLE_JIT=1`); compiled code takes the overloads, which say the same.
 """
 
 # mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
@@ -35,18 +36,22 @@ COSTS, WEIGHTS = Costs(), Weights()
 
 def plus(ring, a, b):
     """a ⊕ b."""
+    return min(a, b) if isinstance(ring, Costs) else a + b
 
 
 def times(ring, a, b):
     """a ⊗ b."""
+    return a + b if isinstance(ring, Costs) else a * b
 
 
 def better(ring, a, b):
     """The smaller cost or the larger weight."""
+    return min(a, b) if isinstance(ring, Costs) else max(a, b)
 
 
 def element(ring, scale, cost):
     """A loss as an element of the semiring: `scale·cost` or `exp(scale·cost)`."""
+    return scale * cost if isinstance(ring, Costs) else math.exp(scale * cost)
 
 
 def _is_cost(ring: Any) -> bool:

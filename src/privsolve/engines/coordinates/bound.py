@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.coordinates.instance import Layout, entry, threshold
 
 
@@ -65,7 +65,7 @@ def new_workspace(inst: Layout) -> Workspace:
     return ws
 
 
-@compiled
+@helper
 def descend(inst, ws, k, x, left):
     """Fix column `k` to its value number `x`, which leaves budget `left`: make the state of level `k + 1`."""
     if k < inst.row_levels:
@@ -77,7 +77,7 @@ def descend(inst, ws, k, x, left):
         _fold(inst, ws, k - inst.row_levels, inst.values[k, x], left)
 
 
-@compiled
+@helper
 def _descend_rows(inst, ws, k, value):
     n = ws.n_active[k]
     active, deeper = ws.active[k], ws.active[k + 1]
@@ -109,7 +109,7 @@ def tabulate_rows(inst, ws):
         cells[t] += cells[t - n]
 
 
-@compiled
+@helper
 def _fold(inst, ws, level, value, left):
     """Shift the tables of the groups that have the column by its contribution and add up groups that became equal.
 
@@ -139,7 +139,7 @@ def charge(inst, ws, k, left):
     return _charge_groups(inst, ws, k, left)
 
 
-@compiled
+@helper
 def _charge_rows(inst, ws, k, left):
     kept = 0
     decided = ws.decided[k]
@@ -166,7 +166,7 @@ def _charge_rows(inst, ws, k, left):
     return decided
 
 
-@compiled
+@helper
 def _charge_rows_to(active, score, first, j, rows, low, high, scale, row_costs, n_values, values, costs, left, gain):
     """Charge the rows whose first free column is the row-level column j."""
     for i in active:
@@ -178,7 +178,7 @@ def _charge_rows_to(active, score, first, j, rows, low, high, scale, row_costs, 
                     gain[x] += _least_cost(scale, row_costs, i, moved + low[i, after], moved + high[i, after])
 
 
-@compiled
+@helper
 def _charge_rows_to_tables(
     active, score, first, row_levels, rows, rest, grid, low, high, scale, row_costs, n_values, values, costs, left, gain
 ):
@@ -194,7 +194,7 @@ def _charge_rows_to_tables(
                     gain[j, x] += _least_cost(scale, row_costs, i, least, most)
 
 
-@compiled
+@helper
 def _least_cost(scale, costs, i, low, high):
     """The least row i can cost when its score will be between `low` and `high`."""
     if scale is None:  # one step: no loop
@@ -208,7 +208,7 @@ def _least_cost(scale, costs, i, low, high):
     return least
 
 
-@compiled
+@helper
 def _charge_groups(inst, ws, k, left):
     level = k - inst.row_levels
     decided = ws.decided[k]
@@ -230,7 +230,7 @@ def _charge_groups(inst, ws, k, left):
     return decided
 
 
-@compiled
+@helper
 def _sum_of_minima(cells, low, high, n, first, last, smallest):
     """Sum over a run of groups of each group's smallest entry between `first` and `last`."""
     count = high - low

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, Knapsack
 from privsolve.engines.coordinates.totals import add_column
@@ -49,7 +49,7 @@ class Scale(NamedTuple):
     entries: int
 
 
-@compiled
+@helper
 def threshold(scale, e):  # type: ignore[no-untyped-def]
     """Entry `e` and later ones are for scores above this."""
     if scale is None:
@@ -57,7 +57,7 @@ def threshold(scale, e):  # type: ignore[no-untyped-def]
     return (scale.first + e - 1) * scale.unit
 
 
-@compiled
+@helper
 def entry(scale, score):  # type: ignore[no-untyped-def]
     """The entry of the loss that a score falls on."""
     if scale is None:
@@ -486,7 +486,7 @@ def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high,
     return low.reshape(shape), minus_high.reshape(shape)
 
 
-@compiled
+@helper
 def _reach(tables, after, here, step, j, n_values, values, costs, scores):  # type: ignore[no-untyped-def]
     """The least that column j, with the feature `step`, and those after it can add, by the total spent before.
 
@@ -502,7 +502,7 @@ def _reach(tables, after, here, step, j, n_values, values, costs, scores):  # ty
         add_column(Costs(FAR, 0), tables, after, here, 0, j, n_values[j], costs, scores)
 
 
-@compiled
+@helper
 def _turn(tables, sign):  # type: ignore[no-untyped-def]
     """From tables by the total that is spent to tables by what is left of the limit, in place and times `sign`."""
     last = tables.shape[1] - 1

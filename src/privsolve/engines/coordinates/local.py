@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry
 from privsolve.problems.perturbation import UNIT_BITS
@@ -41,7 +41,7 @@ def _improve(inst, path):
     return best
 
 
-@compiled
+@helper
 def _objective(inst, path, scores):
     """Objective of a path with the given scores; INFEASIBLE outside the domain."""
     total = np.int64(0)
@@ -57,7 +57,7 @@ def _objective(inst, path, scores):
     return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
 
 
-@compiled
+@helper
 def _shift(inst, path, scores, j, x):
     """Give column j its value number x and keep the scores in step."""
     change = inst.values[j, x] - inst.values[j, path[j]]
@@ -67,7 +67,7 @@ def _shift(inst, path, scores, j, x):
     path[j] = x
 
 
-@compiled
+@helper
 def _move_one(inst, path, scores, j, best):
     """The best value of column j, all others kept."""
     chosen = path[j]

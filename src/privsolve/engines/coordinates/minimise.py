@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
@@ -109,7 +109,7 @@ def enter(inst, ws, search, k):
     return best
 
 
-@compiled
+@helper
 def _combine(inst, search, k):
     """`suffix[j, t]`: the least that columns from j on can add when a total of `t` is spent before them."""
     for j in range(len(inst.order) - 1, k, -1):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_count
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Layout
@@ -81,7 +81,7 @@ def _new_cache(inst: Layout, cell_type: np.dtype[Any]) -> RowCache:
     )
 
 
-@compiled
+@helper
 def _go_to(inst, ws, weighing, cache, path, level):
     """Put the path at the node `path[:level]`."""
     k = 0
@@ -185,7 +185,7 @@ def _attempts(inst, ws, weighing, cache, frontier, stream, reserve, most, result
     return LOST, made, nodes
 
 
-@compiled
+@helper
 def _refine(inst, weighing, frontier, node, top, last, own):
     """Replace a frontier node by what a failed attempt has bounded: the end of its path, and all siblings on the way."""
     for k in range(top, last):
@@ -203,7 +203,7 @@ def _refine(inst, weighing, frontier, node, top, last, own):
     _put(frontier, node, last, own)
 
 
-@compiled
+@helper
 def _put(frontier, node, level, log_bound):
     frontier.levels[node] = level
     frontier.logs[node] = log_bound

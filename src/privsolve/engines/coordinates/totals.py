@@ -8,11 +8,11 @@ scores, (+, ×) for the weights of the sampler.
 
 from __future__ import annotations
 
-from privsolve.compiled import compiled
+from privsolve.compiled import helper
 from privsolve.engines.semirings import plus, times
 
 
-@compiled
+@helper
 def add_column(ring, tables, after, here, start, j, n_values, costs, entries):
     """Row `here` of the tables from row `after`, by column `j`: `here[t] = ⊕_x entries[j, x] ⊗ after[t + costs[j, x]]`.
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.coordinates.bound import charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.coordinates.totals import add_column
@@ -77,7 +77,7 @@ def new_weighing(inst: Layout, kappa: float, reference: int, log_prior: NDArray[
     )  # fmt: skip
 
 
-@compiled
+@helper
 def record(inst, weighing, k, x):
     """Write down that column `k` is fixed to its value number `x`."""
     weighing.path[k] = x
@@ -85,14 +85,14 @@ def record(inst, weighing, k, x):
     weighing.prior[k + 1] = weighing.prior[k] + weighing.log_prior[k, x]
 
 
-@compiled
+@helper
 def advance(inst, ws, weighing, k, x):
     """Go from the node at level `k` to its child number `x`."""
     record(inst, weighing, k, x)
     descend(inst, ws, k, x, len(inst.total_table) - 1 - weighing.spent[k + 1])
 
 
-@compiled
+@helper
 def inflation(inst, weighing, k):
     """Log of the factor by which bounds at level `k` are inflated; nothing where they are exact."""
     return max(0, inst.exact_from - k) * weighing.inflation
@@ -117,7 +117,7 @@ def weigh(inst, ws, weighing, k):
     return total
 
 
-@compiled
+@helper
 def _least_gains(inst, ws, weighing, k):
     """Sum of the least gains of the columns after `k`: taken out as an integer, so that large losses cancel exactly."""
     total = np.int64(0)
@@ -132,7 +132,7 @@ def _least_gains(inst, ws, weighing, k):
     return total
 
 
-@compiled
+@helper
 def _share_out(inst, ws, weighing, k, loss):
     """The children's shares of the node's weight; returns the log of their sum, and of that of the raised ones.
 
@@ -158,7 +158,7 @@ def _share_out(inst, ws, weighing, k, loss):
     return log_sum(weighing.child_log[k, : inst.n_values[k]]), raised + math.log(max(count, 1))
 
 
-@compiled
+@helper
 def log_sum(logs):
     """`log Σ exp(logs)` without overflow."""
     largest = -np.inf
@@ -172,7 +172,7 @@ def log_sum(logs):
     return largest + math.log(total)
 
 
-@compiled
+@helper
 def _combine(inst, ws, weighing, k):
     """Sums over the columns after `k`, each column rescaled by its largest factor."""
     dim, totals, start = len(inst.order), len(inst.total_table), weighing.spent[k]
@@ -192,7 +192,7 @@ def _combine(inst, ws, weighing, k):
         weighing.suffix_log[j] = weighing.suffix_log[j + 1] + largest
 
 
-@compiled
+@helper
 def choose_child(inst, weighing, k, own, stream):
     """A child of the node at level `k`, whose children's shares add up to `exp(own)`, in proportion to its share."""
     n = inst.n_values[k]
@@ -201,7 +201,7 @@ def choose_child(inst, weighing, k, own, stream):
     return choose_log(stream, weighing.shifted, n)
 
 
-@compiled
+@helper
 def complete(inst, ws, weighing, k, stream):
     """Draw the free columns of the exact node that was weighed last, at level `k`, one after the other.
 
@@ -229,7 +229,7 @@ def complete(inst, ws, weighing, k, stream):
         spent += inst.costs[j, chosen]
 
 
-@compiled
+@helper
 def _combine_logs(inst, ws, weighing, k):
     """The same sums, every one in logarithms; `suffix_log = inf` marks the tables as logarithms."""
     dim, totals, start = len(inst.order), len(inst.total_table), weighing.spent[k]

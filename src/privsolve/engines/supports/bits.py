@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array, Words
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.bits import lowest_one, ones_in
 from privsolve.engines.supports.costs import HALF, Step
 from privsolve.engines.supports.instance import CardInstance
@@ -137,7 +137,7 @@ def advance(walk):
     return advance_at(walk, len(walk.path) - 1)
 
 
-@compiled
+@helper
 def advance_at(walk, place):
     """Go to the next set that differs at this place or before it, with the same first column."""
     size, m = len(walk.path), walk.n_columns
@@ -153,7 +153,7 @@ def advance_at(walk, place):
     return True
 
 
-@compiled
+@helper
 def _copy_from(walk, changed):
     """Renew the copies after the column at position `changed`, and the mask."""
     size = len(walk.path)
@@ -169,14 +169,14 @@ def _copy_from(walk, changed):
         walk.mask[w] = ~np.uint64(0) if whole else columns[w, walk.path[size - 1]]
 
 
-@compiled
+@helper
 def _pays_to_copy(walk):
     """Whether the rows that have the last column of the set, too, are copied: by its place and the number of all rows."""
     size = len(walk.path)
     return walk.n_columns - walk.path[size - 1] > MANY_LATER and walk.start[0, -1] > MANY_WORDS << size
 
 
-@compiled
+@helper
 def _keep(rows, columns, start, column, kept_rows, kept_columns, kept_start):
     """The rows that have a column, by row and by (later) column."""
     words, at = rows.shape[1], 0
@@ -204,7 +204,7 @@ def _keep(rows, columns, start, column, kept_rows, kept_columns, kept_start):
     kept_start[len(start) - 1] = at
 
 
-@compiled
+@helper
 def _transpose(rows, w, q, block, columns):
     """64 rows by 64 columns: bit b of row r becomes bit r of column b, by exchanging ever smaller squares."""
     for r in range(WORD):
@@ -233,7 +233,7 @@ def _transpose_all(rows, columns):
             _transpose(rows, w, q, block, columns)
 
 
-@compiled
+@helper
 def count_bits(columns, start, weight, mask, first, count):
     """`count[j]`, from `first` on: the weights of the rows that have column j and are marked in `mask`."""
     total = count[first:]
@@ -255,7 +255,7 @@ def count_bits(columns, start, weight, mask, first, count):
             w += 1
 
 
-@compiled
+@helper
 def count_later(walk, weight):
     """`walk.counted[j]` for every column j after the walk's set T: the moment of `T ∪ {j}`."""
     size = len(walk.path)
@@ -263,7 +263,7 @@ def count_later(walk, weight):
     count_bits(walk.columns[level], walk.start[level], weight, walk.mask, after, walk.counted[: walk.n_columns])
 
 
-@compiled
+@helper
 def count_pairs(walk, weight, j):
     """`walk.counted[k]` for every column k after j: the moment of `T ∪ {j, k}`."""
     columns, start = walk.columns[walk.level[0]], walk.start[walk.level[0]]
@@ -272,13 +272,13 @@ def count_pairs(walk, weight, j):
     count_bits(columns, start, weight, walk.pair, j + 1, walk.counted[: walk.n_columns])
 
 
-@compiled
+@helper
 def few_words(walk):
     """Whether so few rows are left that going through pairs word by word is faster than row by row."""
     return walk.start[walk.level[0], -1] <= FEW
 
 
-@compiled
+@helper
 def count_side_by_side(walk, weight, first, second, total):
     """`total[x]`: the moment of `T ∪ {first[x], second[x]}`."""
     level, marked = walk.level[0], walk.marked

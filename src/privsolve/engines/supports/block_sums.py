@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic
+from numba import types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room
 from privsolve.engines.supports.bits import (
     Bits,
@@ -153,7 +153,17 @@ def _reinterpret(context: Any, bits: Any) -> Any:
 _as_float: Any = intrinsic(_reinterpret)
 
 
-@compiled
+def as_float(bits):
+    """The single-precision number that a word of 32 bits stands for."""
+    return np.int32(bits).view(np.float32)
+
+
+@overload(as_float)
+def _as_float_compiled(bits):
+    return lambda bits: _as_float(bits)
+
+
+@helper
 def rough_exp(x):
     """`exp(x)` for x <= 0 with a relative error below 1e-5, and below 1e-36 a number of that size; in vectors."""
     scaled = max(x * np.float32(1.4426950408889634), np.float32(-120.0))
@@ -161,10 +171,10 @@ def rough_exp(x):
     f = scaled - whole
     high = np.float32(0.05550411) + f * (np.float32(0.00961813) + f * np.float32(0.00133336))
     power = np.float32(1.0) + f * (np.float32(0.69314718) + f * (np.float32(0.24022651) + f * high))
-    return power * _as_float((np.int32(whole) + np.int32(127)) << np.int32(23))
+    return power * as_float((np.int32(whole) + np.int32(127)) << np.int32(23))
 
 
-@compiled
+@helper
 def _rough_weights(kappa, loss, weight):
     """`weight = exp(-κ·(loss - lowest))`; returns the lowest."""
     lowest = loss[0]
@@ -176,7 +186,7 @@ def _rough_weights(kappa, loss, weight):
     return lowest
 
 
-@compiled
+@helper
 def log_add(a, b):
     """`log(exp(a) + exp(b))`."""
     if b == -np.inf:
@@ -184,7 +194,7 @@ def log_add(a, b):
     return max(a, b) + math.log1p(math.exp(-abs(a - b)))
 
 
-@compiled
+@helper
 def log_sum(values):
     """`log Σ exp(values)`."""
     highest, total = np.max(values), 0.0
@@ -195,7 +205,7 @@ def log_sum(values):
     return highest + math.log(total)
 
 
-@compiled
+@helper
 def log_prior_of(target, columns, size):
     """`log` of the prior mass of a support."""
     total = target.log_mass_intercept
@@ -262,7 +272,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rul
         more = advance(walk)
 
 
-@compiled
+@helper
 def count_rows(walk, unit, node, j, stop, pairs):
     """The moments of `T ∪ {j, k}`: row after row, or all side by side where there are few words to count."""
     last, at = len(node.cell) - 1, 0
@@ -276,7 +286,7 @@ def count_rows(walk, unit, node, j, stop, pairs):
         at += len(later)
 
 
-@compiled
+@helper
 def _add_pairs(target, node, j, stop, pairs, weight, rows):
     """Add the pairs of each row to what `rows` holds: the logarithm of its support without a second column."""
     lowest = _rough_weights(target.kappa, node.loss[:pairs], weight[:pairs])
@@ -290,7 +300,7 @@ def _add_pairs(target, node, j, stop, pairs, weight, rows):
         at += len(later)
 
 
-@compiled
+@helper
 def _leave_out_singles(rule, room, path, node, after, rows):
     """`T ∪ {j}` has no weight where a required variable is missing, and a row that is not alive has none at all."""
     size, columns = len(path), np.empty(len(path) + 1, np.int64)
@@ -301,7 +311,7 @@ def _leave_out_singles(rule, room, path, node, after, rows):
             rows[j - after] = -np.inf
 
 
-@compiled
+@helper
 def _add_allowed_pairs(target, node, j, stop, pairs, weight, rows, rule, room, path):
     """The same under a rule: the columns that a row may not have are left out."""
     size, columns = len(path), np.empty(len(path) + 1, np.int64)

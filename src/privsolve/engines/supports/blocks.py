@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.card_rules import Room, Rule, extend, new_room, no_rule
 from privsolve.engines.compiling import compile_for
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
@@ -146,14 +146,14 @@ def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np
     )  # fmt: skip
 
 
-@compiled
+@helper
 def _log_bound(target, tightened, log_prior, loss, key, known=True):
     """`log` of the current bound of a support; `known` is False if it was never tightened."""
     bound = look_up(tightened, key)[1] if known else FIRST
     return log_prior - target.kappa * (target.offset + loss) + bound
 
 
-@compiled
+@helper
 def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
     """Into `log_part`: the prefix itself, then its rows. Returns how many."""
     node, m = supports.node, len(supports.flip)
@@ -170,7 +170,7 @@ def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
     return 1 + m - after
 
 
-@compiled
+@helper
 def _parts_of_row(costs, supports, target, tightened, columns, size, j):
     """Into `log_support`: `T ∪ {j}`, then `T ∪ {j, k}` for the later k. Returns how many."""
     node, m, mask = supports.node, len(supports.flip), supports.mask
@@ -195,7 +195,7 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
     return m - j
 
 
-@compiled
+@helper
 def _leave_out_supports(supports, columns, size, j):
     """Supports of a row that are not allowed have no weight."""
     whole = np.empty(size + 1, np.int64)
@@ -208,7 +208,7 @@ def _leave_out_supports(supports, columns, size, j):
             supports.log_support[k - j] = -np.inf
 
 
-@compiled
+@helper
 def _choose_part(stream, log_parts, log_bound, scratch):
     """(KEPT, part), (LOST, 0) if the attempt ends here, or (GREW, 0) if the parts weigh more than their bound."""
     part, total = choose_of_many(stream, log_parts, len(log_parts), scratch)
@@ -228,7 +228,7 @@ class Chosen(NamedTuple):
     members: int
 
 
-@compiled
+@helper
 def _descend(costs, supports, target, sums, tightened, now, entry, stream):
     """From an entry down to one of its supports, which is left in `now`: LOST, GREW or KEPT, and the support."""
     moments, node, m = supports.moments, supports.node, len(supports.flip)
@@ -261,7 +261,7 @@ def _descend(costs, supports, target, sums, tightened, now, entry, stream):
     return outcome, Chosen(size, key, part, parts, member, members)
 
 
-@compiled
+@helper
 def _turn_cells(flip, now, size):
     """Name the cells in `now` by the columns as they are."""
     turn = np.int64(0)
@@ -290,7 +290,7 @@ def _put_in_force(supports, sums, tightened, tree, entry, chosen, step, log_boun
     _renew_sums(supports, sums, tree, entry, chosen)
 
 
-@compiled
+@helper
 def _renew_sums(supports, sums, tree, entry, chosen):
     """Sum up the row and the block that an attempt has opened."""
     if chosen.part > 0:

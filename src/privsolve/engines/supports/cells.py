@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, inlined
+from privsolve.compiled import compiled, helper, inlined
 from privsolve.engines.card_rules import Rule, mark_supports, new_room
+from privsolve.engines.moebius import invert
 from privsolve.engines.numbering import count_supports, number_supports
 from privsolve.engines.supports.bits import pack
 from privsolve.engines.supports.costs import least
@@ -166,7 +167,7 @@ def _walk(costs, m, most, base, listing, alive, path):
         entering = True
 
 
-@compiled
+@helper
 def _split_bayes(costs, cell, having, n_cells):
     """`Σ least(D)` over the cells split by one more column."""
     total = 0
@@ -175,7 +176,7 @@ def _split_bayes(costs, cell, having, n_cells):
     return total
 
 
-@compiled
+@helper
 def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base, out, alive):
     """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
     n_cells, at = len(cell), 0
@@ -205,7 +206,7 @@ def _pair_bayes(costs, moment, start, at, cell, one, other, both, n_cells):
     """`Σ least(D)` over the cells split by two more columns."""
     for c in range(n_cells):
         both[c] = moment[start[c] + at]
-    _invert(both, n_cells)
+    invert(both, n_cells)
     total = 0
     for c in range(n_cells):
         total += least(costs, both[c]) + least(costs, one[c] - both[c]) + least(costs, other[c] - both[c])
@@ -213,18 +214,7 @@ def _pair_bayes(costs, moment, start, at, cell, one, other, both, n_cells):
     return total
 
 
-@inlined
-def _invert(moments, n_cells):
-    """Moments of supersets to exact cells in place, one column at a time."""
-    half = 1
-    while half < n_cells:
-        for block in range(0, n_cells, 2 * half):
-            for c in range(block, block + half):
-                moments[c] -= moments[c + half]
-        half *= 2
-
-
-@compiled
+@helper
 def _extend(child_start, moment, number, cell, part, scratch, depth, j, m):
     """Cells and parts of the path extended by column j, at depth + 1."""
     n_cells = 1 << depth
@@ -238,7 +228,7 @@ def _extend(child_start, moment, number, cell, part, scratch, depth, j, m):
     for k in range(j + 1, m):
         for c in range(n_cells):
             both[c] = moment[start[c] + k]
-        _invert(both, n_cells)
+        invert(both, n_cells)
         for c in range(n_cells):
             part[depth + 1, k, n_cells + c] = both[c]
             part[depth + 1, k, c] = part[depth, k, c] - both[c]
@@ -270,7 +260,7 @@ def cells_of(listing, columns, size, number, cells):
             number[c + (1 << i)] = listing.child_start[number[c]] + columns[i]
     for c in range(1 << size):
         cells[c] = listing.moment[number[c]]
-    _invert(cells, 1 << size)
+    invert(cells, 1 << size)
 
 
 def sum_over_supports(inst: CardInstance, listing: Listing, addend: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import helper
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.costs import regret
@@ -69,7 +69,7 @@ def new_current(inst: CardInstance) -> Current:
     return Current(np.zeros(most, dtype=np.int64), cells, cells.copy(), np.zeros(most + 1, dtype=np.int64))
 
 
-@compiled
+@helper
 def next_bound(law, grid, fold, now, size, step, needed):
     """The step after `step` (which is before EXACT) and the logarithm of its bound; `load` is due before FOLDED."""
     if step == LISTED:
@@ -85,7 +85,7 @@ def next_bound(law, grid, fold, now, size, step, needed):
     return EXACT, math.log(value + LIGHT)
 
 
-@compiled
+@helper
 def attempt(law, grid, fold, now, size, step, stream, log_bound):
     """One attempt at the support in `now`: down its chain from `step` on, then the draw.
 
@@ -117,7 +117,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
     return KEPT if kept else LOST, step, log_bound
 
 
-@compiled
+@helper
 def draw_points(grid, fold, now, size, needed, stream):
     """The fold run backwards: a point for each folded column, the intercept, then the columns of the closed form."""
     for depth in range(needed + 1):
@@ -135,7 +135,7 @@ def draw_points(grid, fold, now, size, needed, stream):
         now.chosen[fold.order[size - 1 - i]] = choose(stream, fold.terms, grid.n_points)
 
 
-@compiled
+@helper
 def draw_prior(law, now, size, stream):
     """Points and intercept from the prior of the support."""
     for i in range(size):
@@ -143,7 +143,7 @@ def draw_prior(law, now, size, stream):
     now.chosen[size] = choose(stream, law.prior_intercept, len(law.prior_intercept))
 
 
-@compiled
+@helper
 def excess_loss(grid, now, size):
     """`loss - Bayes(S)` of the chosen points, exactly."""
     total = 0

@@ -17,7 +17,7 @@ from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 
@@ -111,18 +111,24 @@ def _turns_out(positive: Int64Array, negative: Int64Array, a: int, b: int, c: in
 
 def least(costs, cell):
     """The least that a cell costs."""
+    return min(cell, 0) if isinstance(costs, Step) else _least_of_table(costs, cell)
 
 
 def regret(costs, cell, score):
     """What a cell costs at a score beyond its least."""
+    if isinstance(costs, Step):
+        return max(cell, 0) if score > costs.turn else max(-cell, 0)
+    return cost_at(costs, cell, score) - _least_of_table(costs, cell)
 
 
 def spread(costs, cell):
     """The most by which what a cell costs can vary over scores."""
+    return abs(cell) if isinstance(costs, Step) else _spread_of_table(costs, cell)
 
 
 def mass(costs, cell):
     """How much a cell matters, for orders that only decide how fast an answer is found."""
+    return abs(cell) if isinstance(costs, Step) else (cell >> HALF) + (cell & ((1 << HALF) - 1))
 
 
 def is_step(costs: Any) -> bool:
@@ -158,7 +164,7 @@ def _mass(costs, cell):
     return lambda costs, cell: (cell >> HALF) + (cell & ((1 << HALF) - 1))
 
 
-@compiled
+@helper
 def _least_of_table(costs, cell):
     """Along the hull the cost falls, then rises: from an entry near the lowest, down to it."""
     positives, negatives = cell >> HALF, cell & ((1 << HALF) - 1)
@@ -176,7 +182,7 @@ def _least_of_table(costs, cell):
     return lowest
 
 
-@compiled
+@helper
 def _spread_of_table(costs, cell):
     most = np.int64(0)
     for e in range(len(costs.positive)):
@@ -184,7 +190,7 @@ def _spread_of_table(costs, cell):
     return most - _least_of_table(costs, cell)
 
 
-@compiled
+@helper
 def cost_at(costs, cell, score):
     """What a cell of a `Table` costs at a score."""
     e = score - costs.first

@@ -29,10 +29,10 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import helper
 from privsolve.engines.bits import ones
 from privsolve.engines.semirings import better, element, plus, times
-from privsolve.engines.supports.costs import CellCosts, cost_at, is_step, least, mass
+from privsolve.engines.supports.costs import CellCosts, Step, cost_at, is_step, least, mass
 from privsolve.engines.supports.instance import CardInstance
 
 LARGEST_TABLE = 2**23
@@ -120,7 +120,7 @@ def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
     return np.ascontiguousarray(np.pad(weight, ((0, 0), (0, short)), constant_values=weight.dtype.type(zero)))
 
 
-@compiled
+@helper
 def folding_order(costs, cells, size, fold):
     """Order the columns of a support for folding; returns how many folds make the bound exact.
 
@@ -156,27 +156,27 @@ def folding_order(costs, cells, size, fold):
     return size - most
 
 
-@compiled
+@helper
 def fill(into, value):
     """`into[:] = value`; a plain loop compiles many times faster than a slice assignment."""
     for x in range(len(into)):
         into[x] = value
 
 
-@compiled
+@helper
 def copy(into, source):
     """`into[:] = source[: len(into)]`."""
     for x in range(len(into)):
         into[x] = source[x]
 
 
-@compiled
+@helper
 def row(size, depth):
     """First row of a depth in `live`; `wide` starts at depth 1."""
     return (2 << size) - (2 << (size - depth))
 
 
-@compiled
+@helper
 def load(ring, grid, fold, size, cells, scale, columns, column_weight):
     """Lay out the cells of a support in folding order: the column folded first is the highest bit."""
     first_score = grid.least_intercept + grid.most * grid.low
@@ -198,6 +198,8 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
 
 def lay_cell(ring, costs, scale, cell, first_score, into):
     """The vector of one cell: its regret at every score from `first_score` on."""
+    lay = _lay_step if isinstance(costs, Step) else _lay_table
+    lay(ring, costs, scale, cell, first_score, into)
 
 
 @overload(lay_cell)
@@ -209,14 +211,14 @@ def _lay_cell(ring, costs, scale, cell, first_score, into):
     return lambda ring, costs, scale, cell, first_score, into: _lay_table(ring, costs, scale, cell, first_score, into)
 
 
-@compiled
+@helper
 def _lay_step(ring, costs, scale, cell, first_score, into):
     below = min(max(1 + costs.turn - first_score, 0), len(into))
     fill(into[:below], element(ring, scale, max(-cell, 0)))
     fill(into[below:], element(ring, scale, max(cell, 0)))
 
 
-@compiled
+@helper
 def _lay_table(ring, costs, scale, cell, first_score, into):
     smallest = least(costs, cell)
     for x in range(len(into)):
@@ -225,6 +227,8 @@ def _lay_table(ring, costs, scale, cell, first_score, into):
 
 def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
     """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work for a `Step`."""
+    form = _sketch_step if isinstance(grid.costs, Step) else _sketch_table
+    return form(ring, grid, fold, size, cells, scale, columns, column_weight)
 
 
 @overload(sketch)
@@ -238,13 +242,13 @@ def _sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
     )
 
 
-@compiled
+@helper
 def _sketch_table(ring, grid, fold, size, cells, scale, columns, column_weight):
     load(ring, grid, fold, size, cells, scale, columns, column_weight)
     return evaluate(ring, grid, fold, size, np.int64(0), np.int64(0))
 
 
-@compiled
+@helper
 def _sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
     # from the cells alone: a best over scores of a step is a step, so charges are integers
     reach, first_score = grid.high - grid.low, grid.least_intercept + grid.low
@@ -282,7 +286,7 @@ def _sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
     return add_up(ring, total[: grid.n_intercepts])
 
 
-@compiled
+@helper
 def used(grid, c):
     """The range of scores that cell c can take, as positions on the grid."""
     count = ones(c)
@@ -290,14 +294,14 @@ def used(grid, c):
     return start, start + grid.n_intercepts + count * (grid.high - grid.low)
 
 
-@compiled
+@helper
 def multiply(ring, into, a, b):
     """`into = a ⊗ b`, entry by entry."""
     for x in range(len(into)):
         into[x] = times(ring, a[x], b[x])
 
 
-@compiled
+@helper
 def fix_column(ring, grid, fold, size, depth, v):
     """Fix the next column to `v` in `base`: from `depth` to `depth + 1`."""
     half = 1 << (size - depth - 1)
@@ -307,7 +311,7 @@ def fix_column(ring, grid, fold, size, depth, v):
         multiply(ring, without, without, having)
 
 
-@compiled
+@helper
 def _open_lanes(ring, grid, live, source, lanes, target):
     """Fold the next column by each of its points: each of the `lanes` of `source` becomes a lane per point."""
     for c in range(len(live)):
@@ -324,7 +328,7 @@ def _open_lanes(ring, grid, live, source, lanes, target):
             fill(target[c], ring.unit)
 
 
-@compiled
+@helper
 def _fold_lanes(ring, grid, live, source, lanes, v, target):
     """Fix the next column to `v` in all lanes. Cells that are not live hold the unit already."""
     for c in range(len(live)):
@@ -334,7 +338,7 @@ def _fold_lanes(ring, grid, live, source, lanes, v, target):
             multiply(ring, into, without, source[len(live) + c, (start + v) * lanes : (stop + v) * lanes])
 
 
-@compiled
+@helper
 def _bound(ring, grid, fold, size, live, value, lanes, intercept, total):
     """The bound of the module's head by intercept and lane, written into `total`.
 
@@ -360,7 +364,7 @@ def _bound(ring, grid, fold, size, live, value, lanes, intercept, total):
         _sum_points(ring, grid, fold.gain[i], fold.weight[size - 1 - i], lanes, fold.window[0], total)
 
 
-@compiled
+@helper
 def _best_in_window(ring, fold, source, n, width, lanes):
     """The best of every `width` neighbouring scores of `source`, for `n` entries, by doubling."""
     done, spare, length = 1, 0, n + (width - 1) * lanes
@@ -377,7 +381,7 @@ def _best_in_window(ring, fold, source, n, width, lanes):
     return old
 
 
-@compiled
+@helper
 def _sum_points(ring, grid, gain, weight, lanes, scratch, total):
     """`total[t] ⊗= ⊕_v h(v) ⊗ G[t + v]`, a block of points in one pass."""
     acc = scratch[: len(total)]
@@ -394,7 +398,7 @@ def _sum_points(ring, grid, gain, weight, lanes, scratch, total):
     multiply(ring, total, total, acc)
 
 
-@compiled
+@helper
 def evaluate(ring, grid, fold, size, start, folds):
     """The value of `base`, which is at depth `start`, bounded after `folds` folds in all: exact if no more are needed.
 
@@ -453,7 +457,7 @@ def evaluate(ring, grid, fold, size, start, folds):
     return add_up(ring, terms[:n_points])
 
 
-@compiled
+@helper
 def add_up(ring, terms):
     """⊕ of all terms."""
     value = ring.zero

@@ -95,6 +95,26 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
         lower[k] = max(lower[k], (listing.bayes[supports[k]] << UNIT_BITS) + value)
 
 
+@compiled
+def _folding_order(grid, cells, size, fold):
+    return folding_order(grid.costs, cells, size, fold)
+
+
+@compiled
+def _load(grid, fold, size, cells, columns, weight):
+    load(COSTS, grid, fold, size, cells, SCALE, columns, weight)
+
+
+@compiled
+def _evaluate(grid, fold, size, depth, folds):
+    return evaluate(COSTS, grid, fold, size, depth, folds)
+
+
+@compiled
+def _fix_column(grid, fold, size, depth, points):
+    fix_column(COSTS, grid, fold, size, depth, points)
+
+
 class _Solver:
     """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points.
 
@@ -121,14 +141,14 @@ class _Solver:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
         size, rank = self._load(support), self._rank(support)
         base = (self.inst.base + int(sum_of_least(self.grid.costs, self.now.cells[: 1 << size]))) << UNIT_BITS
-        needed = int(folding_order(self.grid.costs, self.now.cells, size, self.fold))
+        needed = int(_folding_order(self.grid, self.now.cells, size, self.fold))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1
-            if not self.beats(base + int(evaluate(COSTS, self.grid, self.fold, size, 0, FOLDS)), rank):
+            if not self.beats(base + int(_evaluate(self.grid, self.fold, size, 0, FOLDS)), rank):
                 return
         self.solved += 1
-        value = base + int(evaluate(COSTS, self.grid, self.fold, size, 0, needed))
+        value = base + int(_evaluate(self.grid, self.fold, size, 0, needed))
         if self.beats(value, rank):
             self.best, self.best_support = value, support
 
@@ -139,14 +159,14 @@ class _Solver:
         self._load_fold(size)
         weights = np.zeros(inst.n_columns + 1, dtype=np.int64)
         for depth in range(size + 1):
-            evaluate(COSTS, self.grid, self.fold, size, depth, size)
+            _evaluate(self.grid, self.fold, size, depth, size)
             terms = self.fold.terms[: len(inst.intercepts) if depth == size else len(inst.points)]
             first = int(np.argmin(terms))
             if depth == size:
                 weights[-1] = inst.intercepts[first]
             else:
                 weights[self.now.columns[depth]] = inst.points[first]
-                fix_column(COSTS, self.grid, self.fold, size, depth, int(inst.points[first]))
+                _fix_column(self.grid, self.fold, size, depth, int(inst.points[first]))
         return weights
 
     def _rank(self, support: Any) -> Any:
@@ -157,7 +177,7 @@ class _Solver:
         raise NotImplementedError
 
     def _load_fold(self, size: int) -> None:
-        load(COSTS, self.grid, self.fold, size, self.now.cells, SCALE, self.now.columns, self.weight)
+        _load(self.grid, self.fold, size, self.now.cells, self.now.columns, self.weight)
 
 
 class _ListedSolver(_Solver):

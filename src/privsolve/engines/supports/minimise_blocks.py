@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room, no_rule
 from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.bits import Bits, Walk, advance, advance_at, begin, count_bits, new_walk, pack, turned
@@ -113,7 +113,7 @@ def new_bounds(inst: CardInstance, least: Int64Array, least_intercept: int) -> B
     return Bounds(own, row, shape.entries, least, base, base + least_intercept, slack)
 
 
-@compiled
+@helper
 def _price(bounds, columns, size):
     """What the columns of a support cost at least, beside its cells."""
     total = bounds.constant

@@ -22,7 +22,8 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
+from privsolve.engines.moebius import invert, invert_rows
 from privsolve.engines.numbering import number_supports
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
 from privsolve.engines.supports.costs import HALF, Step, is_step, least
@@ -130,14 +131,14 @@ def _count_from(walk, first, weight, child_start, moment):
         more = advance(walk)
 
 
-@compiled
+@helper
 def copy_row(into, source):
     """`into[:] = source`, whatever the width of the numbers."""
     for k in range(len(into)):
         into[k] = source[k]
 
 
-@compiled
+@helper
 def enter(moments, path, node):
     """Cells and parts of the prefix `path`."""
     size, m, child_start = len(path), node.part.shape[1], moments.child_start
@@ -150,29 +151,11 @@ def enter(moments, path, node):
         node.cell[c] = moments.moment[node.number[c]]
         start = child_start[node.number[c]]
         copy_row(node.part[c, after:], moments.moment[start + after : start + m])
-    half = 1
-    while half < 1 << size:
-        for c in range(1 << size):
-            if c & half == 0:
-                node.cell[c] -= node.cell[c + half]
-        half *= 2
-    _invert_rows(node.part[:, after:])
+    invert(node.cell, 1 << size)
+    invert_rows(node.part[:, after:])
 
 
-@compiled
-def _invert_rows(rows):
-    """Moments of supersets to exact cells, side by side."""
-    half = 1
-    while half < len(rows):
-        for c in range(len(rows)):
-            if c & half == 0:
-                without, having = rows[c], rows[c + half]
-                for k in range(len(without)):
-                    without[k] -= having[k]
-        half *= 2
-
-
-@compiled
+@helper
 def next_rows(node, j):
     """The pairs of row j and of live ones after it that are handled together: the row after these, and how many pairs."""
     m, stop, pairs = node.part.shape[1], j, 0
@@ -186,17 +169,17 @@ def next_rows(node, j):
     return stop, pairs
 
 
-@compiled
+@helper
 def enter_rows(moments, node, j, pairs):
     """`both` of so many pairs from row j on; the last of its cells holds the moments of `T ∪ {j, k}` already."""
     cells, child_start = len(node.cell), moments.child_start
     for c in range(cells - 1):
         start = child_start[child_start[node.number[c]] + j] + j + 1
         copy_row(node.both[c, :pairs], moments.moment[start : start + pairs])
-    _invert_rows(node.both[:, :pairs])
+    invert_rows(node.both[:, :pairs])
 
 
-@compiled
+@helper
 def least_of_rows(costs, node, pairs):
     """Into `loss`: no more than what the cells of `T ∪ {j, k}` lose at least, and close to it."""
     first, second, one, other = node.first[:pairs], node.second[:pairs], node.one[:pairs], node.other[:pairs]
@@ -211,7 +194,7 @@ def least_of_rows(costs, node, pairs):
         add_least(costs, node.both[c, :pairs], one, other, node.cell[c], loss)
 
 
-@compiled
+@helper
 def least_of_singles(costs, node, after):
     """Into `single`: the same for `T ∪ {j}`."""
     single, nothing = node.single[after:], node.one[: len(node.single) - after]
@@ -224,6 +207,12 @@ def least_of_singles(costs, node, after):
 
 def add_least(costs, both, one, other, whole, loss):
     """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
+    if not isinstance(costs, Step):
+        _add_table(costs, both, one, other, whole, loss)
+    elif loss.dtype == np.int32:
+        _add_step(costs, both, one, other, whole, loss)
+    else:
+        _add_wide_step(costs, both, one, other, whole, loss)
 
 
 @overload(add_least)
@@ -254,7 +243,7 @@ def _add_table(costs, both, one, other, whole, loss):
         loss[x] += total + chord(costs, whole - i - o + b)
 
 
-@compiled
+@helper
 def chord(costs, cell):
     """A lower bound of `least` of a `Table`: a chord of a concave function."""
     positives, negatives = np.float64(cell >> HALF), np.float64(cell & ((1 << HALF) - 1))
@@ -262,7 +251,7 @@ def chord(costs, cell):
     return positives * costs.chord_positive[at] + negatives * costs.chord_negative[at]
 
 
-@compiled
+@helper
 def exact_loss(costs, node, j, k):
     """What the cells of `T ∪ {j, k}` lose at least, exactly; those of `T ∪ {j}` for k < 0, of T for j < 0.
 
@@ -284,7 +273,7 @@ def exact_loss(costs, node, j, k):
     return total
 
 
-@compiled
+@helper
 def name_cells(node, columns, size, j, k, flip, cells):
     """The cells of T, `T ∪ {j}` or `T ∪ {j, k}`, named by the columns as they are; row j is the first in `both`."""
     n, turn = len(node.cell), np.int64(0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.supports.block_sums import FIRST
 from privsolve.engines.supports.chain import LISTED
 
@@ -36,7 +36,7 @@ def new_tightened(capacity: int) -> Tightened:
     )
 
 
-@compiled
+@helper
 def _place(tightened, key):
     """Where a key stands, or would."""
     last = len(tightened.key) - 1
@@ -55,7 +55,7 @@ def look_up(tightened, key):
     return tightened.step[at], tightened.log_bound[at]
 
 
-@compiled
+@helper
 def keep(tightened, key, step, log_bound):
     """Remember what a support was tightened to."""
     at = _place(tightened, key)
@@ -64,7 +64,7 @@ def keep(tightened, key, step, log_bound):
     tightened.key[at], tightened.step[at], tightened.log_bound[at] = key, step, log_bound
 
 
-@compiled
+@helper
 def mark_of(key):
     """The key of a row, from that of its first support `T ∪ {j}`."""
     return -2 - key
@@ -78,7 +78,7 @@ def move(old, new):
             keep(new, old.key[at], old.step[at], old.log_bound[at])
 
 
-@compiled
+@helper
 def is_known(tightened, row):
     """Whether any support of a row was tightened, by the key of its first support."""
     return tightened.key[_place(tightened, mark_of(row))] != EMPTY

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import helper
 from privsolve.engines.bits import bit_sets, ones_in
 from privsolve.problems.trees import TreeProblem
 
@@ -81,19 +81,19 @@ def _planes(statistics: Int64Array) -> tuple[NDArray[np.uint64], Int64Array, Int
     return sets, *(np.array(part, dtype=np.int64) for part in (statistic, digit, length))  # type: ignore[return-value]
 
 
-@compiled
+@helper
 def pairs(m):
     """Number of pairs `i <= j`."""
     return m * (m + 1) // 2
 
 
-@compiled
+@helper
 def place(m, i, j):
     """Where the pair `i <= j` stands."""
     return i * m - i * (i - 1) // 2 + j - i
 
 
-@compiled
+@helper
 def keep_rows(rows, feature, source, n, target):
     """The rows among `source[:n]` that answer yes, in `target`; how many they are."""
     kept = 0
@@ -104,7 +104,7 @@ def keep_rows(rows, feature, source, n, target):
     return kept
 
 
-@compiled
+@helper
 def add_lists(rows, members, n, out):
     """Statistics of all pairs over the rows `members[:n]`, by their lists of ones."""
     m, width = rows.answers.shape[1], rows.statistics.shape[1]
@@ -123,7 +123,7 @@ def add_lists(rows, members, n, out):
                         out[base + rows.ones[b], s] += value
 
 
-@compiled
+@helper
 def add_bits(rows, members, out, some):
     """The same over the bit set `members`."""
     m = rows.answers.shape[1]

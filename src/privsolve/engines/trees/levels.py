@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.engines.trees.tables import answer, is_open, leaf
 from privsolve.engines.trees.units import UNREACHED, rank, unrank
 
@@ -94,7 +94,7 @@ def solve_level(law, binomials, level, sets, totals, offset, least_below, logs_b
                 logs[number, pattern] = top + math.log(total)
 
 
-@compiled
+@helper
 def _statistics(binomials, level, members, pattern, totals, offset, out):
     """The statistics of a cell from those of rows that answer yes, by inclusion and exclusion."""
     subset = np.empty(max(level, 1), np.int64)

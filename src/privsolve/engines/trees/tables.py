@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
 
 CUT = 650.0
@@ -86,14 +86,14 @@ def _code_words(questions: TreeQuestions) -> tuple[Int64Array, Int64Array, NDArr
     return first, last, codes, np.array(every, dtype=np.uint64)
 
 
-@compiled
+@helper
 def power(coarse, fine, bits, i):
     """`exp(-κ i)`."""
     high = i >> bits
     return 0.0 if high >= len(coarse) else coarse[high] * fine[i & ((1 << bits) - 1)]
 
 
-@compiled
+@helper
 def leaf(law, statistics, k, cost):
     """The least cost of a value for `statistics[k]`, with the price, and the sum of the values relative to it."""
     least = np.int64(0)
@@ -111,7 +111,7 @@ def leaf(law, statistics, k, cost):
     return least + law.price, weight
 
 
-@compiled
+@helper
 def is_open(law, left, j):
     """Whether codes with both answers to question j are left."""
     yes = np.uint64(0)
@@ -123,7 +123,7 @@ def is_open(law, left, j):
     return yes != np.uint64(0) and no != np.uint64(0)
 
 
-@compiled
+@helper
 def stays_open(codes, left, first, last, j, answer, i):
     """Whether question i is open after `answer` to question j of the same column, whose words are `first..last`."""
     yes = np.uint64(0)

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privsolve.compiled import compiled
+from privsolve.compiled import compiled, helper
+from privsolve.engines.moebius import invert_rows
 from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
 from privsolve.engines.trees.tables import answer, is_open, leaf, power, stays_open
 
@@ -14,7 +15,7 @@ UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
 
 
-@compiled
+@helper
 def rank(binomials, members, size):
     """The number of an ascending set among all sets of its size, the largest member counting most."""
     total = np.int64(0)
@@ -23,7 +24,7 @@ def rank(binomials, members, size):
     return total
 
 
-@compiled
+@helper
 def unrank(binomials, number, size, members):
     """The set of that number."""
     for k in range(size, 0, -1):
@@ -34,7 +35,7 @@ def unrank(binomials, number, size, members):
         number -= binomials[j, k]
 
 
-@compiled
+@helper
 def _join(best, total, a, b, coarse, fine, bits, sums, loss, weight):
     """Add a term with this loss and relative weight to a sum kept relative to its least loss."""
     least = best[a, b]
@@ -94,7 +95,7 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
 # The loops below call nothing: passing arrays to a function costs more than what is done with them here.
 
 
-@compiled
+@helper
 def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
     """Least costs and relative sums of the four cells of i and each later j: both, i only, j only, none are 3, 2, 1, 0."""
     m, width, n_values = len(opened), cell.shape[1], len(law.values)
@@ -129,7 +130,7 @@ def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
                     weight[k, j] = total
 
 
-@compiled
+@helper
 def _two_values(law, cell, opened, i, loss, weight):
     """The same for two values and two statistics, without inner loops."""
     m = len(opened)
@@ -160,7 +161,7 @@ def _two_values(law, cell, opened, i, loss, weight):
                     weight[k, j] = first + second * less if one <= two else second + first * less
 
 
-@compiled
+@helper
 def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
     """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
     m = len(opened)
@@ -190,7 +191,7 @@ def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
                         best[yes, upper] = term_loss
 
 
-@compiled
+@helper
 def _scales(law, level, left, opened, scale, stays):
     """`α/Q` under each answer to each question, 0 where nothing is open there, and which of the same column stay open."""
     m = law.weights.shape[1]
@@ -223,7 +224,7 @@ def _scales(law, level, left, opened, scale, stays):
         start = stop
 
 
-@compiled
+@helper
 def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
     depth, m = law.weights.shape
     whole = pairs(m)
@@ -277,7 +278,7 @@ def fill_counts(rows, binomials, size, start, stop, stored, offset):
         _count(rows, lists, sets, kept, some, stored[offset + number])
 
 
-@compiled
+@helper
 def _everything(rows, lists, sets, kept, size):
     for r in range(len(rows.answers)):
         lists[size, r] = r
@@ -286,7 +287,7 @@ def _everything(rows, lists, sets, kept, size):
         sets[size, w] = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
-@compiled
+@helper
 def _narrow(rows, members, before, size, lists, sets, kept):
     """Rows that answer yes to the members, the largest first; what is as before is not done again."""
     changed = size - 1
@@ -302,7 +303,7 @@ def _narrow(rows, members, before, size, lists, sets, kept):
         before[k] = members[k]
 
 
-@compiled
+@helper
 def _count(rows, lists, sets, kept, some, out):
     if rows.by_bits:
         add_bits(rows, sets[0], out, some)
@@ -339,13 +340,7 @@ def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least,
                     subset[few] = members[k]
                     few += 1
             cells[pattern] = stored[offsets[few] + rank(binomials, subset, few)]
-        for k in range(size):  # from "yes to these" to "yes to these and no to the others"
-            for pattern in range(patterns):
-                if not pattern >> k & 1:
-                    with_k = pattern | 1 << k
-                    for at in range(pairs(m) + 1):
-                        for s in range(width):
-                            cells[pattern, at, s] -= cells[with_k, at, s]
+        invert_rows(cells.reshape(patterns, -1))  # to "yes to these and no to the others"
         for pattern in range(patterns):
             left[:] = law.every
             reached = True
