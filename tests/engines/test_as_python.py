@@ -13,7 +13,7 @@ import pytest
 
 import privsolve as ps
 import tiny_engines
-from privsolve.domains.trees import TreePrior
+from privsolve.domains.trees import TreePrior, TreeQuestions
 from privsolve.engines.semirings import COSTS, WEIGHTS
 from privsolve.engines.supports.bits import count_bits, pack
 from privsolve.engines.supports.chain import new_current
@@ -23,6 +23,7 @@ from privsolve.engines.supports.moments import _add_step, _add_wide_step
 from privsolve.engines.trees.counts import add_bits, add_lists, pairs, rows_of
 from privsolve.engines.trees.sampler import TreeSums
 from privsolve.engines.trees.units import _any_values, _two_values
+from privsolve.models.leaves import LabelLeaves
 
 
 def test_every_engine_gives_the_same_without_the_compiler() -> None:
@@ -83,7 +84,7 @@ def test_narrow_and_wide_cells_lose_the_same() -> None:
 def grown(seed: int) -> tuple[ps.TreeProblem, TreeSums]:
     rng = np.random.default_rng(seed)
     table = ps.PatternTable(rng.integers(0, 2, (40, 4)), *rng.integers(0, 5, (2, 40)))
-    trees = ps.DecisionTrees(ps.TreeQuestions.plain(4), 3, ps.LabelLeaves([0, 1]))
+    trees = ps.DecisionTrees(TreeQuestions.plain(4), 3, LabelLeaves([0, 1]))
     problem = ps.TreeProblem.from_table(table, trees)
     return problem, TreeSums(problem, TreePrior(), 0.3)
 

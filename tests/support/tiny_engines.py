@@ -9,8 +9,10 @@ import numpy as np
 
 import privsolve as ps
 from privsolve.domains import ConstrainedPoints
+from privsolve.domains.trees import TreeQuestions
 from privsolve.engines.supports import SupportSampler, minimise_supports
 from privsolve.mechanisms.exponential import ExponentialSampler
+from privsolve.models.leaves import LabelLeaves
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import TreeOracle
 
@@ -45,7 +47,7 @@ def results() -> dict[str, Any]:
     table = ps.PatternTable(rng.integers(0, 2, (8, 4)), *rng.integers(0, 5, (2, 8)))
     ball = ps.Problem(table, ps.IntegerBall(4, 3))
     eta = rng.normal(size=ball.domain.lift_dim) * 3
-    trees = ps.DecisionTrees(ps.TreeQuestions.plain(4), 3, ps.LabelLeaves([0, 1]))
+    trees = ps.DecisionTrees(TreeQuestions.plain(4), 3, LabelLeaves([0, 1]))
     grown = ps.private_tree(ps.TreeProblem.from_table(table, trees), 1.0, random_state=0)
     found: dict[str, Any] = {f"{loss}, {path}": cards(loss, path) for loss in LOSSES for path in PATHS}
     found["coordinates, draws"] = ExponentialSampler(ball, 0.5, random_state=2, method="tree").draw(3).tolist()
