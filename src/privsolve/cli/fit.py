@@ -15,9 +15,14 @@ from rich.panel import Panel
 
 from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, warn
 from privsolve.cli.display import share_progress, work_progress
+from privsolve.cli.draft_first import SCHEMA, DraftFirst
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import (
     DEPTH,
+    EXPERT,
+    OUTPUT,
+    PRIVACY,
+    TABLE,
     Adjacency,
     By,
     CardWeight,
@@ -51,6 +56,7 @@ from privsolve.cli.options import (
 )
 from privsolve.cli.recipes import Wanted
 from privsolve.cli.releasing import release_from, sealed_run
+from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
@@ -59,12 +65,13 @@ from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.fitting import Objective
 from privsolve.learn.holding_out import HoldOut
+from privsolve.models.full_card import FullCard
 from privsolve.models.leaves import LeafKind
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE, Run
-from privsolve.safety.folder import MODEL, SCORECARD, TREE, output_folder
+from privsolve.safety.folder import MODEL, SCORECARD, TREE, Folder, output_folder
 
 FASTER = "fewer --max-features are faster"
 PAGES = {ModelName.scorecard: SCORECARD, ModelName.short: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
@@ -73,11 +80,33 @@ PAGES = {ModelName.scorecard: SCORECARD, ModelName.short: SCORECARD, ModelName.t
 def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
-    schema: Annotated[Path, typer.Option(help="Schema file: what is public about the table.")],
-    out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.")],
-    epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the fit.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.", rich_help_panel=OUTPUT)],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="The column to predict; a schema file names it.", rich_help_panel=TABLE)
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The positive value of the label.", rich_help_panel=TABLE)
+    ] = None,
+    negative: Annotated[
+        str | None, typer.Option(help="The negative value; every other one if left out.", rich_help_panel=TABLE)
+    ] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option(help="Columns not to use, with commas between them.", rich_help_panel=TABLE)
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            help="Schema file: what is public about the table.",
+            show_default="drafted privately from the records",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
     total_epsilon: Annotated[
-        float | None, typer.Option(help="Instead: of a privately drafted schema and the fit together.")
+        float | None,
+        typer.Option(help="With a drafted schema: budget of its draft and the fit together.", rich_help_panel=EXPERT),
     ] = None,
     mechanism: Mechanism = "exponential",
     objective: ObjectiveOption = Objective.MISTAKES,
@@ -116,7 +145,11 @@ def fit(
     card_weight: CardWeight = 0.5,
     holdout: Annotated[
         float | None,
-        typer.Option(help="Hold this share of the records out, by a coin each, and evaluate on it privately."),
+        typer.Option(
+            help="Randomly hold out this share of the records and evaluate on them privately.",
+            show_default="0.2 without --schema",
+            rich_help_panel=PRIVACY,
+        ),
     ] = None,
     evaluate_epsilon: Annotated[
         float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
@@ -126,12 +159,27 @@ def fit(
     json_output: Json = False,
     resume: Resume = False,
 ) -> None:
-    """Choose a scorecard, a tree or whichever fits better privately and write it to a folder: what may be published, and
-    the curator's diagnostics apart.
+    """From a table to a model with its page, under differential privacy.
+
+    Example: privsolve fit patients.csv --label died --positive yes --epsilon 1 --out out
+
+    Without a schema one is drafted privately, and a fifth of the records is held out to measure the model. What must not be
+    published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         refuse_strange_options(context, model)
+        budget = Ledger.open(ledger) if ledger else None
+        drafted = schema is None
+        if drafted:
+            schema = Folder.of(out, curator).curator / SCHEMA
+            first = DraftFirst(data, header, label, positive, negative, tuple(leave_out or ()), adjacency, seed)
+            resume = first.draft(schema, epsilon or total_epsilon, ledger, stop, resume)
+            epsilon, total_epsilon = None, epsilon or total_epsilon
+            holdout = 0.2 if holdout is None else holdout
+        elif label is not None or positive is not None or negative is not None or leave_out:
+            raise ValueError("--label, --positive, --negative, --leave-out: a schema file says that: leave them out")
+        assert schema is not None
+        epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         the_schema = _load_schema(schema)
         check_paid(the_schema, adjacency)
         wanted = Wanted(
@@ -141,12 +189,13 @@ def fit(
         )  # fmt: skip
         asked, choose = wanted.recipe(epsilon, the_schema)
         check_most_features(max_features, asked)
-        test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
+        test = HoldOut.of(
+            holdout or None, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked
+        )
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
-        budget = Ledger.open(ledger) if ledger else None
         with (
             output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=PAGES[model]) as folder,
             sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
@@ -218,7 +267,12 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _show(run: Run, paths: list[Path]) -> None:
-    console.print(escape(run.release.card().to_text(min(console.width, 100))))
+    card = run.release.card()
+    if isinstance(run.release.model, FullCard):
+        for line in summary(run.release):
+            console.print(escape(line), soft_wrap=True)
+    else:
+        console.print(escape(card.to_text(min(console.width, 100))))
     lines = [
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{run.diagnostics.training_records:,} records), {run.diagnostics.seconds:.2f} s"

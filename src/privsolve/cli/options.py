@@ -17,6 +17,7 @@ from privsolve.models.leaves import LeafKind
 MECHANISMS = mechanism_names()
 NOISES = tuple(dict.fromkeys(law for mechanism in all_mechanisms() for law in mechanism.noises()))
 
+TABLE, PRIVACY, OUTPUT = "Table", "Privacy", "Output"
 EXPERT = "For experts"
 """The panel of options that newcomers need not read."""
 

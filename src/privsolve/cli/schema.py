@@ -102,7 +102,7 @@ def draft_command(
             seed,
         )
         with engine_at_work("reading", data):
-            found = _drafted_privately(data, header, label, private, words, out, stop, resume)
+            found = drafted_privately(data, header, label, private, words, out, stop, resume)
         if as_json:
             written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
             typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
@@ -122,7 +122,7 @@ def _about(options: list[str]) -> About:
     return About(**said)
 
 
-def _drafted_privately(
+def drafted_privately(
     data: str,
     header: str | None,
     label: str,
