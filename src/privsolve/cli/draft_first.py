@@ -67,8 +67,8 @@ class DraftFirst:
             None, epsilon, None, self.positive, self.negative, None, [], use, ".", self.adjacency, ledger, self.seed
         )
         console.print(
-            f"Plan: {DRAFT_SHARE:.0%} of epsilon {epsilon:g} drafts a schema; the rest fits the model and measures it on records "
-            "that are held out.",
+            f"Plan: {DRAFT_SHARE:.0%} of epsilon {epsilon:g} drafts a schema; the rest fits the model and "
+            "measures it on records that are held out.",
             soft_wrap=True,
         )
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
