@@ -29,6 +29,8 @@ class DraftFirst:
     positive: str | None
     negative: str | None
     leave_out: tuple[str, ...]
+    numbers: tuple[str, ...]
+    texts: tuple[str, ...]
     adjacency: str
     seed: int | None
 
@@ -62,7 +64,7 @@ class DraftFirst:
                 f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
                 "or delete it"
             )
-        use = Use.of([], list(self.leave_out), [])
+        use = Use.of(None, self.leave_out, self.numbers, self.texts, None)
         options = PrivateOptions.of(
             None, epsilon, None, self.positive, self.negative, None, [], use, ".", self.adjacency, ledger, self.seed
         )

@@ -96,6 +96,12 @@ def fit(
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Columns not to use, with commas between them.", rich_help_panel=TABLE)
     ] = None,
+    numbers: Annotated[
+        list[str] | None, typer.Option(help="Columns that are known to hold numbers.", rich_help_panel=TABLE)
+    ] = None,
+    texts: Annotated[
+        list[str] | None, typer.Option(help="Columns that are known to hold texts.", rich_help_panel=TABLE)
+    ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -172,12 +178,23 @@ def fit(
         drafted = schema is None
         if drafted:
             schema = Folder.of(out, curator).curator / SCHEMA
-            first = DraftFirst(data, header, label, positive, negative, tuple(leave_out or ()), adjacency, seed)
+            first = DraftFirst(
+                data,
+                header,
+                label,
+                positive,
+                negative,
+                *map(tuple, (leave_out or (), numbers or (), texts or ())),
+                adjacency,
+                seed,
+            )
             resume = first.draft(schema, epsilon or total_epsilon, ledger, stop, resume)
             epsilon, total_epsilon = None, epsilon or total_epsilon
             holdout = 0.2 if holdout is None else holdout
-        elif label is not None or positive is not None or negative is not None or leave_out:
-            raise ValueError("--label, --positive, --negative, --leave-out: a schema file says that: leave them out")
+        elif label is not None or positive is not None or negative is not None or leave_out or numbers or texts:
+            raise ValueError(
+                "--label, --positive, --negative, --leave-out, --numbers, --texts: the schema file says that: leave them out"
+            )
         assert schema is not None
         epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
         the_schema = _load_schema(schema)

@@ -104,7 +104,9 @@ class FullCardRecipe:
 
     def options(self, asked: Schema) -> Options:
         """What is known beforehand, by feature, for the schema of a card (`asked`)."""
-        guess = np.concatenate([_guess(column) for column in asked.columns])
+        equal = np.concatenate([_guess(column) for column in asked.columns])
+        stated = replace(asked, intercept=False).feature_frequencies
+        guess = np.array([own if known is None else known for own, known in zip(equal, stated, strict=True)])
         questions = np.repeat(np.arange(len(asked.columns)), [len(column.names) for column in asked.columns])
         required = frozenset(k for k, c in enumerate(asked.columns) if c.column in asked.constraints.required)
         signs = np.array(asked.constraints.signs(asked.columns), dtype=np.int64)
