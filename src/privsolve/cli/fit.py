@@ -184,7 +184,9 @@ def fit(
                 label,
                 positive,
                 negative,
-                *map(tuple, (leave_out or (), numbers or (), texts or ())),
+                tuple(leave_out or ()),
+                tuple(numbers or ()),
+                tuple(texts or ()),
                 adjacency,
                 seed,
             )
