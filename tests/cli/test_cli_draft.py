@@ -149,3 +149,14 @@ def test_words_for_people_are_in_the_draft(here: Path) -> None:
         assert refused.exit_code == 2, wrong
         assert "about" in refused.stderr
     assert not Path("e.toml").exists()
+
+
+def test_a_draft_of_public_facts_spends_nothing(here: Path) -> None:
+    drafted = run(*DRAFT, "--epsilon", 0.25, "--columns", "age", "--ledger", "ledger")
+    assert drafted.exit_code == 0, drafted.output
+    assert "nothing was spent" in drafted.stdout
+    assert Schema.load("d.toml").paid is None
+    assert Ledger.open("ledger").history() == ()
+    fitted = run(*FIT, "--epsilon", 1, "--ledger", "ledger")
+    assert fitted.exit_code == 0, fitted.output
+    assert load_release("out/release.json").total.epsilon == 1.0

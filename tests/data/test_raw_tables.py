@@ -47,7 +47,7 @@ def test_drafts_of_ordinary_tables_are_sensible(name: str, tmp_path: Path) -> No
 def test_what_is_drafted_can_be_fitted(name: str) -> None:
     raw = RAW_TABLES[name]
     frame = raw.frame()
-    fitted = ps.PrivateScorecard(1.0, random_state=0, max_features=2).fit(
+    fitted = ps.PrivateShortCard(1.0, random_state=0, max_features=2).fit(
         frame.drop(columns=raw.label), frame[raw.label]
     )
     assert fitted.privacy_.epsilon == 1.0

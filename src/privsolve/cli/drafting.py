@@ -12,11 +12,13 @@ from privsolve.data import About, Label, Schema
 from privsolve.data.columns import Column, Value, tidy
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
+from privsolve.data.private.plan import Options, Plan
 from privsolve.data.reading import PLAIN, YES, check_columns
 from privsolve.data.series import number_parser
 from privsolve.data.tables import open_table
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_delta, check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 
@@ -125,23 +127,37 @@ class PrivateOptions:
             self.label(table, label),
             self.epsilon,
             self._delta(table),
-            stated=self.stated,
-            bounds=self.bounds,
-            leave_out=self.use.dropped(table.columns, label),
-            numbers=_names(self.use.numbers, table.columns),
-            texts=_names(self.use.texts, table.columns),
-            missing=self.use.missing,
-            decimal=self.decimal,
+            **self._stated(table, label),
             adjacency=self.adjacency,
             random_state=random_state,
             budget=budget,
         )
         return replace(found, schema=replace(found.schema, about=about))
 
+    def asks_nothing(self, data: str, header: str | None, label: str) -> bool:
+        """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
+        table = open_table(data, header=header)
+        options = Options.of(**self._stated(table, label))
+        adjacency = Adjacency.of(self.adjacency)
+        target = self.label(table, label)
+        return not Plan.of(table, target, check_epsilon(self.epsilon), self._delta(table), adjacency, options).grids
+
+    def _stated(self, table: Any, label: str) -> dict[str, Any]:
+        """What is stated about the columns of a table."""
+        return {
+            "stated": self.stated,
+            "bounds": self.bounds,
+            "leave_out": self.use.dropped(table.columns, label),
+            "numbers": _names(self.use.numbers, table.columns),
+            "texts": _names(self.use.texts, table.columns),
+            "missing": self.use.missing,
+            "decimal": self.decimal,
+        }
+
     def _delta(self, table: Any) -> float:
         """As stated; or none if the ledger has none; or by the number of records, where that is public."""
         if self.delta is not None:
-            return self.delta
+            return check_delta(self.delta) if self.delta else 0.0
         if self.ledger is not None and not self.ledger.budget.release_delta:
             return 0.0
         return default_delta(count_records(table) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None)

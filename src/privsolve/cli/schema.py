@@ -133,6 +133,11 @@ def drafted_privately(
     resume: bool,
 ) -> PrivateDraft:
     """Pay, draft, write, and note that it is written; the file has its place before anything is paid."""
+    if not resume and private.asks_nothing(data, header, label):
+        with output_file(out) as write:
+            found = private.draft(data, header, "", label, about)
+            write(found.to_toml())
+        return found
     with (
         output_file(out, resume=resume) as write,
         sealed_run(
