@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -152,3 +154,46 @@ def test_the_command_line_fits_a_full_card_by_default(tmp_path: Path, monkeypatc
     planned = CliRunner().invoke(app, ["plan", "--schema", "s.toml", "--records", "3000", "--epsilon", "1"])
     assert planned.exit_code == 0, planned.output
     assert "Full scorecard with points for all answers" in planned.output
+
+
+def test_a_process_that_only_predicts_reads_the_release(tmp_path: Path) -> None:
+    table = records(np.random.default_rng(8), 400)
+    table.to_csv(tmp_path / "data.csv", index=False)
+    model = fitted(table)
+    (tmp_path / "release.json").write_text(model.release_.to_json())
+    command = [sys.executable, "-m", "privsolve", "predict", "data.csv", "--release", "release.json", "--out", "s.csv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert np.allclose(pd.read_csv(tmp_path / "s.csv")["risk"], model.predict_proba(table)[:, 1])
+
+
+def test_one_command_from_a_table_to_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    records(np.random.default_rng(9), 4000).assign(patient_id=range(4000)).to_csv("patients.csv", index=False)
+    asked = [
+        "fit",
+        "patients.csv",
+        "--label",
+        "died",
+        "--positive",
+        "yes",
+        "--epsilon",
+        "1",
+        "--seed",
+        "1",
+        "--out",
+        "out",
+    ]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert "Left out patient_id" in done.output
+    release = ps.Release.from_json(Path("out/release.json").read_text())
+    assert release.total.epsilon == pytest.approx(1.0)
+    assert release.evaluation is not None
+    assert Path("out/scorecard.html").exists()
+    for missing in ("--label", "--positive", "--epsilon"):
+        place = asked.index(missing)
+        refused = CliRunner().invoke(app, [*asked[:place], *asked[place + 2 : -1], "other"])
+        assert refused.exit_code == 2
+        assert missing in refused.output
+        assert not Path("other").exists()

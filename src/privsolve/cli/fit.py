@@ -65,8 +65,8 @@ from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.fitting import Objective
 from privsolve.learn.holding_out import HoldOut
-from privsolve.models.full_card import FullCard
 from privsolve.models.leaves import LeafKind
+from privsolve.models.risk import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger

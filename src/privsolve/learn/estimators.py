@@ -29,9 +29,8 @@ from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.limits import CardLimits
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
-from privsolve.models.full_card import FullCard
 from privsolve.models.linear import LinearRule
-from privsolve.models.risk import RiskScore
+from privsolve.models.risk import FullCard, RiskScore
 from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency

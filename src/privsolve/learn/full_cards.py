@@ -16,8 +16,8 @@ from privsolve.domains.trees import tree_schema
 from privsolve.learn.fitting import with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.objective import Card, Options, Plan, perturbed_card
-from privsolve.models.full_card import FullCard
 from privsolve.models.odds import cut_of_threshold
+from privsolve.models.risk import FullCard
 from privsolve.models.score_range import check_scores
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account

@@ -90,6 +90,17 @@ class RiskScore(LinearRule):
         )  # fmt: skip
 
 
+@dataclass(frozen=True, eq=False)
+class FullCard(RiskScore):
+    """A full scorecard: a risk score with points for every answer, found by objective perturbation.
+
+    The release's setting says by which public numbers it was found (`objective`).
+    """
+
+    kind: ClassVar[str] = "full-card"
+    setting_fields: ClassVar[frozenset[str]] = frozenset({"objective"})
+
+
 def half_of(rule: RiskScore, threshold: int, unit: int) -> Fraction:
     """The total at which the risk is one half, given the least total that is decided positive, in units of `1 / unit`."""
     return Fraction(threshold - 1, unit) - rule.cut - Fraction(rule.base / rule.log_odds)

@@ -14,7 +14,6 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from privsolve.arrays import Floats
 from privsolve.checks import check_finite, check_items
@@ -40,6 +39,8 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
     Returns:
         The smallest δ for which the mechanism is `(epsilon, δ)`-DP.
     """
+    from scipy.special import log_ndtr
+
     if shift == 0:
         return max(0.0, -math.expm1(epsilon))
     above = float(log_ndtr(shift / 2 - epsilon / shift))

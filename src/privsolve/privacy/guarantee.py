@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from privsolve.checks import check_finite
 from privsolve.extras import from_extra
 from privsolve.notebooks import panel
+from privsolve.privacy import gaussian_curve as _gaussian_curve  # noqa: F401  (so that files that state one can be read)
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least
 from privsolve.privacy.profiles import BoundedRange, Profile, Pure, group_privacy, profile_from_dict, profile_of
