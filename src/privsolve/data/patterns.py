@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,11 @@ from privsolve.errors import IntegerRangeError
 if TYPE_CHECKING:
     from privsolve.data import Schema
 
+
+Whole = TypeVar("Whole", bound=np.signedinteger[Any])
+
+BLOCK = 8192
+"""Rows that are worked on at once where a table may be large."""
 
 SCORE_LIMIT = 2**62
 """Scores and objective values stay below this, so that a sum of two never leaves int64."""
@@ -37,10 +42,10 @@ class PatternTable:
     nothing: general methods are used, and under a scorecard domain the features must be 0/1.
 
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
-    same records are equal whatever order the records came in.
+    same records are equal whatever order the records came in. `rows` are the features in as few bytes as hold them.
     """
 
-    features: Int64Array
+    rows: IntArray
     positives: Int64Array
     negatives: Int64Array
     names: tuple[str, ...]
@@ -65,13 +70,13 @@ class PatternTable:
         if len(rows) == 0:
             raise ValueError("the table is empty: positives and negatives are all zero; give at least one record")
         set_field = object.__setattr__
-        set_field(self, "features", _readonly(rows.astype(np.int64)))
+        set_field(self, "rows", _readonly(_narrow(rows)))
         set_field(self, "positives", _readonly(merged[:, 0]))
         set_field(self, "negatives", _readonly(merged[:, 1]))
         set_field(self, "names", checked_names(names, dim))
         set_field(self, "scales", checked_scales(scales, dim))
-        set_field(self, "ranges", _checked_ranges(ranges, self.names, self.features))
-        _ = self.score_features  # overflow is found here, before anything is spent
+        set_field(self, "ranges", _checked_ranges(ranges, self.names, self.rows))
+        self._check_common_unit()
 
     @classmethod
     def from_records(
@@ -151,7 +156,22 @@ class PatternTable:
     @property
     def dim(self) -> int:
         """Number of features."""
-        return int(self.features.shape[1])
+        return int(self.rows.shape[1])
+
+    @cached_property
+    def features(self) -> Int64Array:
+        """The rows as 64-bit integers, made when they are first asked for."""
+        return _readonly(self.rows.astype(np.int64))
+
+    def blocks(self) -> Iterator[tuple[slice, Int64Array]]:
+        """The rows as 64-bit integers, some at a time: large tables need not be held in eight bytes per feature."""
+        for start in range(0, len(self.rows), BLOCK):
+            place = slice(start, start + BLOCK)
+            yield place, self.rows[place].astype(np.int64)
+
+    def totals(self, points: Int64Array) -> Int64Array:
+        """`<x, points>` of every row, block by block; the caller knows that no total overflows."""
+        return np.concatenate([block @ points for _, block in self.blocks()])
 
     @property
     def n(self) -> int:
@@ -166,16 +186,20 @@ class PatternTable:
     @cached_property
     def score_features(self) -> Int64Array:
         """The features as integers over the common denominator: their sign structure is exact."""
-        factors = [self.unit // s for s in self.scales]
-        for name, factor, column in zip(self.names, factors, self.features.T, strict=True):
-            if max(1, abs(int(column.min())), abs(int(column.max()))) * factor >= SCORE_LIMIT:
+        if self.unit == 1:
+            return self.features
+        return _readonly(self.features * np.array([self.unit // s for s in self.scales], dtype=np.int64))
+
+    def _check_common_unit(self) -> None:
+        """Overflow is found here, before anything is spent."""
+        for name, scale, least, largest in zip(
+            self.names, self.scales, self.rows.min(axis=0), self.rows.max(axis=0), strict=True
+        ):
+            if max(1, abs(int(least)), abs(int(largest))) * (self.unit // scale) >= SCORE_LIMIT:
                 raise IntegerRangeError(
                     f"features[{name!r}] leaves the 64-bit integers once brought to the common unit 1/{self.unit}: "
                     "use smaller values or coarser scales"
                 )
-        if self.unit == 1:
-            return self.features
-        return _readonly(self.features * np.array(factors, dtype=np.int64))
 
     def scores(self, weights: ArrayLike) -> Int64Array:
         """Exact integer scores `unit * <x, w>` of every row."""
@@ -199,7 +223,7 @@ class PatternTable:
             self.names == other.names
             and self.scales == other.scales
             and self.ranges == other.ranges
-            and np.array_equal(self.features, other.features)
+            and np.array_equal(self.rows, other.rows)
             and np.array_equal(self.positives, other.positives)
             and np.array_equal(self.negatives, other.negatives)
         )
@@ -207,7 +231,7 @@ class PatternTable:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"PatternTable({len(self.features)} distinct rows of {self.dim} features, {self.n} records)"
+        return f"PatternTable({len(self.rows)} distinct rows of {self.dim} features, {self.n} records)"
 
 
 def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
@@ -257,7 +281,7 @@ def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
 def _narrow(array: NDArray[Any]) -> IntArray:
     """The same whole numbers in as few bytes as hold them."""
     least, largest = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    return array.astype(narrowest(least, largest))
+    return array.astype(narrowest(least, largest), copy=False)
 
 
 def narrowest(least: int, largest: int) -> np.dtype[np.signedinteger[Any]]:
@@ -282,17 +306,22 @@ def _merge_equal_rows(rows: IntArray, counts: Int64Array) -> tuple[IntArray, Int
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not len(present):
         return rows[:0], counts[:0]
-    order = present[np.argsort(_sortable(rows[present]), kind="stable")]
-    rows = rows[order]
-    first = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
-    return rows[first], np.add.reduceat(counts[order], first, axis=0)
+    keys = _sortable(rows if len(present) == len(rows) else rows[present])
+    order = np.argsort(keys, kind="stable")
+    keys, order = keys[order], present[order]
+    first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+    return rows[order[first]], np.add.reduceat(counts[order], first, axis=0)
 
 
 def _sortable(rows: IntArray) -> NDArray[np.void]:
-    """Rows as strings of bytes in the same order: the sign bit turned around, the highest byte first."""
-    unsigned = np.dtype(f"u{rows.itemsize}")
-    keys = np.ascontiguousarray(rows).view(unsigned) ^ unsigned.type(1 << (8 * rows.itemsize - 1))
-    strings: NDArray[np.void] = keys.astype(unsigned.newbyteorder(">")).view(f"V{rows.itemsize * rows.shape[1]}")
+    """Rows as strings of bytes in the same order: eight bits of 0/1 rows in a byte, of others the highest byte first."""
+    if rows.itemsize == 1 and rows.min() >= 0 and rows.max() <= 1:
+        keys = np.packbits(rows.view(np.uint8), axis=1)
+    else:
+        unsigned = np.dtype(f"u{rows.itemsize}")
+        turned = np.ascontiguousarray(rows).view(unsigned) ^ unsigned.type(1 << (8 * rows.itemsize - 1))
+        keys = turned.astype(unsigned.newbyteorder(">"))
+    strings: NDArray[np.void] = keys.view(f"V{keys.itemsize * keys.shape[1]}")
     return strings[:, 0]
 
 
@@ -320,7 +349,7 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
 
 
 def _checked_ranges(
-    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], rows: Int64Array
+    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], rows: IntArray
 ) -> tuple[tuple[int, int], ...] | None:
     """The declared ranges as pairs of integers; raise if they are none, or if a row leaves them."""
     if ranges is None:
@@ -331,8 +360,8 @@ def _checked_ranges(
         result = ()
     if len(result) != len(names) or any(low > high for low, high in result):
         raise ValueError(f"ranges must be {len(names)} pairs (low, high) of integers, one per feature, got {ranges!r}")
-    for name, (low, high), column in zip(names, result, rows.T, strict=True):
-        if column.min() < low or column.max() > high:
+    for name, (low, high), least, largest in zip(names, result, rows.min(axis=0), rows.max(axis=0), strict=True):
+        if least < low or largest > high:
             raise ValueError(
                 f"features[{name!r}] has values outside its declared range {low} to {high}: clip or encode it by a public "
                 "rule, or declare a wider range"
@@ -355,7 +384,7 @@ def _positive_labels(labels: ArrayLike, rows: int) -> NDArray[np.bool_]:
     return np.asarray(array == 1)
 
 
-def _readonly(array: Int64Array) -> Int64Array:
+def _readonly(array: NDArray[Whole]) -> NDArray[Whole]:
     array = np.ascontiguousarray(array)
     array.setflags(write=False)
     return array

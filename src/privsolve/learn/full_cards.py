@@ -153,13 +153,17 @@ def _guess(column: Any) -> Any:
 
 def _quality(table: PatternTable, model: FullCard) -> dict[str, Any]:
     """The curator's figures on the training records."""
-    scores = table.features @ model.weights[:-1].astype(np.int64) + int(model.weights[-1])
+    scores, places = np.unique(table.totals(model.weights[:-1].astype(np.int64)), return_inverse=True)
+    scores = scores + int(model.weights[-1])
+    yes, no = (np.zeros(len(scores), dtype=np.int64) for _ in range(2))
+    np.add.at(yes, places, table.positives)
+    np.add.at(no, places, table.negatives)
     decided = scores > model.cut
-    mistakes = int(table.negatives[decided].sum() + table.positives[~decided].sum())
+    mistakes = int(no[decided].sum() + yes[~decided].sum())
     found: dict[str, Any] = {"training_accuracy": 1.0 - mistakes / table.n, "mistakes": mistakes}
-    positives, negatives = int(table.positives.sum()), int(table.negatives.sum())
+    positives, negatives = int(yes.sum()), int(no.sum())
     if positives and negatives:
         labels = np.repeat([1, 0], len(scores))
-        weights = np.concatenate([table.positives, table.negatives])
+        weights = np.concatenate([yes, no])
         found["training_auc"] = float(roc_auc_score(labels, np.tile(scores, 2), sample_weight=weights))
     return found | {"larger_class": max(positives, negatives) / table.n}

@@ -284,7 +284,7 @@ def _check(table: PatternTable, plan: Plan) -> None:
         raise ValueError("table: objective perturbation needs features that are declared to be 0 or 1 (ranges)")
     if set(table.scales) != {1}:
         raise ValueError("table: objective perturbation needs features of scale 1")
-    if int(table.features.sum(axis=1).max()) > plan.longest:
+    if int(table.rows.sum(axis=1).max()) > plan.longest:
         raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
     if table.n > MOST_RECORDS:
         raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
@@ -292,7 +292,9 @@ def _check(table: PatternTable, plan: Plan) -> None:
 
 def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float, float]:
     """Where the features are centred, the deviation of that, and the log-odds of the labels (section 19.8)."""
-    sums = (table.positives + table.negatives) @ table.features
+    sums = np.zeros(table.dim, dtype=np.int64)
+    for place, block in table.blocks():
+        sums += (table.positives[place] + table.negatives[place]) @ block
     noisy = _noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
     positive, negative = np.maximum(noisy[-2:], 0.0)
     records = max(positive + negative, 1.0)
@@ -317,7 +319,7 @@ def _noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int 
 
 def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> Card:
     """The card with the level of its risks moved to the share of positive records, as far as noise allows (section 19.9)."""
-    scores, places = np.unique(table.features @ card.points, return_inverse=True)
+    scores, places = np.unique(table.totals(card.points), return_inverse=True)
     risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
     counts = np.zeros(len(scores), dtype=np.int64)
     np.add.at(counts, places, table.positives + table.negatives)
@@ -372,7 +374,8 @@ def _solve(
 ) -> tuple[tuple[Floats, float], dict[str, Any]]:
     """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
     radius = RADIUS * math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
-    rows = Rows(table.features[:, kept], table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
+    features = table.rows if kept.all() else table.rows[:, kept]
+    rows = Rows(features, table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
     penalty = plan.penalty(solve, radius)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
     linear = np.asarray(drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS), dtype=np.float64)
