@@ -1,8 +1,8 @@
 """Run everybody on everything, append one line per run to `results/`, and never run twice what is there.
 
     python -m peers.harness                          # whatever is missing
-    python -m peers.harness --only "card, 4 features" --datasets adult,compas --splits 0,1 --epsilons 0.3,1
-    python -m peers.harness --redo "card, 4 features"     # forget its lines first
+    python -m peers.harness --only "short card, 4 features" --datasets adult,compas --splits 0,1 --epsilons 0.3,1
+    python -m peers.harness --redo "short card, 4 features"     # forget its lines first
 
 A competitor runs in its own environment (`make -C benchmarks peers` makes them), one worker process at a time, or `--jobs`
 of them; a fit that takes too long is recorded as a timeout and its worker is ended.
@@ -283,7 +283,7 @@ def tasks_of(names: set[str] | None, datasets: list[str], splits: list[int], eps
 
 def main() -> None:
     """The command line."""
-    everything = "adult,breast_cancer,wine,digits,compas,german,additive,interactions"
+    everything = "adult,breast_cancer,wine,digits,compas,german,additive,interactions,hospital,fraud,default,spam"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a competitor's name; may be repeated")
     parser.add_argument("--runner", action="append", help="all competitors of a runner; may be repeated")

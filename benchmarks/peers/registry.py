@@ -42,9 +42,9 @@ class Competitor:
         return ("none",) if self.group == "plain" else self.adjacencies
 
 
-def ours(name: str, estimator: str, limit: float = 60.0, **options: Any) -> Competitor:
+def ours(name: str, estimator: str, delta: float = 0.0, **options: Any) -> Competitor:
     """One of privsolve's estimators with these options; under both adjacencies."""
-    return Competitor(name, "ours", "ours", "ours", estimator, options, limit=limit)
+    return Competitor(name, "ours", "ours", "ours", estimator, options, delta=delta)
 
 
 def in_both_forms(
@@ -59,15 +59,13 @@ def in_both_forms(
 
 
 COMPETITORS = (
-    ours("card, 4 features", "PrivateShortCard", max_features=4),
-    ours("card, 6 features", "PrivateShortCard", max_features=6),
-    ours("risk score", "PrivateShortCard", objective="risk"),
+    ours("scorecard", "PrivateScorecard", DELTA),
+    ours("short card, 4 features", "PrivateShortCard", max_features=4),
     ours("linear, small integers", "PrivateLinearClassifier"),
     ours("tree, depth 3", "PrivateTreeClassifier", depth=3),
     ours("tree, depth 4", "PrivateTreeClassifier", depth=4),
     ours("card or tree, depth 3", "PrivateClassifier", depth=3),
     ours("tree of risks, depth 3", "PrivateTreeClassifier", depth=3, leaves="probabilities"),
-    ours("tree of risks, depth 4", "PrivateTreeClassifier", depth=4, leaves="probabilities"),
     Competitor("DP-SGD, fixed", "private", "ours", "dpsgd", "fixed", delta=DELTA),
     Competitor("DP-SGD, tuned", "unfair", "ours", "dpsgd", "tuned", delta=DELTA, adjacencies=(ADD_REMOVE,)),
     *in_both_forms("DP-EBM", "interpret", "ebm", "dp", adjacencies=(ADD_REMOVE,), delta=DELTA),

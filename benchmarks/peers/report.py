@@ -16,23 +16,21 @@ import numpy as np
 import pandas as pd
 
 from peers.harness import RESULTS, read
-from peers.registry import COMPETITORS, EPSILONS, REPLACE
+from peers.registry import ADD_REMOVE, COMPETITORS, EPSILONS, REPLACE
 from peers.summary import (
     GOALS,
     OURS,
     PLAIN,
     PRIVATE,
-    READABLE,
     SINGLE,
     UNFAIR,
-    Verdict,
     critical_difference,
     duels,
     finished,
     frame_of,
     means,
+    over_tables,
     ranked,
-    verdicts,
 )
 
 mpl.use("Agg")
@@ -74,17 +72,22 @@ def write(runs: pd.DataFrame, out: Path) -> None:
     """Both pages and the figures."""
     (out / "figures").mkdir(parents=True, exist_ok=True)
     parts = {
-        "state": state(runs), "goal": goal(runs), "ranks": ranks(runs), "against": against(runs), "datasets": datasets(runs),
-        "failures": failures(runs), "competitors": competitors(runs),
-    }  # fmt: skip
+        "state": state(runs),
+        "means": mean_tables(runs),
+        "ranks": ranks(runs),
+        "against": against(runs),
+        "datasets": datasets(runs),
+        "failures": failures(runs),
+        "competitors": competitors(runs),
+    }
     page = (HERE / "page.md").read_text(encoding="utf-8")
     for name, text in parts.items():
         page = page.replace(f"<!-- {name} -->", text)
     (out / "peers.md").write_text(page, encoding="utf-8")
     (out / "peers-tables.md").write_text(tables(runs), encoding="utf-8")
     with mpl.rc_context(STYLE):
-        rank_figure(runs, out / "figures" / "peers-ranks.svg")
-        curves(runs, out / "figures" / "peers-accuracy.svg")
+        for metric in GOALS:
+            curves(runs, metric, out / "figures" / f"peers-{metric}.svg")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -108,24 +111,32 @@ def state(runs: pd.DataFrame) -> str:
     )
 
 
-def goal(runs: pd.DataFrame) -> str:
-    """The goal, data set by data set, for both metrics."""
+def mean_tables(runs: pd.DataFrame) -> str:
+    """Means over the first data sets, and over those with rare outcomes or many columns, under both adjacencies."""
+    from peers.datasets import FIRST, LATER
+
     parts = []
-    for metric in GOALS:
-        found = verdicts(runs, metric)
-        met = sum(verdict.level for verdict in found)
-        rows = [[d, *(_cell(found, d, e) for e in EPSILONS)] for d in dict.fromkeys(v.dataset for v in found)]
-        parts.append(f"### By {WORDS[metric]}: level in {met} of {len(found)}\n")
-        parts.append(table(["data", *(f"ε = {e:g}" for e in EPSILONS)], rows) + "\n")
+    for title, names in (("The first eight data sets", FIRST), ("Rare outcomes, and a hundred columns", LATER)):
+        present = [name for name in names if name in set(runs["dataset"])]
+        if not present:
+            continue
+        parts.append(f"### {title}\n\n{', '.join(present)}.\n")
+        for adjacency in (ADD_REMOVE, REPLACE):
+            found = [over_tables(runs, metric, adjacency, present) for metric in GOALS]
+            order = [c.name for c in COMPETITORS if all(c.name in one.index for one in found)]
+            rows = [
+                [_named(name), *(f"{found[0].loc[name, e]:.3f} / {found[1].loc[name, e]:.3f}" for e in EPSILONS)]
+                for name in order
+            ]
+            header = [f"{adjacency}: accuracy / AUC", *(f"ε = {e:g}" for e in EPSILONS)]
+            parts.append(table(header, rows) + "\n")
     return "\n".join(parts)
 
 
-def _cell(found: list[Verdict], dataset: str, epsilon: float) -> str:
-    for v in found:
-        if (v.dataset, v.epsilon) == (dataset, epsilon):
-            text = f"{v.model} {v.ours:.3f}, {v.rival} {v.theirs:.3f}"
-            return text if v.level else f"**behind by {v.gap:.3f} ± {v.error:.3f}: {text}**"
-    return "–"
+def _named(name: str) -> str:
+    """Ours in italics; what was tuned on the records says so."""
+    group = next(c.group for c in COMPETITORS if c.name == name)
+    return f"*{name}*" if group == OURS else f"{name} (not counted)" if group == UNFAIR else name
 
 
 def ranks(runs: pd.DataFrame) -> str:
@@ -147,17 +158,13 @@ def ranks(runs: pd.DataFrame) -> str:
     return "\n".join(parts)
 
 
-def _rank(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.1f}"
-
-
 def against(runs: pd.DataFrame) -> str:
-    """One model of ours per metric against every private peer."""
+    """The scorecard against every private peer."""
     parts = []
     for metric in GOALS:
         found = duels(runs, metric)
         rows = [[rival, *(counts[word] for word in ("ahead", "level", "behind"))] for rival, counts in found.items()]
-        parts.append(f"*{SINGLE[metric]}*, by {WORDS[metric]}:\n")
+        parts.append(f"The scorecard, by {WORDS[metric]}:\n")
         parts.append((table(["against", "ahead", "level", "behind"], rows) if rows else "not run yet") + "\n")
     return "\n".join(parts)
 
@@ -210,9 +217,9 @@ def competitors(runs: pd.DataFrame) -> str:
 
 # ---- all tables
 
-HEAD = """# Beside everybody else: all tables
+HEAD = """# Comparison with other tools: all tables
 
-Made by `python -m peers.report` from `benchmarks/peers/results/`; what it means is on [the page](peers.md). Means over five
+Made by `python -m peers.report` from `benchmarks/peers/results/`; [the page](peers.md) explains them. Means over five
 splits with standard errors (Adult has one split: five seeds). AUC of models that only say yes or no is their balanced
 accuracy. *–*: no result, or the model gives no probability.
 """
@@ -315,29 +322,16 @@ def everything(runs: pd.DataFrame) -> str:
 # ---- figures
 
 
-def rank_figure(runs: pd.DataFrame, path: Path) -> None:
-    """Mean ranks by accuracy at every ε, ours in colour."""
-    groups = dict(zip(runs["name"], runs["group"], strict=True))
-    figure, axes = plt.subplots(1, len(EPSILONS), figsize=(12, 5), layout="constrained")
-    for axis, epsilon in zip(axes, EPSILONS, strict=True):
-        order = ranked(runs, "accuracy", epsilon).mean(axis=1).sort_values(ascending=False)
-        colours = ["#00796b" if groups[name] == OURS else "#9e9e9e" for name in order.index]
-        axis.barh(range(len(order)), order.to_numpy(), color=colours)
-        axis.set_yticks(range(len(order)), order.index, fontsize=7)
-        axis.set_title(f"ε = {epsilon:g}")
-    figure.supxlabel("mean rank by accuracy (1 is best); ours in colour")
-    _save(figure, path)
-
-
-def curves(runs: pd.DataFrame, path: Path) -> None:
-    """Accuracy against ε: the best readable model of ours at each ε, and every private peer's; dashed, without privacy."""
+def curves(runs: pd.DataFrame, metric: str, path: Path) -> None:
+    """A metric against ε under add-remove: the scorecard thick, our other models thin, peers grey; dashed, without privacy."""
     names = list(dict.fromkeys(runs["dataset"]))
-    figure, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(12, 6), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(3, (len(names) + 2) // 3, figsize=(12, 8), layout="constrained", squeeze=False)
     for axis, dataset in zip(axes.flat, names, strict=False):
-        own = finished(runs[runs["dataset"] == dataset])
-        _lines(axis, own[own["group"] == PRIVATE], "#9e9e9e")
-        _lines(axis, own[(own["group"] == OURS) & (own["numbers"] <= READABLE)], "#00796b")
-        plain = means(own[own["group"] == PLAIN], "accuracy")["mean"]
+        own = finished(runs[(runs["dataset"] == dataset) & (runs["adjacency"] != REPLACE)])
+        _lines(axis, own[own["group"] == PRIVATE], metric, "#9e9e9e")
+        _lines(axis, own[(own["group"] == OURS) & (own["name"] != SINGLE)], metric, "#80cbc4")
+        _lines(axis, own[own["name"] == SINGLE], metric, "#00796b", 2.5)
+        plain = means(own[own["group"] == PLAIN], metric)["mean"]
         if len(plain):
             axis.axhline(plain.max(), color="#333333", linestyle="--", linewidth=0.8)
         axis.set_title(dataset)
@@ -345,13 +339,13 @@ def curves(runs: pd.DataFrame, path: Path) -> None:
         axis.set_xticks(EPSILONS, [f"{e:g}" for e in EPSILONS])
         axis.minorticks_off()
     figure.supxlabel("ε")
-    figure.supylabel("test accuracy")
+    figure.supylabel(f"test {WORDS[metric]}")
     _save(figure, path)
 
 
-def _lines(axis: plt.Axes, runs: pd.DataFrame, colour: str) -> None:
-    for _, own in means(runs, "accuracy").groupby(["name", "adjacency"], sort=False):
-        axis.plot(own["epsilon"], own["mean"], color=colour, linewidth=1, marker=".", alpha=0.8)
+def _lines(axis: plt.Axes, runs: pd.DataFrame, metric: str, colour: str, width: float = 1.0) -> None:
+    for _, own in means(runs, metric).groupby("name", sort=False):
+        axis.plot(own["epsilon"], own["mean"], color=colour, linewidth=width, marker=".", alpha=0.8)
 
 
 def _save(figure: plt.Figure, path: Path) -> None:

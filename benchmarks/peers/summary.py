@@ -1,8 +1,9 @@
-"""From lines of results to means, standard errors, ranks and the goal; pandas in, pandas out."""
+"""From lines of results to means, standard errors, ranks and duels; pandas in, pandas out."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any
@@ -13,8 +14,8 @@ from scipy.stats import studentized_range
 
 from peers.registry import ADD_REMOVE, COMPETITORS, EPSILONS, REPLACE
 
-READABLE = 20
-"""Numbers that a person can be asked to read."""
+SINGLE = "scorecard"
+"""The model of ours that is compared with each peer: the default, the same for every data set, ε and metric."""
 
 KEYS = ["name", "dataset", "split", "epsilon", "adjacency"]
 GOALS = ("accuracy", "auc")
@@ -42,97 +43,50 @@ def means(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """One data set and ε: the readable model of ours that comes closest to being level with every private peer.
+class Duel:
+    """One data set and ε: how far ours is behind a peer (negative: ahead), and the standard error of that over the splits."""
 
-    `rival` is the peer it is furthest behind (or least ahead of), `gap` how far (positive is behind), `error` the standard
-    error of that gap over the splits.
-    """
-
-    dataset: str
-    epsilon: float
-    metric: str
-    model: str
-    rival: str
-    adjacency: str
-    ours: float
-    theirs: float
     gap: float
     error: float
 
     @property
-    def level(self) -> bool:
-        """Whether it is behind nobody by more than one standard error."""
-        return self.gap <= self.error
-
-    @property
     def outcome(self) -> str:
         """`"ahead"` or `"behind"` by more than one standard error, or `"level"`."""
-        return "behind" if not self.level else "ahead" if -self.gap > self.error else "level"
-
-
-def verdicts(runs: pd.DataFrame, metric: str) -> list[Verdict]:
-    """For every data set and ε where both sides have results."""
-    found = (_verdict(runs, metric, d, e) for d in dict.fromkeys(runs["dataset"]) for e in EPSILONS)
-    return [verdict for verdict in found if verdict is not None]
-
-
-def _verdict(runs: pd.DataFrame, metric: str, dataset: str, epsilon: float) -> Verdict | None:
-    cell = finished(runs)
-    cell = cell[(cell["dataset"] == dataset) & (cell["epsilon"] == epsilon)]
-    rivals = _by_split(cell[cell["group"] == PRIVATE], metric)
-    candidates = _by_split(cell[cell["group"] == OURS], metric)
-    names = [name for name in dict.fromkeys(cell["name"]) if readable(cell, name)]
-    worst = []
-    for name in names:
-        own = [_compare(dataset, epsilon, metric, candidates, name, rival, rivals[rival]) for rival in rivals]
-        known = [verdict for verdict in own if verdict is not None]
-        if known:
-            worst.append(max(known, key=lambda v: v.gap - v.error))
-    return min(worst, key=lambda v: v.gap - v.error) if worst else None
-
-
-SINGLE = {"accuracy": "card or tree, depth 3", "auc": "risk score"}
-"""One model of ours per metric for the duels, the same in all cells: no choice afterwards helps it."""
+        return "level" if abs(self.gap) <= self.error else "ahead" if self.gap < 0 else "behind"
 
 
 def duels(runs: pd.DataFrame, metric: str) -> dict[str, Counter[str]]:
-    """How often that one model is ahead of, level with and behind each private peer, over data sets and ε."""
+    """How often `SINGLE` is ahead of, level with and behind each private peer, under the peer's adjacency."""
     done = finished(runs)
     found: dict[str, Counter[str]] = {}
-    for (dataset, epsilon), cell in done[done["epsilon"].notna()].groupby(["dataset", "epsilon"], sort=False):
-        own = _by_split(cell[cell["name"] == SINGLE[metric]], metric)
-        for rival, theirs in _by_split(cell[cell["group"] == PRIVATE], metric).items():
-            verdict = _compare(dataset, epsilon, metric, own, SINGLE[metric], rival, theirs)
-            if verdict is not None:
-                found.setdefault(f"{rival[0]} ({rival[1]})", Counter())[verdict.outcome] += 1
+    for _, cell in done[done["epsilon"].notna()].groupby(["dataset", "epsilon"], sort=False):
+        own = _by_split(cell[cell["name"] == SINGLE], metric)
+        for (rival, adjacency), theirs in _by_split(cell[cell["group"] == PRIVATE], metric).items():
+            duel = _compare(own.get((SINGLE, adjacency)), theirs)
+            if duel is not None:
+                found.setdefault(f"{rival} ({adjacency})", Counter())[duel.outcome] += 1
     return found
-
-
-def readable(cell: pd.DataFrame, name: str) -> bool:
-    """Whether it is ours and every one of the fitted models has few enough numbers."""
-    own = cell[(cell["name"] == name) & (cell["group"] == OURS)]
-    return bool(len(own) and (own["numbers"] <= READABLE).all())
 
 
 def _by_split(cell: pd.DataFrame, metric: str) -> dict[tuple[str, str], pd.Series]:
     return {key: own.set_index("split")[metric] for key, own in cell.groupby(["name", "adjacency"], sort=False)}
 
 
-def _compare(
-    dataset: str, epsilon: float, metric: str, candidates: dict[tuple[str, str], pd.Series], name: str,
-    rival: tuple[str, str], theirs: pd.Series,
-) -> Verdict | None:  # fmt: skip
-    """Paired by split, under the peer's own adjacency."""
-    own = candidates.get((name, rival[1]))
-    if own is None:
+def _compare(own: pd.Series | None, theirs: pd.Series) -> Duel | None:
+    """Paired by split; None without a standard error."""
+    behind = pd.Series(dtype=float) if own is None else (theirs - own).dropna()
+    if len(behind) < 2:
         return None
-    behind = (theirs - own).dropna()
-    if len(behind) < 2:  # no standard error
-        return None
-    error = float(behind.std(ddof=1) / sqrt(len(behind)))
-    pair = own[behind.index].mean(), theirs[behind.index].mean()
-    return Verdict(dataset, epsilon, metric, name, rival[0], rival[1], *pair, float(behind.mean()), error)
+    return Duel(float(behind.mean()), float(behind.std(ddof=1) / sqrt(len(behind))))
+
+
+def over_tables(runs: pd.DataFrame, metric: str, adjacency: str, datasets: Sequence[str]) -> pd.DataFrame:
+    """Means over data sets, one line per private competitor that has a model in each of them, one column per ε."""
+    kept = runs[(runs["adjacency"] == adjacency) & runs["dataset"].isin(datasets)]
+    table = (
+        means(kept, metric).pivot(index=["name", "epsilon"], columns="dataset", values="mean").reindex(columns=datasets)
+    )
+    return table.dropna().mean(axis=1).unstack("epsilon").reindex(columns=list(EPSILONS)).dropna()
 
 
 def ranked(runs: pd.DataFrame, metric: str, epsilon: float) -> pd.DataFrame:

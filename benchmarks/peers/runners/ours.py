@@ -15,9 +15,10 @@ from privsolve.models.tree import nodes_of
 
 def fit(data: Exchange, job: Job) -> Fitted:
     """The estimator on the raw columns, with the public schema."""
+    options = job.options | ({"delta": job.delta} if job.delta else {})
     schema = ps.Schema.from_toml(data.public.schema)
     estimator = getattr(ps, job.model)(
-        job.epsilon, schema=schema, adjacency=job.adjacency, random_state=job.seed, **job.options
+        job.epsilon, schema=schema, adjacency=job.adjacency, random_state=job.seed, **options
     )
     estimator.fit(pd.DataFrame(data.train.raw), data.train.labels.astype(int))
     return Fitted(numbers_of(estimator.release_.model), lambda: predictions(estimator, pd.DataFrame(data.test.raw)))
