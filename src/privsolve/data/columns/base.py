@@ -88,9 +88,11 @@ class Column(ABC):
 
     def points_of_codes(self, value: Any, by_code: Sequence[int]) -> Any:
         """The points of the code of a value, as an expression of Ibis."""
-        code = self.code(value).cast("int64")
-        listed = [(number, points) for number, points in enumerate(by_code) if points]
-        return code.cases(*listed, else_=0) if listed else code * 0
+        import ibis
+
+        # a lookup in a list: engines evaluate the operand of a CASE once for every WHEN
+        points = ibis.array([ibis.literal(int(each), type="int64") for each in by_code])
+        return points[self.code(value).cast("int64")]
 
     def points_by_code(self, weights: Sequence[int]) -> list[int]:
         """The column's part of the score for every code."""
