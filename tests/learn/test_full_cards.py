@@ -197,3 +197,11 @@ def test_one_command_from_a_table_to_a_page(tmp_path: Path, monkeypatch: pytest.
         assert refused.exit_code == 2
         assert missing in refused.output
         assert not Path("other").exists()
+
+
+def test_a_budget_that_cannot_pay_for_the_fit_does_not_pay_for_the_draft() -> None:
+    table = records(np.random.default_rng(10), 2000)
+    account = ps.Accountant(1.0, 1.5e-6, composition_delta=0.0)  # enough for the draft's delta and not for both
+    with pytest.raises(ps.BudgetExceeded, match="delta"):
+        fitted(table.rename(columns={"age": "a", "sex": "b", "smokes": "c"}), schema=None, budget=account)
+    assert account.history == ()

@@ -60,16 +60,20 @@ from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
+from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
 from privsolve.learn.fitting import Objective
+from privsolve.learn.full_cards import DEFAULT_DELTA
 from privsolve.learn.holding_out import HoldOut
 from privsolve.models.leaves import LeafKind
 from privsolve.models.risk import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
+from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
+from privsolve.privacy.profiles import profile_of
 from privsolve.releases import NOT_PRIVATE, Run
 from privsolve.safety.folder import MODEL, SCORECARD, TREE, Folder, output_folder
 
@@ -190,6 +194,8 @@ def fit(
                 adjacency,
                 seed,
             )
+            if budget is not None and not resume and (epsilon or total_epsilon):
+                _check_both(budget, epsilon or total_epsilon or 0.0, model, delta)
             resume = first.draft(schema, epsilon or total_epsilon, ledger, stop, resume)
             epsilon, total_epsilon = None, epsilon or total_epsilon
             holdout = 0.2 if holdout is None else holdout
@@ -244,6 +250,16 @@ def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -
     if left <= 0:
         raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
     return at_most(left)
+
+
+def _check_both(budget: Ledger, epsilon: float, model: ModelName, delta: float | None) -> None:
+    """Refuse before the draft is paid what could not be paid after it."""
+    own = (DEFAULT_DELTA if delta is None else delta) if model is ModelName.scorecard else delta or 0.0
+    drafts = default_delta(None) if budget.budget.release_delta else 0.0
+    whole = Guarantee(
+        profile_of(epsilon, own + drafts), budget.budget.adjacency, "draft and fit", "none yet", "12", "none"
+    )
+    budget.budget.check(budget.totals(), whole)
 
 
 def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:

@@ -126,7 +126,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "sealed.run(ps.private_draft, ...), in a file of its own"
             )
         numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
-        schema = drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state)
+        delta = float(getattr(self, "delta", None) or 0.0)
+        schema = drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state, delta)
         self._draft_was_paid = schema.paid is not None  # if every column is known from its name, nothing is
         return schema
 

@@ -16,7 +16,7 @@ from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
-from privsolve.privacy.profiles import Pure
+from privsolve.privacy.profiles import Profile, profile_of
 
 RandomState = int | np.random.SeedSequence | Randomness | None
 
@@ -35,6 +35,7 @@ def drafted_schema(
     adjacency: Adjacency | str,
     budget: Account | None,
     random_state: RandomState,
+    fit_delta: float = 0.0,
 ) -> Schema:
     """A private draft for a table of features, paid from the budget, which must be able to pay for the fit as well."""
     draft, fit = split(epsilon)
@@ -50,15 +51,15 @@ def drafted_schema(
         numbers=numbers,
         adjacency=adjacency,
         random_state=random_state,
-        budget=None if budget is None else _Both(budget, fit),
+        budget=None if budget is None else _Both(budget, profile_of(fit, fit_delta)),
     ).schema
 
 
 class _Both:
     """Pays for the draft, and refuses where nothing would be left for the fit."""
 
-    def __init__(self, budget: Account, epsilon: float) -> None:
-        self._budget, self._epsilon = budget, epsilon
+    def __init__(self, budget: Account, fit: Profile) -> None:
+        self._budget, self._fit = budget, fit
 
     def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> Any:
         """Pay for the draft."""
@@ -66,6 +67,6 @@ class _Both:
         if isinstance(budget, Accountant | Ledger) and getattr(budget, "plan", None) is None:
             check_adjacency(guarantee, budget.budget.adjacency)
             totals = budget.totals if isinstance(budget, Accountant) else budget.totals()
-            fit = Guarantee(Pure(self._epsilon), guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
+            fit = Guarantee(self._fit, guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
             budget.budget.check(budget.budget.check(totals, guarantee), fit)
         return budget.spending(guarantee, note, **how)
