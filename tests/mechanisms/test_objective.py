@@ -92,6 +92,8 @@ def worst_ratio(
                 exact = largest_delta(p, q, epsilon, w)
                 if claimed > 1e-9:
                     worst = max(worst, (exact - claimed) / claimed)
+        if worst > 0.01:  # noticed
+            break
     return worst
 
 
@@ -104,7 +106,7 @@ def test_exact_densities_stay_below_the_curve(adjacency: str) -> None:
     "wrong", [{"sigma_factor": 0.9}, {"beta_factor": 0.5}, {"offset": False}], ids=["sigma", "beta", "offset"]
 )
 def test_the_test_of_densities_notices_what_is_wrong(wrong: dict[str, float]) -> None:
-    assert worst_ratio("add-remove", 150, **wrong) > 0.01
+    assert worst_ratio("add-remove", 700, **wrong) > 0.01
 
 
 def test_densities_in_two_dimensions() -> None:

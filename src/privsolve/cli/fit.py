@@ -255,7 +255,7 @@ def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -
 def _check_both(budget: Ledger, epsilon: float, model: ModelName, delta: float | None) -> None:
     """Refuse before the draft is paid what could not be paid after it."""
     own = (DEFAULT_DELTA if delta is None else delta) if model is ModelName.scorecard else delta or 0.0
-    drafts = default_delta(None) if budget.budget.release_delta else 0.0
+    drafts = default_delta(1) if budget.budget.release_delta else 0.0
     whole = Guarantee(
         profile_of(epsilon, own + drafts), budget.budget.adjacency, "draft and fit", "none yet", "12", "none"
     )
