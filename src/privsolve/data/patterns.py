@@ -340,7 +340,9 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
     if scales is None:
         return (1,) * dim
     try:
-        result = tuple(operator.index(s) for s in check_items("scales", scales, f"be {dim} positive integers, one per feature"))
+        result = tuple(
+            operator.index(s) for s in check_items("scales", scales, f"be {dim} positive integers, one per feature")
+        )
     except TypeError:
         result = ()
     if len(result) != dim or min(result) < 1:
