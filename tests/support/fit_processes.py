@@ -42,8 +42,8 @@ MOMENTS: dict[str, tuple[object, str, bool]] = {
 OTHERS: dict[str, dict[str, tuple[object, str, bool]]] = {
     "draft": {
         "paid": (Ledger, "spend", False),
-        "drawing": (draft._Drafting, "draft", True),
-        "drawn": (draft._Drafting, "draft", False),
+        "drawing": (draft, "_drafted", True),
+        "drawn": (draft, "_drafted", False),
         "kept": (Ledger, "bind", False),
         "writing": (folders, "_fill", True),
         "filled": (folders, "_fill", False),
