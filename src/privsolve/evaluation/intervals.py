@@ -96,7 +96,7 @@ def _solve(
 
 def _quantile(variance: float, fourth: float) -> float:
     """The 95% quantile of a symmetric law in deviations: normal, corrected for its fourth cumulant (Cornish and Fisher)."""
-    if variance <= 0:
+    if variance**2 <= 0:
         return Z
     return Z + (Z**3 - 3 * Z) * (fourth / variance**2) / 24
 
