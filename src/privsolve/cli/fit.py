@@ -198,7 +198,7 @@ def fit(
                 _check_both(budget, epsilon or total_epsilon or 0.0, model, delta)
             resume = first.draft(schema, epsilon or total_epsilon, ledger, stop, resume)
             epsilon, total_epsilon = None, epsilon or total_epsilon
-            holdout = 0.2 if holdout is None else holdout
+            holdout = 0.2 if holdout is None else holdout or None  # 0: no evaluation
         elif label is not None or positive is not None or negative is not None or leave_out or numbers or texts:
             raise ValueError(
                 "--label, --positive, --negative, --leave-out, --numbers, --texts: the schema file says that: leave them out"
@@ -214,9 +214,7 @@ def fit(
         )  # fmt: skip
         asked, choose = wanted.recipe(epsilon, the_schema)
         check_most_features(max_features, asked)
-        test = HoldOut.of(
-            holdout or None, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked
-        )
+        test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
