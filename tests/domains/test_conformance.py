@@ -330,7 +330,7 @@ def test_wrong_domains_are_named(make: Callable[[], object], message: str) -> No
 
 
 def test_a_kind_belongs_to_one_class() -> None:
-    with pytest.raises(TypeError, match=r"'sign-cube' belongs to privsolve\.domains\.cubes\.SignCube"):
+    with pytest.raises(TypeError, match=r"'sign-cube' belongs to privsolve\.domains\.integers\.SignCube"):
         type("Other", (ps.SignCube,), {"kind": "sign-cube"})
     with pytest.raises(TypeError, match="kind must be a text"):
         type("Other", (ps.SignCube,), {"kind": 3})
