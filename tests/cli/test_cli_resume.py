@@ -36,6 +36,7 @@ FIT = [
 ]
 KINDS = {
     "card": ["--max-features", "2"],
+    "full card": ["--model", "scorecard"],
     "held out": ["--max-features", "2", "--holdout", "0.3", "--evaluate-epsilon", "0.5", "--by", "colour"],
     "risk": ["--objective", "risk", "--max-features", "1"],
     "tree": ["--model", "tree", "--depth", "2"],

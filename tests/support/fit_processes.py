@@ -70,7 +70,7 @@ def prepared(folder: Path) -> Path:
     """The folder with data, schema and ledger in it."""
     patients().to_csv(folder / "data.csv", index=False)
     INDICATORS.save(folder / "s.toml")
-    Ledger.create(folder / "ledger", 1.0)
+    Ledger.create(folder / "ledger", 1.0, 1e-5)
     return folder
 
 
