@@ -1,6 +1,6 @@
-"""The page `docs/peers.md`, its tables and figures, from the results alone.
+"""The page `docs/experiments/peers.md`, its tables and figures, from the results alone.
 
-python -m peers.report                                   # docs/peers.md, docs/peers-tables.md, docs/figures/peers-*.svg
+python -m peers.report      # docs/experiments: peers.md, peers-tables.md, figures/peers-*.svg
 python -m peers.report --results FOLDER --out FOLDER     # from other results, to another place
 """
 
@@ -37,7 +37,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent.parent / "docs"
+DOCS = HERE.parent.parent / "docs" / "experiments"
 WORDS = {"accuracy": "accuracy", "auc": "AUC"}
 GROUPS = {
     OURS: "ours",

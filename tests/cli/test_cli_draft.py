@@ -101,7 +101,7 @@ def test_names_may_have_commas(here: Path) -> None:
         (("--epsilon", 1, "--label", "size"), "no column 'size'"),
         (("--epsilon", 11, "--ledger", "ledger"), "refused before any noise was drawn"),
         (("--epsilon", 1, "--adjacency", "add-remove", "--ledger", "ledger"), "the budget is under replace"),
-        (("--delta", 1e-6), "write the schema by hand (docs/schema.md)"),
+        (("--delta", 1e-6), "write the schema by hand (docs/guides/schema.md)"),
     ],
 )
 def test_wrong_drafts_spend_nothing(

@@ -459,7 +459,7 @@ def test_audit_passes(options: dict[str, Any]) -> None:
 
 
 def test_audit_catches_noise_that_is_far_too_small() -> None:
-    """On the worst pair the bound is loose by 5.5 at 500 draws (docs/theory/opsamp.md), so 20 times less is caught."""
+    """On the worst pair the bound is loose by 5.5 at 500 draws (docs/theory/05-opsamp.md), so 20 times less is caught."""
     plan = audit_plan(centred=False)
     assert 5 < 1 / true_loss(plan) < 6.5
     broken = dataclasses.replace(plan, sensitivity=plan.sensitivity / 20, grid=plan.grid / 20)

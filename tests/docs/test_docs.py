@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXECUTED = (
     "quickstart.md",
-    "risk-scores.md",
-    "trees.md",
-    "walkthroughs.md",
+    "guides/risk-scores.md",
+    "guides/trees.md",
+    "guides/walkthroughs.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
     "guides/constraints.md",
@@ -165,7 +165,14 @@ def test_nothing_private_to_a_machine_is_published(site: Path) -> None:
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_pages_fit_the_window(site: Path, browser: Browser, width: int) -> None:
-    for name in ("index", "quickstart", "guides/choosing-a-mechanism", "theory/index", "audit", "reference/mechanisms"):
+    for name in (
+        "index",
+        "quickstart",
+        "guides/choosing-a-mechanism",
+        "theory/index",
+        "experiments/audit",
+        "reference/mechanisms",
+    ):
         browser.open(site / f"{name}.html", width)
         wide = browser.run("return document.documentElement.scrollWidth")
         assert wide <= width, name

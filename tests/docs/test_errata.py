@@ -11,9 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted((ROOT / "examples" / "errata").glob("*.py"))
-SHOWN = dict(
-    re.findall(r"```\n\$ python examples/errata/(\w+)\.py\n(.*?)```", (ROOT / "docs" / "errata.md").read_text(), re.S)
-)
+PAGE = ROOT / "docs" / "theory" / "errata.md"
+SHOWN = dict(re.findall(r"```\n\$ python examples/errata/(\w+)\.py\n(.*?)```", PAGE.read_text(), re.S))
 NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(?:e[-+]?\d+)?")
 
 

@@ -91,7 +91,7 @@ class PrivateOptions:
             raise ValueError(
                 "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25, or "
                 "--total-epsilon for draft and fit; if the values of the columns are public, write the schema by hand "
-                "(docs/schema.md)"
+                "(docs/guides/schema.md)"
             )
         if epsilon is not None and total is not None:
             raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")

@@ -153,7 +153,7 @@ def _parse_tuning(text: str) -> tuple[bool, dict[float, Tuned]]:
 
 
 def stored_settings() -> dict[float, Tuned]:
-    """What a full run has found (`tuning.json` of docs/experiments.md), for a quick one."""
+    """What a full run has found (`tuning.json` of docs/experiments/adult.md), for a quick one."""
     text = resources.files("privsolve.experiments").joinpath("adult_tuning.json").read_text(encoding="utf-8")
     return _parse_tuning(text)[1]
 

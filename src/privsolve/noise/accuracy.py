@@ -1,6 +1,6 @@
 """Whether this SciPy is as exact as the proofs assume: a few values, compared once with 120-digit arithmetic.
 
-`benchmarks/noise_accuracy.py` measures many more; docs/randomness.md says what it found and on which versions.
+`benchmarks/noise_accuracy.py` measures many more; docs/theory/06-randomness.md says what it found and on which versions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The high-water mark of a ledger: how many payments were made, and the digest of the last, in a small file beside it.
 
 It is written after each payment and never goes down, so a ledger that lacks a payment it marks is an older copy, or has lost
-its last entries. Nobody is kept from changing both files: it guards against accidents (docs/budgets.md).
+its last entries. Nobody is kept from changing both files: it guards against accidents (docs/guides/budgets.md).
 """
 
 from __future__ import annotations

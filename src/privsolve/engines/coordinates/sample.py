@@ -272,7 +272,7 @@ class TreeSampler(RejectionSampler):
         """A bound on the relative error of every vector's probability, from public numbers only.
 
         `largest_difference` bounds what two losses differ by. The count is that of "Rounding of the coordinate tree" in
-        `docs/theory/exponential.md`.
+        `docs/theory/04-exponential.md`.
         """
         dim, most = self.inst.values.shape
         small = public_logarithms(self._weighing.log_prior)

@@ -138,7 +138,7 @@ class SupportSampler(RejectionSampler):
         """A bound on the relative error of every scorecard's probability, from public numbers only.
 
         `largest_difference` bounds every loss, and so what two of them differ by. The count is that of "Rounding" in
-        `docs/theory/supports.md`: few roundings are in proportion to a logarithm as large as `κ·largest_difference`,
+        `docs/theory/04-short-cards.md`: few roundings are in proportion to a logarithm as large as `κ·largest_difference`,
         all others to one that the cut and the prior keep small.
         """
         inst, most = self.instance, self.instance.max_features

@@ -1,1 +1,1 @@
-"""Decision trees: exact draws and certified optima over all trees of a depth (docs/theory/trees.md)."""
+"""Decision trees: exact draws and certified optima over all trees of a depth (docs/theory/04-trees.md)."""
