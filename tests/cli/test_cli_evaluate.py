@@ -35,6 +35,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.parametrize("model", ["scorecard", "short", "tree"])
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_a_fit_of_which_every_record_is_held_out_is_released(model: str, adjacency: str, here: Path) -> None:
+    """How many records are left to fit on is a matter of coins and, under add-remove, of single records."""
+    patients(500).dropna().head(1).to_csv("data.csv", index=False)
+    how = ("--model", model, "--epsilon", 1, "--adjacency", adjacency, "--holdout", 0.99999)
+    result = run("fit", "data.csv", "--schema", "s.toml", "--out", "out", *how)
+    assert result.exit_code == 0, result.output
+    assert json.loads(Path("out-curator/diagnostics.json").read_text())["training_records"] == 0
+    assert load_release("out/release.json").evaluation is not None
+
+
 def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> None:
     result = run(*FIT, "--holdout", 0.3, "--evaluate-epsilon", 1.5, "--by", "colour=red,blue", "--ledger", "ledger")
     assert result.exit_code == 0, result.output

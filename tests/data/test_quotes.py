@@ -81,3 +81,15 @@ def test_a_carriage_return_alone_makes_no_records(tmp_path: Path, cell: str) -> 
         open_table(path)
     path.write_text("x,y\r\n" + "1,1\r\n" * 4 + f'2,"{cell}"\r\n' + "1,0\r\n" * 4, encoding="utf-8", newline="")
     assert open_table(path).count().to_pyarrow().as_py() == 9
+
+
+def test_a_file_longer_than_what_one_thread_reads_has_every_record_once(tmp_path: Path) -> None:
+    """DuckDB begins in the middle of long files: there, lines within quotes look like records."""
+    path = tmp_path / "t.csv"
+    quoted = '"' + "1,1\n" * 100 + '",1\n'
+    for record, records in ((quoted, 30_000), ("1,1\n", 3_000_000)):
+        path.write_text("x,y\n" + record * records, encoding="utf-8")
+        table = open_table(path)
+        found = table.aggregate(records=table.count(), least=table.x.length().min(), most=table.x.length().max())
+        length = record.rindex(",") - 2 * record.count('"') // 2
+        assert found.to_pyarrow().to_pylist() == [{"records": records, "least": length, "most": length}]

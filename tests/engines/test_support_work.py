@@ -6,6 +6,7 @@ import logging
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import privsolve as ps
@@ -44,10 +45,21 @@ def test_hopeless_work_is_refused_before_anything_is_paid() -> None:
     rng = np.random.default_rng(0)
     columns = [ps.Categories(f"c{i}", list(range(101))) for i in range(5)]
     schema = ps.Schema(columns)
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({f"c{i}": rng.integers(0, 101, 20) for i in range(5)})
+    frame = pd.DataFrame({f"c{i}": rng.integers(0, 101, 20) for i in range(5)})
     account = ps.Accountant(epsilon=1.0)
     model = ps.PrivateShortCard(epsilon=0.5, max_features=6, schema=schema, budget=account, random_state=0)
     with pytest.raises(ValueError, match="more than can be gone through: use max_features="):
         model.fit(frame, np.arange(20) % 2)
     assert account.history == ()
+
+
+@pytest.mark.parametrize(("adjacency", "records"), [("replace", 20), ("add-remove", 0)])
+def test_what_is_said_of_the_time_looks_at_no_private_number(
+    adjacency: str, records: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    monkeypatch.setattr("privsolve.learn.fitting.check_work", lambda *numbers: seen.append(numbers))
+    schema = ps.Schema([ps.Categories("c", [0, 1])])
+    frame = pd.DataFrame({"c": np.arange(20) % 3})
+    ps.PrivateShortCard(1.0, max_features=1, schema=schema, adjacency=adjacency).fit(frame, np.arange(20) % 2)
+    assert seen == [(2, 1, records)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom, chisquare
 
+import privsolve as ps
 from privsolve.data.patterns import PatternTable
 from privsolve.evaluation import split as module
 from privsolve.evaluation.split import PARTS, parts_of, split
+from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.parallel_composition import one_after_another, side_by_side
 from privsolve.privacy.profiles import Approximate, BoundedRange, Pure
@@ -82,13 +85,27 @@ def test_shares_are_checked(share: Any) -> None:
         parts_of(share)
 
 
-def test_nothing_held_out_is_an_outcome_and_nothing_left_to_fit_on_is_refused() -> None:
+def test_nothing_held_out_and_nothing_left_to_fit_on_are_outcomes() -> None:
     whole = tables((1, 0))
     training, held = split([whole], 2.0**-16, Randomness.seeded(1))
     assert training == whole
     assert held == (None,)
-    with pytest.raises(ValueError, match="no record to fit on"):
-        split([whole], 1 - 2.0**-16, Randomness.seeded(1))
+    training, held = split([whole, None, whole], 1 - 2.0**-16, Randomness.seeded(1))
+    assert held == (whole, None, whole)
+    assert (training.n, len(training.rows)) == (0, 1)
+    assert (training.names, training.scales, training.ranges) == (whole.names, whole.scales, whole.ranges)
+
+
+def test_a_fit_on_no_records_follows_the_prior() -> None:
+    """What the guarantee asks for beside a table of one record: the law without any loss."""
+    ranges = [(0, 1), (1, 1)]
+    whole = PatternTable([[1, 1]], [1], [0], ranges=ranges)
+    training, _ = split([whole], 1 - 2.0**-16, Randomness.seeded(1))
+    cards = ps.SparsePoints(2, 1, 1, 1)
+    members = [tuple(row) for row in cards.members().tolist()]
+    sampler = ExponentialSampler(ps.Problem(training, cards), 5.0, random_state=3)
+    drawn = Counter(tuple(row) for row in sampler.draw(3000).tolist())
+    assert chisquare([drawn[member] for member in members]).pvalue > 1e-3
 
 
 def test_guarantees_side_by_side_and_one_after_another() -> None:

@@ -153,6 +153,19 @@ class PatternTable:
             raise TypeError(f"expr must be an Ibis table, got {type(expr).__name__}: use schema.table for frames")
         return schema.table(expr).table
 
+    def with_counts(self, positives: Int64Array, negatives: Int64Array) -> PatternTable:
+        """The same rows with other counts. Where no record is left, one row that no record has stands in for all.
+
+        A table from records is never empty. One from which records were held out may be, and is fitted like any other: its
+        row has the least declared value of every feature, and its counts of 0 add nothing to a loss.
+        """
+        if (positives + negatives).any():
+            return PatternTable(self.rows, positives, negatives, self.names, self.scales, self.ranges)
+        least = [0] * self.dim if self.ranges is None else [low for low, _ in self.ranges]
+        table = PatternTable([least], [1], [0], self.names, self.scales, self.ranges)
+        object.__setattr__(table, "positives", table.negatives)
+        return table
+
     @property
     def dim(self) -> int:
         """Number of features."""
@@ -214,7 +227,7 @@ class PatternTable:
 
     def accuracy(self, weights: ArrayLike) -> float:
         """Share of records classified correctly. Data-dependent: not for publication."""
-        return 1.0 - self.mistakes(weights) / self.n
+        return 1.0 - self.mistakes(weights) / max(self.n, 1)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, PatternTable):

@@ -49,9 +49,6 @@ MARK = "# GUESSED"
 MOST_FEATURES = 100_000
 """Of a schema; checked before anything is made of it."""
 
-MOST_CELLS = 2**28
-"""Of the features of distinct rows: 2 GiB of integers."""
-
 
 @dataclass(frozen=True)
 class EncodedTable:
@@ -292,11 +289,6 @@ class Schema:
         if not counts.sum():
             raise ValueError("the data has no records: give at least one")
         positive = codes[-1] == 0 if coded[-1] is DECIDED else decided(self._stated_label, codes[-1], counts)
-        if len(counts) * self.dim > MOST_CELLS:
-            raise ValueError(
-                f"the data has too many different rows for {self.dim:,} features (at most {MOST_CELLS:,} cells): use fewer "
-                "columns, coarser bins or larger steps in the schema"
-            )
         table = PatternTable(
             self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
             ranges=self.ranges,

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats
 from privsolve.data.reading import PLAIN, SPACES, Marks, text_for_numbers
 
-REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
-"""The types of single values that are numbers."""
+_REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
 
 _WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
 
@@ -57,13 +56,18 @@ def _numbers(series: Any, name: str, marks: Marks) -> Floats:
     for i, value in enumerate(known):
         if isinstance(value, str):
             found[i] = parsed(value.strip(SPACES))
-        elif isinstance(value, REAL):
+        elif is_real(value):
             found[i] = float_of(value)
         elif value is not None:
             others.add(type(value).__name__)
-    if others and not any(isinstance(value, (str, *REAL)) for value in known):
+    if others and not any(isinstance(value, str) or is_real(value) for value in known):
         raise ValueError(f"column {name!r} holds {min(others)} values: convert them to numbers or texts")
     return found
+
+
+def is_real(value: object) -> bool:
+    """Whether a single value is a number. A span of time is none, though numpy has it as a kind of integer."""
+    return isinstance(value, _REAL) and not isinstance(value, np.timedelta64)
 
 
 def float_of(value: Any) -> float:
@@ -94,9 +98,24 @@ def _as_floats(series: Any, filler: float) -> Floats:
 
 
 def known_values(series: Any) -> list[Any]:
-    """The values, with every kind of missing value as None."""
+    """The values, with every kind of missing value as None.
+
+    One value of bytes, or one complex number, makes a column of them for some libraries, the other records included. So bytes
+    are the text that they spell in UTF-8, and a complex number without an imaginary part is its real part.
+    """
     nulls = _nulls(series)
-    return [None if null else value for value, null in zip(series.to_list(), nulls, strict=True)]
+    return [None if null else _plain(value) for value, null in zip(series.to_list(), nulls, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        try:
+            return bytes(value).decode("utf-8")
+        except UnicodeDecodeError:
+            return value
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        return value.real
+    return value
 
 
 def _nulls(series: Any) -> NDArray[np.bool_]:

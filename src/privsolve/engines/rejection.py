@@ -83,7 +83,7 @@ class RejectionSampler(ABC):
 
     @abstractmethod
     def relative_error(self, largest_difference: int) -> float:
-        """A bound on the relative error of every probability, from public numbers; losses differ by at most that much."""
+        """A bound on the relative error of every probability; losses differ by at most `largest_difference`."""
 
     @abstractmethod
     def log_partition(self) -> float:

@@ -31,22 +31,20 @@ def split(
     """The table to fit on, of all groups together, and for every group the records held out, each with probability `share`.
 
     Equal records are decided one by one as well: how many of c equal ones are held out is drawn from the binomial law by c
-    exact coins. That is the law of coins thrown for the records themselves, whatever their order.
+    exact coins. That is the law of coins thrown for the records themselves, whatever their order. Either side may end up
+    without a record: the table to fit on then has none, and the table of a group is None.
     """
     parts = parts_of(share)
-    kept: list[PatternTable | None] = []
+    kept: list[PatternTable] = []
     held: list[PatternTable | None] = []
     for table in tables:
         if table is None:
             held.append(None)
             continue
         drawn = [_held_out(counts, parts, rng) for counts in (table.positives, table.negatives)]
-        held.append(_with_counts(table, *drawn))
-        kept.append(_with_counts(table, table.positives - drawn[0], table.negatives - drawn[1]))
-    training = [table for table in kept if table is not None]
-    if not training:
-        raise ValueError("holdout leaves no record to fit on: use more records, or a smaller share")
-    return reduce(_together, training), tuple(held)
+        held.append(table.with_counts(*drawn) if sum(map(np.sum, drawn)) else None)
+        kept.append(table.with_counts(table.positives - drawn[0], table.negatives - drawn[1]))
+    return reduce(_together, kept), tuple(held)
 
 
 def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
@@ -63,14 +61,10 @@ def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
     return np.diff(sums)
 
 
-def _with_counts(table: PatternTable, positives: Int64Array, negatives: Int64Array) -> PatternTable | None:
-    if not positives.sum() + negatives.sum():
-        return None
-    return PatternTable(table.features, positives, negatives, table.names, table.scales, table.ranges)
-
-
 def _together(one: PatternTable, other: PatternTable) -> PatternTable:
     """All records of two tables with the same features."""
+    if not one.n or not other.n:
+        return one if one.n else other
     counts = [np.concatenate(pair) for pair in ((one.positives, other.positives), (one.negatives, other.negatives))]
-    rows = np.concatenate([one.features, other.features])
+    rows = np.concatenate([one.rows, other.rows])
     return PatternTable(rows, counts[0], counts[1], one.names, one.scales, one.ranges)

@@ -125,7 +125,7 @@ class Recipe:
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         if isinstance(domain, SparsePoints) and declares_columns(problem):
-            _check_work(domain, problem.n)
+            _check_work(domain, problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0)
         elif isinstance(domain, IntegerBall | TernaryCube) and mechanism.name == Exponential.name:
             _warn_of_width(domain)
         common: dict[str, Any] = {
@@ -142,7 +142,7 @@ class Recipe:
         model = model.deciding_at(self.false_positive / (self.false_positive + self.false_negative))
         positive = problem.table.scores(model.weights) > model.cut * problem.table.unit
         mistakes = int(problem.table.negatives[positive].sum() + problem.table.positives[~positive].sum())
-        quality = {"training_accuracy": 1.0 - mistakes / problem.n, "mistakes": mistakes}
+        quality = {"training_accuracy": 1.0 - mistakes / max(problem.n, 1), "mistakes": mistakes}
         diagnostics = replace(run.diagnostics, quality=run.diagnostics.quality | quality)
         return replace(run, release=replace(run.release, model=model), diagnostics=diagnostics)
 

@@ -160,10 +160,10 @@ def _quality(table: PatternTable, model: FullCard) -> dict[str, Any]:
     np.add.at(no, places, table.negatives)
     decided = scores > model.cut
     mistakes = int(no[decided].sum() + yes[~decided].sum())
-    found: dict[str, Any] = {"training_accuracy": 1.0 - mistakes / table.n, "mistakes": mistakes}
+    found: dict[str, Any] = {"training_accuracy": 1.0 - mistakes / max(table.n, 1), "mistakes": mistakes}
     positives, negatives = int(yes.sum()), int(no.sum())
     if positives and negatives:
         labels = np.repeat([1, 0], len(scores))
         weights = np.concatenate([yes, no])
         found["training_auc"] = float(roc_auc_score(labels, np.tile(scores, 2), sample_weight=weights))
-    return found | {"larger_class": max(positives, negatives) / table.n}
+    return found | {"larger_class": max(positives, negatives) / max(table.n, 1)}

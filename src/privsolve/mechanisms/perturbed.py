@@ -220,7 +220,7 @@ class PerturbedMechanism(Mechanism):
         prepared = the_oracle.prepare(problem, template)
         the_adjacency = Adjacency.of(adjacency)
         if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
-            delta = problem.n**-2.0  # n is public
+            delta = max(problem.n, 1) ** -2.0  # n is public
         paid_for = oracle_tolerance(the_oracle)
         found = self.calibrate(
             geometry, epsilon, noise=noise, delta=delta, adjacency=the_adjacency, loss=problem.loss,

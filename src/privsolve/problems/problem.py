@@ -157,7 +157,7 @@ class Problem(BaseProblem):
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""
         mistakes = self.table.mistakes(weights)
-        accuracy = {"training_accuracy": 1.0 - mistakes / self.n, "mistakes": mistakes}
+        accuracy = {"training_accuracy": 1.0 - mistakes / max(self.n, 1), "mistakes": mistakes}
         return accuracy if self.loss.is_step else accuracy | {"total_loss": self.total_loss(weights)}
 
     @cached_property

@@ -51,7 +51,7 @@ class TreeProblem:
         counts = counts.astype(np.int64)
         if counts.shape != (len(rows), trees.leaves.width):
             raise ValueError(f"statistics must have one row per row of answers and {trees.leaves.width} columns")
-        if records < 1:
+        if records < 0 or not len(rows):
             raise ValueError("the data has no records: give at least one")
         _check_statistics(counts, int(records), trees.leaves)
         if schema is not None and (schema.intercept or TreeQuestions.of(schema) != trees.questions):
@@ -109,8 +109,8 @@ class TreeProblem:
             return {"total_loss": self.total_loss(root)}
         assert isinstance(leaves, (LabelLeaves, ProbabilityLeaves))
         said = leaves.shares.argmax(axis=1)[values_said(root, self.answers)]
-        right = int(self.statistics[np.arange(len(said)), said].sum())
-        quality: dict[str, Any] = {"training_accuracy": right / self.n, "mistakes": self.n - right}
+        wrong = self.n - int(self.statistics[np.arange(len(said)), said].sum())
+        quality: dict[str, Any] = {"training_accuracy": 1.0 - wrong / max(self.n, 1), "mistakes": wrong}
         return quality | {"total_loss": self.total_loss(root)}
 
     @cached_property

@@ -24,7 +24,7 @@ from privsolve.data.expressions import number_of, text_of
 from privsolve.data.frames import as_frame
 from privsolve.data.private.grids import Grid
 from privsolve.data.reading import PLAIN, SPACES, Marks
-from privsolve.data.series import REAL, float_of, known_values, number_parser, numbers_of
+from privsolve.data.series import float_of, is_real, known_values, number_parser, numbers_of
 
 MISSING_CODE, TEXT_CODE, NUMBERS = 0, 1, 2
 """Codes: missing, text or neither, and from 2 on twice the cell of a number, one more if it is not whole."""
@@ -139,7 +139,7 @@ def _number(value: object, parsed: Callable[[str], float]) -> float:
     """The number that a value is, NaN if it is none."""
     if isinstance(value, str):
         return parsed(value.strip(SPACES))
-    return float_of(value) if isinstance(value, REAL) else math.nan
+    return float_of(value) if is_real(value) else math.nan
 
 
 def _missing_or_text(value: object, marks: Marks, plain: Callable[[str], float]) -> int:
@@ -147,7 +147,7 @@ def _missing_or_text(value: object, marks: Marks, plain: Callable[[str], float])
     if isinstance(value, str):
         text = value.strip(SPACES)
         return TEXT_CODE if text and text not in marks.texts and plain(text) not in marks.numbers else MISSING_CODE
-    return MISSING_CODE if value is None or isinstance(value, REAL) else TEXT_CODE
+    return MISSING_CODE if value is None or is_real(value) else TEXT_CODE
 
 
 def batched(names: Iterable[str]) -> Iterator[list[str]]:
@@ -213,7 +213,7 @@ def count_texts(
         frame, parsed = as_frame(data), number_parser(Marks(comma=marks.comma))
         found = {}
         for name in names:
-            values = [] if frame[name].dtype.is_numeric() else frame[name].to_list()
+            values = [] if frame[name].dtype.is_numeric() else known_values(frame[name])
             counted = Counter(value.strip(SPACES) for value in values if isinstance(value, str))
             found[name] = {
                 text: count

@@ -269,7 +269,7 @@ class TreeSampler(RejectionSampler):
         return float(_total(self.inst, self._ws, self._weighing))
 
     def relative_error(self, largest_difference: int) -> float:
-        """A bound on the relative error of every vector's probability, from public numbers only.
+        """A bound on the relative error of every vector's probability, from public numbers and the number of records.
 
         `largest_difference` bounds what two losses differ by. The count is that of "Rounding of the coordinate tree" in
         `docs/theory/04-exponential.md`.

@@ -135,7 +135,7 @@ class SupportSampler(RejectionSampler):
         self.frontier.compile()
 
     def relative_error(self, largest_difference: int) -> float:
-        """A bound on the relative error of every scorecard's probability, from public numbers only.
+        """A bound on the relative error of every scorecard's probability, from public numbers and the number of records.
 
         `largest_difference` bounds every loss, and so what two of them differ by. The count is that of "Rounding" in
         `docs/theory/04-short-cards.md`: few roundings are in proportion to a logarithm as large as `κ·largest_difference`,

@@ -1,4 +1,4 @@
-"""How long a scorecard will take, from public numbers alone: columns, features and records.
+"""How long a scorecard will take, from public numbers alone: columns, features and, where it is public, the number of records.
 
 The constants are CPU nanoseconds measured by `benchmarks/wide.py` on one core of a server with vector instructions for counting
 bits; a machine without them takes two or three times as long. Nothing here looks at a record.
@@ -57,8 +57,8 @@ def estimate(
 def check_work(columns: int, max_features: int, records: int, supports: int | None = None) -> None:
     """Before anything is paid for: say that a card will take long, or refuse what cannot be done.
 
-    What is refused follows from columns and features alone, and the `supports` that constraints leave of them; the records only
-    decide whether something is said.
+    What is refused follows from columns and features alone, and the `supports` that constraints leave of them; the records, 0
+    where their number is private, only decide whether something is said.
     """
     if estimate(columns, max_features, 0, supports=supports) > LONGEST:
         fewer = next(k for k in range(max_features - 1, -1, -1) if estimate(columns, k, 0) <= LONGEST)
