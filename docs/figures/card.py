@@ -38,8 +38,8 @@ def records() -> pd.DataFrame:
     )
 
 
-def card() -> ps.Scorecard:
-    """A full scorecard at ε = 1."""
+def schema() -> ps.Schema:
+    """What is public about the records."""
     about = ps.About(
         subject="patient",
         question="Will the patient come back within 30 days?",
@@ -53,35 +53,39 @@ def card() -> ps.Scorecard:
         ps.Bins("age", [40, 60, 75], "thresholds", whole=True),
         ps.Bins("stays", [1, 2, 3], "thresholds", whole=True),
         ps.Bins("drugs", [4, 7, 10], "thresholds", whole=True),
-        ps.Categories("unit", ["medicine", "surgery", "cardiology", "other"]),
-        ps.Categories("alone", ["no", "yes"]),
-        ps.Categories("smokes", ["no", "yes"]),
+        ps.Categories("unit", ["medicine", "surgery", "cardiology"], other="other"),
+        ps.Categories("alone", ["yes"], no="no"),
+        ps.Categories("smokes", ["yes"], no="no"),
     ]
-    schema = ps.Schema(columns, ps.Label("back", "yes", "no"), about=about)
-    table = records()
-    model = ps.PrivateScorecard(1.0, schema=schema)
-    return model.fit(table.drop(columns="back"), table["back"]).scorecard_
+    return ps.Schema(columns, ps.Label("back", "yes", "no"), about=about)
 
 
-def main() -> None:
-    """Fit, open the page, answer all questions, take the picture."""
+def picture(html: str, name: str, height: int) -> None:
+    """Open a page, answer all of its questions, take a picture."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or shutil.which("google-chrome") or ""
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--force-device-scale-factor=1"):
         options.add_argument(argument)
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "card.html"
-        page.write_text(card().to_html(), encoding="utf-8")
+        page.write_text(html, encoding="utf-8")
         driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
         try:
-            driver.set_window_size(1000, 900 + BARS)
+            driver.set_window_size(1000, height + BARS)
             driver.get(page.as_uri())
             for question in driver.find_elements(By.CSS_SELECTOR, "fieldset"):
                 question.find_elements(By.CSS_SELECTOR, "input[type=radio]")[1].click()
             driver.execute_script("window.scrollTo(0, 0)")
-            driver.save_screenshot(str(HERE / "card.png"))
+            driver.save_screenshot(str(HERE / name))
         finally:
             driver.quit()
+
+
+def main() -> None:
+    """A full scorecard at ε = 1."""
+    table = records()
+    model = ps.PrivateScorecard(1.0, schema=schema()).fit(table.drop(columns="back"), table["back"])
+    picture(model.scorecard_.to_html(), "card.png", 900)
 
 
 if __name__ == "__main__":

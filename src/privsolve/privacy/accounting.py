@@ -1,7 +1,7 @@
 """Privacy budgets: what may still be released, when each release may be chosen after seeing the ones before.
 
 A budget is a privacy filter. It accepts a release while one of two running sums stays within a limit fixed in advance, which
-holds for parameters chosen on the way; see docs/guides/budgets.md for the proof. A plan declared in advance may use the tighter
+holds for parameters chosen on the way; theory section 9 has the proof. A plan declared in advance may use the tighter
 `privsolve.privacy.composition`.
 """
 
@@ -100,7 +100,7 @@ class Budget:
         Releases that `check` accepts one after another, each with parameters that may depend on all earlier outputs, are
         together `(epsilon, delta)`-DP under `adjacency`, if each keeps its own guarantee: the deltas of the releases sum
         to at most `delta - composition_delta`, and either the epsilons sum to at most `epsilon`, or the zero-concentrated
-        bounds to at most the ρ that gives `epsilon` at `composition_delta` (docs/guides/budgets.md). Whether a release was
+        bounds to at most the ρ that gives `epsilon` at `composition_delta` (theory, section 9). Whether a release was
         refused is public; times, failures and diagnostics are not covered.
     """
 

@@ -96,7 +96,7 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
     Guarantee:
         The plan is `(epsilon, delta)`-DP under the common adjacency if every release keeps its own guarantee. `basic` adds
         up; `pld` convolves the privacy losses of the most revealing mechanisms with these guarantees, `zcdp` adds
-        zero-concentrated bounds and converts. Proofs are in docs/guides/budgets.md.
+        zero-concentrated bounds and converts. Proofs are in theory section 9.
     """
     releases = check_items("plan", plan, "be a list of at least one Guarantee")
     if not releases or not all(isinstance(g, Guarantee) for g in releases):

@@ -1,6 +1,6 @@
 """What several guarantees say together: of releases from the same records, or from parts that share none.
 
-Proofs are in docs/theory/11-evaluation.md (11.5) and, for sums, docs/guides/budgets.md.
+Proofs are in docs/theory/11-evaluation.md (11.5) and, for sums, theory section 9.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Privacy profiles: what kind of guarantee a mechanism has, as a value that can be composed.
 
 A mechanism states its profile. Everything that is accounted (sums, zero-concentrated bounds, privacy losses) is computed
-from it and from nothing else. Proofs are in docs/guides/budgets.md.
+from it and from nothing else. Proofs are in theory section 9.
 """
 
 from __future__ import annotations
