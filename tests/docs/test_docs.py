@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.cli import app
+from privsolve.data.columns import KINDS
 from privsolve.safety import sealed
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +36,12 @@ EXECUTED = (
     "guides/choosing-a-mechanism.md",
     "guides/constraints.md",
     "guides/budgets.md",
+    "guides/drafts.md",
     "guides/evaluation.md",
     "guides/few-records.md",
     "guides/left-out-columns.md",
     "guides/scoring.md",
+    "guides/tables.md",
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
     "guides/your-own-loss.md",
@@ -80,7 +83,7 @@ def test_code_prints_what_the_page_shows(
 
 def check_console(block: str) -> None:
     """Every `$ command` succeeds and prints what follows it; nothing has to follow."""
-    for part in filter(None, re.split(r"^\$ ", block, flags=re.MULTILINE)):
+    for part in filter(None, re.split(r"^\$ ", block.replace("\\\n", ""), flags=re.MULTILINE)):
         command, _, shown = part.partition("\n")
         program, *arguments = shlex.split(command)
         assert program == "privsolve"
@@ -88,6 +91,13 @@ def check_console(block: str) -> None:
         assert result.exit_code == 0, result.output
         if shown.strip():
             assert trimmed(result.stdout) == trimmed(shown), command
+
+
+def test_the_schema_file_on_its_page_can_be_read() -> None:
+    text = (DOCS / "guides" / "schema.md").read_text(encoding="utf-8")
+    schema = ps.Schema.from_toml("\n".join(re.findall(r"^```toml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)))
+    assert {column.key for column in schema.columns} == set(KINDS)
+    assert schema.about.question
 
 
 @dataclass

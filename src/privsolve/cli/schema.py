@@ -82,7 +82,7 @@ def draft_command(
     as_json: AsJson = False,
     resume: Resume = False,
 ) -> None:
-    """Draft a schema from the records, with differential privacy. See docs/guides/schema.md."""
+    """Draft a schema from the records, with differential privacy. See docs/guides/drafts.md."""
     with one_line_errors(), stoppable() as stop:
         if out.exists() and not resume:
             raise ValueError(f"{out} exists: choose another name or delete it")

@@ -27,7 +27,7 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.paid import Paid
 
 DRAFT_SHARE = 0.25
-"""Of a total epsilon, for the draft of a schema; measured on several tables (docs/guides/schema.md)."""
+"""Of a total epsilon, for the draft of a schema; measured on several tables (docs/experiments/benchmarks.md)."""
 
 
 @dataclass(frozen=True)
