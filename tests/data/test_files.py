@@ -297,28 +297,33 @@ def test_folders_of_others_and_links_are_left_alone(tmp_path: Path) -> None:
 
 
 INTERRUPTED = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
+import ibis
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import engines
-run = engines.run
+run, begin = engines.run, ibis.Table.to_pyarrow
 def run_and_interrupt(query):
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     table = query.get_backend().table("t")
     return run(table.cross_join(table.view()).count().as_table())
-engines.run = run_and_interrupt
-app(sys.argv[1:])
+def begin_later(query, **options):
+    time.sleep(float(sys.argv[1]))
+    return begin(query, **options)
+engines.run, ibis.Table.to_pyarrow = run_and_interrupt, begin_later
+app(sys.argv[2:])
 """
 
 
 @pytest.mark.parametrize(
     "command", [["schema", "check"], ["fit", "--model", "short", "--epsilon", "1", "--out", "out", "--schema"]]
 )
-def test_an_interrupt_while_the_engine_reads_ends_in_one_line(command: list[str], tmp_path: Path) -> None:
-    """A real signal, a second after a query has begun that would take hours."""
+@pytest.mark.parametrize("delay", [0, 2])
+def test_an_interrupt_while_the_engine_reads_ends_in_one_line(command: list[str], delay: int, tmp_path: Path) -> None:
+    """A real signal, a second after a query was asked for that would take hours; also if the query begins only then."""
     database(tmp_path / "a.duckdb", "CREATE TABLE t AS SELECT i::DOUBLE a, 1 y FROM range(10000000) t(i)")
     SCHEMA.save(tmp_path / "s.toml")
-    arguments = [sys.executable, "-c", INTERRUPTED, *command, "s.toml", "a.duckdb"]
+    arguments = [sys.executable, "-c", INTERRUPTED, str(delay), *command, "s.toml", "a.duckdb"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.stderr == "interrupted: nothing was released\n"
     assert done.returncode == 130
@@ -390,7 +395,7 @@ def test_more_entries_than_memory_holds_are_refused_before_they_are_gone_through
         use()
 
 
-@pytest.mark.parametrize("key", ["a", '"a b"', "'a'"])
+@pytest.mark.parametrize("key", ["a", '"a b"', "'a'", '"\\""', '""'])
 @pytest.mark.parametrize(
     "form", ["{key} = 1", "[{key}]", "[[ {key} ]]", "x = {{ y = 1, {key} = 1 }}", "a = 1\n{key} = 1"]
 )

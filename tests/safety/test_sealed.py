@@ -262,9 +262,20 @@ def test_accounts_in_memory_pay_once_each(path: Path, monkeypatch: pytest.Monkey
     assert [len(account.history) for account in (one, other)] == [1, 1]
 
 
-def test_a_run_that_fails_before_it_pays_leaves_nothing(path: Path) -> None:
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run_that_fails_before_it_pays_leaves_nothing(path: Path, ledger: ps.Ledger, name: str) -> None:
+    mechanism, (*rest, _), options = RUNS[name]
     with pytest.raises(ValueError, match="epsilon"):
-        sealed_release(path, (ps.exponential, (CARDS, -1.0), {}))
+        sealed_release(path, (mechanism, (*rest, -1.0), options), budget=ledger)
+    assert ledger.history() == ()
+    assert not path.exists()
+
+
+def test_an_estimator_that_fails_before_it_pays_leaves_nothing(path: Path, ledger: ps.Ledger) -> None:
+    model = ps.PrivateShortCard(0.1, schema=INDICATORS, max_features=2)
+    with pytest.raises(ValueError, match="no record has a value"), ps.SealedRun(path, budget=ledger) as sealed:
+        model.set_params(budget=sealed).fit(DATA.drop(columns="ill"), ["perhaps"] * len(DATA))
+    assert ledger.history() == ()
     assert not path.exists()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -63,6 +63,12 @@ def exact_exponential(
 def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tuple[Node, float]]:
     """Every tree that the prior allows, with the logarithm of its prior: for two or three features and small depths."""
     stated = trees.prior_or_plain(prior)
+    monotone = Monotone(family, stated.monotone) if stated.monotone else None
+    return [(tree, log) for tree, log in _drawn_trees(family, stated) if monotone is None or monotone.allows(tree)]
+
+
+def _drawn_trees(family: DecisionTrees, stated: TreePrior) -> list[tuple[Node, float]]:
+    """Every tree that can be drawn, also those that are not monotone where they must be."""
     split, weights = stated.split_of(family.depth), stated.weights_of(family.questions.names, family.depth)
     values = np.log(stated.values_of(family.leaves.size))
 
@@ -79,8 +85,7 @@ def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tup
                 for no, log_no in sides[1]:
                     yield Split(question, yes, no), share + log_yes + log_no
 
-    monotone = Monotone(family, stated.monotone) if stated.monotone else None
-    return [(tree, log) for tree, log in grown({}) if monotone is None or monotone.allows(tree)]
+    return list(grown({}))
 
 
 def tree_law(
@@ -89,10 +94,26 @@ def tree_law(
     *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: TreePrior | None = None,
+    max_attempts: int = trees.MAX_ATTEMPTS,
 ) -> Floats:
-    """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification."""
-    logs, losses = _weighed(problem, prior)
-    return _normalised(logs, losses, trees.tree_temperature(problem.trees, epsilon, adjacency))
+    """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification.
+
+    A tree that is not monotone where it must be has `1 / max_attempts` of its weight, and is cut back to one that is.
+    """
+    stated = trees.prior_or_plain(prior)
+    kappa = trees.tree_temperature(problem.trees, epsilon, adjacency)
+    if not stated.monotone:
+        return _normalised(*_weighed(problem, all_trees(problem.trees, stated)), kappa)
+    monotone = Monotone(problem.trees, stated.monotone)
+    drawn = _drawn_trees(problem.trees, stated)
+    kept = [monotone.allows(tree) for tree, _ in drawn]
+    logs, losses = _weighed(problem, drawn)
+    law = _normalised(logs - np.where(kept, 0.0, math.log(max_attempts)), losses, kappa)
+    numbers = {tree: number for number, (tree, _) in enumerate(all_trees(problem.trees, stated))}
+    published = np.full(len(numbers), -np.inf)
+    places = [numbers[tree if ok else monotone.cut_back(tree)] for (tree, _), ok in zip(drawn, kept, strict=True)]
+    np.logaddexp.at(published, places, law)
+    return published
 
 
 def union_law(
@@ -109,7 +130,7 @@ def union_law(
     members = problem.domain.members()
     cards = log_weights(card_prior or default_prior(problem.domain), problem.domain, members)
     cards = cards - np.logaddexp.reduce(cards) + math.log(shares[unions.ModelClass.CARD])
-    grown, losses = _weighed(problem.grown, tree_prior)
+    grown, losses = _weighed(problem.grown, all_trees(problem.grown.trees, tree_prior))
     grown = grown + math.log(shares[unions.ModelClass.TREE])
     kappa = exponential.inverse_temperature(epsilon, adjacency, problem.loss)
     return _normalised(
@@ -147,8 +168,7 @@ def exact_union(
     return ExactFinding(exact_epsilon(*laws), len(laws[0]))
 
 
-def _weighed(problem: TreeProblem, prior: TreePrior | None) -> tuple[Floats, Int64Array]:
-    listed = all_trees(problem.trees, prior)
+def _weighed(problem: TreeProblem, listed: Sequence[tuple[Node, float]]) -> tuple[Floats, Int64Array]:
     losses = np.array([problem.total_loss(tree) for tree, _ in listed], dtype=np.int64)
     return np.array([log for _, log in listed]), losses
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from privsolve.data.scratch import engine_folder
@@ -60,7 +60,9 @@ def interruptibly(table: Any, work: Callable[[], Result]) -> Result:
         try:
             return future.result()
         except KeyboardInterrupt:
-            engine.con.interrupt()
+            while not future.done():  # the engine forgets an interrupt that comes before its query has begun
+                engine.con.interrupt()
+                wait([future], timeout=0.1)
             raise
 
 

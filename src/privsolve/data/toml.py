@@ -16,7 +16,7 @@ WIDTH = 100
 MOST_PARTS = 8
 """Of a dotted key: parsers take time and memory by the square of their number; schemas need three."""
 
-_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\[^\n])*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?m)(?:^[\[ \t]*|[{{,][ \t]*){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{MOST_PARTS}}}")
 
 
