@@ -130,7 +130,7 @@ def expected_excess(
     grid: float = 0.0,
     centred: bool = True,
 ) -> float:
-    """`G·d·λ/ε + D₁/(nσ) + A/n`, the middle term divided by e for centred noise (section 5, "Choosing σ").
+    """`G·d·λ/ε + D₁/(nσ) + A/n`, the middle term divided by e for centred noise (section 5, "Accuracy").
 
     Bounds the expected excess of the mean loss `L/n` over its minimum **for convex losses**. `noise_sensitivity` is the
     sensitivity that the Laplace noise has, `λ + d·g` on a grid; rounding to a point of the grid costs at most `g` more
