@@ -1,5 +1,7 @@
 """Compiled functions: numba's decorator and its cache, which is never stale and never shared while it is written.
 
+numba is imported when the first such function is called: full scorecards, which need none, never wait for it.
+
 Compiling takes seconds, so numba keeps machine code in a folder. Two things have to be added to that. numba drops a function
 when *its own* file changes, but machine code also contains the functions that it calls, wherever these are written. And two
 processes that write the same folder can leave an index that points to the other's code. So every process has a folder of its
@@ -18,18 +20,15 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import llvmlite
-import numba
 import numpy as np
-from numba.core import event
-from numba.extending import register_jitable
 
 PACKAGE = Path(__file__).parent
 ARCHIVES_KEPT = 8
@@ -48,8 +47,31 @@ _log = logging.getLogger("privsolve")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_njit: Any = numba.njit
-_config: Any = numba.config  # of which only documented settings are used
+
+class Compiled:
+    """A function that is compiled when it is first called; compiled functions can call it.
+
+    What numba's own functions have (`py_func`, `signatures`, `compile`, `stats`) it has too.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, bool]) -> None:
+        update_wrapper(self, function)
+        self._function, self._options = function, options
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """numba's function, or the one that was given under `NUMBA_DISABLE_JIT=1`."""
+        with _LOCK:
+            return _dispatcher(self._function, self._options)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the compiled function."""
+        return self.dispatcher(*arguments)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.dispatcher, name)
 
 
 def compiled(function: F) -> F:
@@ -57,7 +79,7 @@ def compiled(function: F) -> F:
 
     With the environment variable `NUMBA_DISABLE_JIT=1` the function stays as it is: slow, but it can be stepped through.
     """
-    return _compile(function)
+    return cast(F, Compiled(function, {}))
 
 
 def helper(function: F) -> F:
@@ -65,12 +87,23 @@ def helper(function: F) -> F:
 
     The interpreter runs the function as it is. Wrappers for arguments of many arrays take most of the time of compiling.
     """
-    return register_jitable(function)
+    _tell_numba(lambda extending: extending.register_jitable(function))
+    return function
 
 
 def inlined(function: F) -> F:
     """Compiled, but its machine code becomes part of every compiled function that calls it, for the constants it is given."""
-    return _compile(function, forceinline=True)
+    return cast(F, Compiled(function, {"forceinline": True}))
+
+
+def overload(function: Callable[..., Any]) -> Callable[[F], F]:
+    """What compiled code runs instead of `function`; see `numba.extending.overload`."""
+
+    def told(implementation: F) -> F:
+        _tell_numba(lambda extending: extending.overload(function)(implementation))
+        return implementation
+
+    return told
 
 
 def keep() -> None:
@@ -80,16 +113,50 @@ def keep() -> None:
         store.save()
 
 
-def _compile(function: F, **further: bool) -> F:
-    store = None if _config.DISABLE_JIT else _store()
+_LOCK = threading.RLock()
+_UNTOLD: list[Callable[[Any], object]] = []
+"""What numba has to know before it compiles anything."""
+
+
+def _tell_numba(fact: Callable[[Any], object]) -> None:
+    _UNTOLD.append(fact)
+    if "numba" in sys.modules:
+        _numba()
+
+
+def _numba() -> Any:
+    """numba, which has been told of everything that compiled functions may call."""
+    import numba
+
+    with _LOCK:
+        _teach()
+        while _UNTOLD:
+            _UNTOLD.pop(0)(numba.extending)
+    return numba
+
+
+@cache
+def _teach() -> None:
+    """Inside of compiled functions a `Compiled` is what numba makes of it."""
+    from numba import types
+    from numba.extending import typeof_impl
+
+    @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]
+    def _(value: Compiled, context: Any) -> Any:
+        return types.Dispatcher(value.dispatcher)
+
+
+def _dispatcher(function: Callable[..., Any], options: dict[str, bool]) -> Any:
+    numba = _numba()
+    store = None if numba.config.DISABLE_JIT else _store()
     if store is None:
-        return cast(F, _njit(nogil=True, **further)(function))
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(store.folder)
+        return numba.njit(nogil=True, **options)(function)
+    before = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(store.folder)
     try:
-        return cast(F, _njit(nogil=True, cache=True, **further)(function))
+        return numba.njit(nogil=True, cache=True, **options)(function)
     finally:
-        _config.CACHE_DIR = before
+        numba.config.CACHE_DIR = before
 
 
 # --- what compiled code depends on ----------------------------------------------------------------
@@ -117,6 +184,9 @@ def _imported(package: Path, text: str) -> Iterator[Path]:
 
 def _digest() -> str:
     """Of the sources and where they are, and of the versions of what compiles them."""
+    import llvmlite
+
+    numba = _numba()
     versions = numba.__version__, llvmlite.__version__, np.__version__, sys.version
     total = hashlib.sha256(f"{versions} {PACKAGE}".encode())
     for path, text in read_sources(PACKAGE).items():
@@ -134,7 +204,7 @@ class Store:
         self.folder, self._archive, self._digest = folder, archive, digest
         self._owner, self._changed = os.getpid(), False
         self._said = archive is not None and self._load(archive)
-        event.register("numba:compile", _Listener(self))
+        _listen(self)
 
     def hear(self, module: str) -> None:
         """A function of this module is being compiled."""
@@ -187,15 +257,17 @@ class Store:
         return True
 
 
-class _Listener(event.Listener):  # type: ignore[misc]
-    def __init__(self, store: Store) -> None:
-        self._store = store
+def _listen(store: Store) -> None:
+    from numba.core import event
 
-    def on_start(self, event: Any) -> None:
-        self._store.hear(event.data["dispatcher"].py_func.__module__)
+    class Listener(event.Listener):  # type: ignore[misc]
+        def on_start(self, event: Any) -> None:
+            store.hear(event.data["dispatcher"].py_func.__module__)
 
-    def on_end(self, event: Any) -> None:
-        pass
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Listener())
 
 
 @cache
@@ -226,7 +298,7 @@ def _store() -> Store | None:
 
 def _places() -> Iterator[Path]:
     """As in numba: a folder that was asked for, beside the sources, the user's own."""
-    if asked := _config.CACHE_DIR:
+    if asked := _numba().config.CACHE_DIR:
         yield Path(asked) / "privsolve"
     yield PACKAGE / "__pycache__"
     with contextlib.suppress(RuntimeError):

@@ -205,3 +205,33 @@ def test_a_budget_that_cannot_pay_for_the_fit_does_not_pay_for_the_draft() -> No
     with pytest.raises(ps.BudgetExceeded, match="delta"):
         fitted(table.rename(columns={"age": "a", "sex": "b", "smokes": "c"}), schema=None, budget=account)
     assert account.history == ()
+
+
+NO_COMPILER = """
+import sys
+import pandas as pd
+import privsolve as ps
+from privsolve.cli import app
+from typer.testing import CliRunner
+
+{run}
+assert "numba" not in sys.modules, "something on this road is compiled"
+"""
+
+
+@pytest.mark.parametrize("drafted", [False, True])
+@pytest.mark.parametrize("road", ["estimator", "command"])
+def test_nothing_is_compiled(road: str, drafted: bool, tmp_path: Path) -> None:
+    """From a CSV file to a card, with or without a private draft of the schema, numba is not even imported."""
+    data, schema = tmp_path / "data.csv", tmp_path / "schema.toml"
+    records(np.random.default_rng(0), 3000).to_csv(data, index=False)
+    SCHEMA.save(schema)
+    if road == "estimator":
+        stated = "" if drafted else f"schema=ps.Schema.load({str(schema)!r})"
+        run = f"table = pd.read_csv({str(data)!r})\ny = table.pop('died')\nps.PrivateScorecard({stated}).fit(table, y)"
+    else:
+        stated = ["--label", "died", "--positive", "yes"] if drafted else ["--schema", str(schema)]
+        command = ["fit", str(data), *stated, "--epsilon", "1", "--out", str(tmp_path / "out")]
+        run = f"done = CliRunner().invoke(app, {command!r})\nassert done.exit_code == 0, done.output"
+    done = subprocess.run([sys.executable, "-c", NO_COMPILER.format(run=run)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
 import privsolve as ps
+from privsolve.compiled import Compiled
 from privsolve.domains.trees import TreeQuestions
 from privsolve.models.leaves import LabelLeaves
 
@@ -20,7 +20,7 @@ def compiled() -> set[tuple[str, str]]:
     for name, module in list(sys.modules.items()):
         if name.startswith("privsolve"):
             for value in list(vars(module).values()):
-                if isinstance(value, Dispatcher):
+                if isinstance(value, Compiled):
                     found |= {
                         (f"{value.py_func.__module__}.{value.__name__}", str(types)) for types in value.signatures
                     }

@@ -1,8 +1,8 @@
 """Attacks on guarantees: how much privacy a mechanism loses at least, measured on neighbouring data.
 
 An audit can refute a claim, never prove one. `lower_bound` attacks any mechanism by its outputs, `exact_epsilon` compares
-two laws that are known exactly, `cases` and `tree_cases` hold data on which mechanisms tend to fail, and `suite` attacks
-every mechanism of this package on them.
+two laws that are known exactly, `cases`, `full_cards` and `tree_cases` hold data on which mechanisms tend to fail, and
+`suite` attacks every mechanism of this package on them.
 """
 
 from privsolve.audit.bound import Finding, lower_bound
@@ -16,6 +16,7 @@ from privsolve.audit.exact import (
     tree_law,
     union_law,
 )
+from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.suite import Check, Row, checks, run_checks
 from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
 from privsolve.mechanisms.exponential import exponential_law
@@ -23,12 +24,14 @@ from privsolve.mechanisms.perturbed import perturbed_draws
 
 __all__ = [
     "CASES",
+    "FULL_CARD_CASES",
     "TREE_CASES",
     "UNION_CASES",
     "Case",
     "Check",
     "ExactFinding",
     "Finding",
+    "FullCardCase",
     "ParityOracle",
     "ParityProblem",
     "Row",

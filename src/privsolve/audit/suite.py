@@ -17,6 +17,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, SELECTION_CASES, Case, ParityProblem, SelectionCase, parity, parity_draws
 from privsolve.audit.exact import ExactFinding, exact_epsilon, tree_law, union_law
+from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
@@ -148,6 +149,7 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(_sampled_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
         _sampled_tree(TREE_CASES[1], 20 * few, rng),
         _sampled_union(UNION_CASES[1], 20 * few, rng),
+        *(_full_card(case, few, rng) for case in FULL_CARD_CASES),
         *_parity_checks("gaussian", many // 10, rng),
         _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
         *_parity_checks("gaussian-published", many // 10, rng),
@@ -338,6 +340,20 @@ def _exact_choice(case: SelectionCase, method: Selection) -> Check:
 def _sampled_choice(case: SelectionCase, method: Selection, runs: int, rng: Randomness) -> Check:
     draw = lambda scores, n: _selector(case, scores, method, rng).draw(n)  # noqa: E731
     return _by_draws("choose", f"{method}, draws", case, draw, runs)
+
+
+# --- full scorecards ------------------------------------------------------------------------------
+
+
+def _full_card(case: FullCardCase, runs: int, rng: Randomness) -> Check:
+    """The whole program, one call per run: sums, noise, solver, output noise, points and level."""
+
+    def measure(confidence: float) -> Finding:
+        draw = lambda table: case.draw(table, rng)  # noqa: E731
+        return lower_bound(draw, case.data, case.neighbour, runs, case.plan.delta, confidence)
+
+    words = "rounded Gaussian"
+    return Check("full card", words, case.name, case.plan.epsilon, case.plan.delta, Proof.COMPLETE, measure)
 
 
 # --- OPSamp ---------------------------------------------------------------------------------------

@@ -7,11 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from privsolve.compiled import helper
+from privsolve.compiled import helper, overload
 
 
 def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -20,21 +18,6 @@ def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
     whole = np.zeros((len(packed), -(-packed.shape[1] // 8) * 8), dtype=np.uint8)
     whole[:, : packed.shape[1]] = packed
     return whole.view(np.uint64)
-
-
-def _count(context: Any, word: Any) -> Any:
-    return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
-
-
-def _lowest(context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.cttz(args[0], context.get_constant(types.boolean, True))
-
-    return types.int64(types.uint64), generate
-
-
-_ones_in: Any = intrinsic(_count)
-_lowest_one: Any = intrinsic(_lowest)
 
 
 def ones_in(word):
@@ -49,12 +32,29 @@ def lowest_one(word):
 
 @overload(ones_in)
 def _ones_in_compiled(word):
-    return lambda word: _ones_in(word)
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def counted(context: Any, word: Any) -> Any:
+        return types.int64(types.uint64), lambda context, builder, signature, args: builder.ctpop(args[0])
+
+    return lambda word: counted(word)  # type: ignore[call-arg]
 
 
 @overload(lowest_one)
 def _lowest_one_compiled(word):
-    return lambda word: _lowest_one(word)
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def lowest(context: Any, word: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+        return types.int64(types.uint64), generate
+
+    return lambda word: lowest(word)  # type: ignore[call-arg]
 
 
 @helper

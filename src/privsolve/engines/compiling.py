@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-import numba
-
 from privsolve.compiled import keep
 
 _DONE: set[Hashable] = set()
@@ -30,4 +28,6 @@ def compile_once(key: Hashable, compile_all: Callable[[], None]) -> None:
 def compile_for(function: Any, *arguments: Any) -> None:
     """Compile `function`, or load it from the cache, for the types of these arguments. Does nothing the second time."""
     if hasattr(function, "compile"):  # without NUMBA_DISABLE_JIT
+        import numba
+
         function.compile(tuple(numba.typeof(argument) for argument in arguments))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from numba.extending import overload
+from privsolve.compiled import overload
 
 INFINITE_COST = 2**61
 """Stands for plus infinity in integer objectives: adding any objective to it neither overflows nor looks feasible."""

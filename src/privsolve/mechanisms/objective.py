@@ -382,15 +382,20 @@ def _solve(
     signs = None if options.signs is None else options.signs[kept]
     objective = Objective(rows, penalty, linear, options.sparsity * plan.deviation(solve), signs)
     found, bound = minimise(objective, plan.tolerance(solve, penalty, rows.dim))
-    step = OUTPUT_DEVIATION * 2.0**-NOISE_BITS
-    noise = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
-    released = np.array([round(value / step) + int(k) for value, k in zip(found, noise, strict=True)], dtype=object)
+    released = _blurred(found, rng)
     weights = np.zeros(plan.dim)
-    weights[kept] = (released[:-1] * step).astype(np.float64)
+    weights[kept] = released[:-1]
     if options.signs is not None:
         weights = np.where(weights * options.signs < 0, 0.0, weights)
-    intercept = float(released[-1] * step) * CONSTANT - float(weights @ centre) + offset
+    intercept = float(released[-1]) * CONSTANT - float(weights @ centre) + offset
     return (weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
+
+
+def _blurred(found: Floats, rng: Randomness) -> Floats:
+    """The minimiser on a fine grid, with the output noise that hides rounding (section 19.6)."""
+    step = OUTPUT_DEVIATION * 2.0**-NOISE_BITS
+    noise = RoundedGaussian(NOISE_BITS).draws(rng, len(found))
+    return np.array([(round(value / step) + int(k)) * step for value, k in zip(found, noise, strict=True)])
 
 
 def _chosen(weights: Floats, options: Options) -> Any:

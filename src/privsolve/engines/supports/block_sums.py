@@ -12,12 +12,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import compiled, helper, overload
 from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room
 from privsolve.engines.supports.bits import (
     Bits,
@@ -141,18 +139,6 @@ def first_sums(
     return sums
 
 
-def _reinterpret(context: Any, bits: Any) -> Any:
-    """The single-precision number that a word of 32 bits stands for."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], context.get_value_type(types.float32))
-
-    return types.float32(types.int32), generate
-
-
-_as_float: Any = intrinsic(_reinterpret)
-
-
 def as_float(bits):
     """The single-precision number that a word of 32 bits stands for."""
     return np.int32(bits).view(np.float32)
@@ -160,7 +146,17 @@ def as_float(bits):
 
 @overload(as_float)
 def _as_float_compiled(bits):
-    return lambda bits: _as_float(bits)
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def reinterpreted(context: Any, bits: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.bitcast(args[0], context.get_value_type(types.float32))
+
+        return types.float32(types.int32), generate
+
+    return lambda bits: reinterpreted(bits)  # type: ignore[call-arg]
 
 
 @helper

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import compiled, helper, overload
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 

@@ -25,11 +25,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import helper
+from privsolve.compiled import helper, overload
 from privsolve.engines.bits import ones
 from privsolve.engines.semirings import better, element, plus, times
 from privsolve.engines.supports.costs import CellCosts, Step, cost_at, is_step, least, mass

@@ -17,12 +17,10 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import overload
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import compiled, helper, overload
 from privsolve.engines.moebius import invert, invert_rows
 from privsolve.engines.numbering import number_supports
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
@@ -218,7 +216,7 @@ def add_least(costs, both, one, other, whole, loss):
 @overload(add_least)
 def _add_least(costs, both, one, other, whole, loss):
     if is_step(costs):
-        return _add_step if loss.dtype == types.int32 else _add_wide_step
+        return _add_step if str(loss.dtype) == "int32" else _add_wide_step
     return _add_table
 
 

@@ -1,0 +1,100 @@
+"""Full scorecards attacked: the whole program stands, broken copies of it are caught."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privsolve as ps
+from privsolve import audit
+from privsolve.audit.full_cards import FEATURES, points_bin
+from privsolve.mechanisms import objective
+from privsolve.mechanisms.objective import OUTPUT_DEVIATION, Plan
+from privsolve.noise.entropy import Randomness
+from privsolve.privacy.adjacency import Adjacency
+
+POINTS, BITS = audit.FULL_CARD_CASES[::2], audit.FULL_CARD_CASES[1::2]
+NAMES = [f"q{k}" for k in range(FEATURES)]
+LABEL = ps.Label("y", ["yes"], ["no"])
+SCHEMA = ps.Schema([ps.Categories(name, ["a"]) for name in NAMES], LABEL)
+
+
+def attack(case: audit.FullCardCase, runs: int, confidence: float = 0.99) -> audit.Finding:
+    rng = Randomness.seeded(1)
+    return audit.lower_bound(
+        lambda table: case.draw(table, rng), case.data, case.neighbour, runs, case.plan.delta, confidence
+    )
+
+
+def less_noise(monkeypatch: pytest.MonkeyPatch, divisor: int) -> None:
+    whole = Plan.deviation
+    monkeypatch.setattr(Plan, "deviation", lambda self, solve: whole(self, solve) / divisor)
+
+
+@pytest.fixture
+def no_output_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = OUTPUT_DEVIATION * 2.0**-objective.NOISE_BITS
+    monkeypatch.setattr(objective, "_blurred", lambda found, rng: np.round(found / step) * step)
+
+
+def test_cases_are_neighbours() -> None:
+    for case in audit.FULL_CARD_CASES:
+        one, other = (
+            {tuple(row): (p, n) for row, p, n in zip(t.rows.tolist(), t.positives, t.negatives, strict=True)}
+            for t in (case.data, case.neighbour)
+        )
+        moved = sum(
+            abs(int(a) - int(b))
+            for row in one.keys() | other.keys()
+            for a, b in zip(one.get(row, (0, 0)), other.get(row, (0, 0)), strict=True)
+        )
+        assert moved == (2 if case.plan.adjacency == "replace" else 1)
+        assert case.why
+
+
+@pytest.mark.parametrize(("case", "divisor"), list(zip(POINTS, (3, 2), strict=True)), ids=["replace", "add-remove"])
+def test_too_little_noise_is_caught(case: audit.FullCardCase, divisor: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under `replace` the bound adds up three Gaussian losses, so that half of the noise needs more runs than these."""
+    less_noise(monkeypatch, divisor)
+    assert attack(case, 1200 // divisor).refutes(case.plan.epsilon)
+
+
+@pytest.mark.parametrize("case", BITS, ids=lambda case: case.name)
+def test_output_noise_that_is_left_out_is_caught(case: audit.FullCardCase, no_output_noise: None) -> None:
+    assert attack(case, 160).refutes(case.plan.epsilon)
+
+
+def csv_files(folder: Path, adjacency: str) -> list[Path]:
+    """Two neighbouring files of records that give all answers."""
+    labels = {"replace": (["yes", "no"], ["no", "no"]), "add-remove": (["yes", "no"], ["yes"])}[adjacency]
+    paths = [folder / "one.csv", folder / "other.csv"]
+    for path, given in zip(paths, labels, strict=True):
+        pd.DataFrame(dict.fromkeys(NAMES, "a") | {"y": given}).to_csv(path, index=False)
+    return paths
+
+
+def black_box(folder: Path, adjacency: str, runs: int) -> audit.Finding:
+    """The points of a card fitted to a file, as anybody would fit it."""
+    rng = Randomness.seeded(2)
+    epsilon, delta = POINTS[0].plan.epsilon, POINTS[0].plan.delta
+    plan = Plan(epsilon, delta, Adjacency.of(adjacency), FEATURES, FEATURES)
+
+    def points(path: Path) -> int:
+        card = ps.PrivateScorecard(epsilon, delta=delta, schema=SCHEMA, adjacency=adjacency, random_state=rng)
+        model = card.fit(pd.read_csv(path)).release_.model
+        return points_bin(plan, float(model.weights[:-1].sum()) * model.log_odds)
+
+    return audit.lower_bound(points, *csv_files(folder, adjacency), runs, delta, 0.99)
+
+
+@pytest.mark.parametrize("adjacency", ["replace", "add-remove"])
+def test_neighbouring_files_are_hidden(adjacency: str, tmp_path: Path) -> None:
+    assert not black_box(tmp_path, adjacency, 100).refutes(POINTS[0].plan.epsilon)
+
+
+def test_neighbouring_files_show_a_quarter_of_the_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    less_noise(monkeypatch, 4)
+    assert black_box(tmp_path, "add-remove", 160).refutes(POINTS[0].plan.epsilon)
