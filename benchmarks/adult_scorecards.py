@@ -23,12 +23,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from privsolve.learn.fitting import Recipe, scorecard_domain
 from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
 from privsolve.data import EncodedTable
 from privsolve.experiments.dpsgd import Accounting, dp_sgd, settings_grid, tune_dp_sgd
-from privsolve.learn.fitting import Recipe, scorecard_domain
 from privsolve.oracles.tree import TreeOracle
 from privsolve.problems.perturbation import Perturbation
 

@@ -41,11 +41,10 @@ from .errors import PrivacyWarning as PrivacyWarning
 from .errors import PrivsolveError as PrivsolveError
 from .errors import WorkLimitReached as WorkLimitReached
 from .evaluation import Evaluation as Evaluation
-from .learn.choosing import PrivateClassifier as PrivateClassifier
 from .learn.estimators import PrivateLinearClassifier as PrivateLinearClassifier
 from .learn.estimators import PrivateScorecard as PrivateScorecard
 from .learn.estimators import PrivateShortCard as PrivateShortCard
-from .learn.showing import ShowProgress as ShowProgress
+from .learn.progress import ShowProgress as ShowProgress
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
 from .learn.trees import PrivateTreeRegressor as PrivateTreeRegressor
 from .losses import BrierLoss as BrierLoss
@@ -67,7 +66,6 @@ from .mechanisms.selection import choice_utility_bound as choice_utility_bound
 from .mechanisms.selection import choose as choose
 from .mechanisms.trees import best_tree as best_tree
 from .mechanisms.trees import private_tree as private_tree
-from .mechanisms.unions import private_union as private_union
 from .privacy.accounting import Accountant as Accountant
 from .privacy.accounting import promised as promised
 from .privacy.composition import compose as compose

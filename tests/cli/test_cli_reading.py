@@ -107,7 +107,7 @@ def test_values_that_the_release_does_not_know(here: Path, share: float, code: i
 FIT = ("--epsilon", 1, "--out", "out", "--max-features", 1)
 
 
-@pytest.mark.parametrize("model", ["short", "tree", "auto"])
+@pytest.mark.parametrize("model", ["scorecard", "short", "tree"])
 def test_a_column_without_a_readable_value_is_refused_before_paying(here: Path, model: str) -> None:
     frame = patients()
     Schema([Bins("age", [30], "intervals"), Categories("colour", ["RED", "BLUE"])], INDICATORS.label).save("s.toml")

@@ -40,7 +40,6 @@ KINDS = {
     "held out": ["--max-features", "2", "--holdout", "0.3", "--evaluate-epsilon", "0.5", "--by", "colour"],
     "risk": ["--objective", "risk", "--max-features", "1"],
     "tree": ["--model", "tree", "--depth", "2"],
-    "card or tree": ["--model", "auto", "--depth", "2", "--max-features", "2"],
     "opdisc": ["--mechanism", "opdisc", "--max-features", "2"],
 }
 SEALED = Path("out-curator", "run.sealed")

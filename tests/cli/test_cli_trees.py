@@ -83,19 +83,15 @@ def test_machine_readable(here: Path) -> None:
     [
         (("--depth", 0), "depth"),
         (("--depth", 9), "depth"),
-        (("--mechanism", "opdisc"), "trees are drawn by the exponential mechanism"),
+        (("--mechanism", "opdisc"), "--mechanism is for --model short: leave it out with --model tree"),
         (("--leaves", "probabilities", "--false-negative", 3), "costs of mistakes are for leaves of labels"),
-        (("--max-features", 4), "--max-features is for --model short or auto: leave it out with --model tree"),
-        (("--max-points", 3), "--max-points is for --model scorecard or short or auto"),
-        (("--intercept", 8), "--intercept is for --model short or auto"),
+        (("--max-features", 4), "--max-features is for --model short: leave it out with --model tree"),
+        (("--max-points", 3), "--max-points is for --model scorecard or short"),
+        (("--intercept", 8), "--intercept is for --model short"),
         (("--oracle", "highs"), "--oracle is for --model short: leave it out"),
         (("--noise", "gaussian"), "--noise is for --model short"),
-        (("--delta", 0.1), "--delta is for --model scorecard or short"),
-        (("--card-weight", 0.3), "--card-weight is for --model auto"),
-        (("--model", "auto", "--card-weight", 1), "--card-weight must lie between 0 and 1"),
-        (("--model", "auto", "--leaves", "labels"), "--leaves is for --model tree: leave it out with --model auto"),
-        (("--model", "auto", "--mechanism", "rspm"), "trees are drawn by the exponential mechanism"),
-        (("--model", "short"), "--depth is for --model tree or auto: leave it out with --model short"),
+        (("--delta", 0.1), "--delta is for --model scorecard: a tree has none"),
+        (("--model", "short"), "--depth is for --model tree: leave it out with --model short"),
     ],
 )
 def test_wrong_options_spend_nothing(here: Path, options: tuple[object, ...], message: str) -> None:
@@ -113,53 +109,17 @@ def test_sql_is_for_cards_too(here: Path) -> None:
     assert "CASE WHEN" in result.stdout
 
 
-AUTO = (*FIT[:-4], "--model", "auto", "--depth", 2)
-
-
-def test_whichever_fits_better(here: Path) -> None:
-    kinds = set()
-    for seed in range(8):
-        result = run(
-            *AUTO[:5], 0.05, *AUTO[6:], "--max-features", 2, "--seed", seed, "--overwrite", "--ledger", "ledger"
-        )
-        assert result.exit_code == 0, result.output
-        release = load_release("out/release.json")
-        kinds.add(type(release.model).__name__)
-        assert ("Decision tree" if isinstance(release.model, DecisionTree) else "Scorecard") in result.stdout
-        assert release.setting["union"]["weights"] == {"card": 0.5, "tree": 0.5}
-        assert "<!DOCTYPE html>" in (here / "out" / "model.html").read_text()
-        for form in ("text", "markdown", "latex", "html", "json"):
-            assert run("show", "out/release.json", "--format", form).exit_code == 0
-        done = run("predict", "data.csv", "--release", "out/release.json", "--out", "said.csv")
-        assert done.exit_code == 0, done.output
-        frame = pd.read_csv("data.csv")
-        assert pd.read_csv("said.csv")["prediction"].tolist() == release.predict(frame).tolist()
-    assert kinds == {"LinearRule", "DecisionTree"}
-    assert len(Ledger.open("ledger").history()) == 8
-    assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
-        "diagnostics.json", "model.html", "release.json",
-    ]  # fmt: skip
-
-
-def test_machine_readable_of_either(here: Path) -> None:
-    result = run(*AUTO, "--json", "--seed", 1, "--card-weight", 0.2)
-    assert json.loads(result.stdout)["model"] == "out/model.html"
-    assert load_release("out/release.json").setting["union"]["weights"]["card"] == 0.2
-
-
 PLAN = ("plan", "--records", 5000, "--epsilon", 1)
 
 
-@pytest.mark.parametrize("model", ["tree", "auto"])
-def test_plan(here: Path, model: str) -> None:
-    shown = run(*PLAN, "--schema", "s.toml", "--model", model, "--depth", 2)
+def test_plan(here: Path) -> None:
+    shown = run(*PLAN, "--schema", "s.toml", "--model", "tree", "--depth", 2)
     assert shown.exit_code == 0, shown.output
     words = " ".join(shown.stdout.split())
     assert "trees of depth 2" in words
     assert "MiB: public numbers" in words
-    assert ("scorecards" in words) == (model == "auto")
-    found = json.loads(run(*PLAN, "--schema", "s.toml", "--model", model, "--depth", 2, "--json").stdout)
-    assert [bound["mechanism"] for bound in found["bounds"]] == ["card"] * (model == "auto") + ["tree", "tree"]
+    found = json.loads(run(*PLAN, "--schema", "s.toml", "--model", "tree", "--depth", 2, "--json").stdout)
+    assert [bound["mechanism"] for bound in found["bounds"]] == ["tree", "tree"]
     assert found["work"]["units"] == 1
     assert found["features"] == 11
     excess = [bound["excess"] for bound in found["bounds"]]
@@ -167,28 +127,12 @@ def test_plan(here: Path, model: str) -> None:
     assert excess[-1] > excess[-2] > 0
 
 
-def test_what_a_choice_between_them_costs(here: Path) -> None:
-    """`(Δ/ε)·ln 2` for either, and less for a class that is likelier beforehand."""
-
-    def bounds(*options: object) -> dict[str, float]:
-        found = json.loads(run(*PLAN, "--features", 10, "--json", *options).stdout)["bounds"]
-        return {bound["compared_with"]: bound["excess"] for bound in found}
-
-    tree, both = bounds("--model", "tree"), bounds("--model", "auto")
-    for words, excess in tree.items():
-        assert both[words] - excess == pytest.approx(2 * math.log(2), rel=1e-5)
-    card = bounds("--model", "short")["3 features, 1 point each"]
-    assert both["cards with 3 features, 1 point each"] - card == pytest.approx(2 * math.log(2), rel=1e-5)
-    likelier = bounds("--model", "auto", "--card-weight", 0.1)
-    assert likelier["trees of depth 3"] < both["trees of depth 3"]
-
-
 def test_plans_of_other_leaves_and_costs(here: Path) -> None:
     shares = run(*PLAN, "--features", 10, "--model", "tree", "--leaves", "probabilities")
     assert "Brier loss" in shares.stdout
     cost = run(*PLAN, "--features", 10, "--model", "tree", "--false-negative", 3)
     assert "More cost than the best" in cost.stdout
-    for options in (("--model", "tree", "--max-points", 2), ("--depth", 2), ("--model", "auto", "--leaves", "labels")):
+    for options in (("--model", "tree", "--max-points", 2), ("--depth", 2), ("--model", "short", "--leaves", "labels")):
         refused = run(*PLAN, "--features", 10, *options)
         assert refused.exit_code != 0
         assert "leave it out with --model" in " ".join(refused.stderr.split())

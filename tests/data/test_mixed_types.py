@@ -160,7 +160,7 @@ def test_lists_of_lists_keep_every_value(odd: list[Any]) -> None:
     assert trained.diagnostics_.mistakes <= 1
 
 
-@pytest.mark.parametrize("estimator", [ps.PrivateShortCard, ps.PrivateTreeClassifier, ps.PrivateClassifier])
+@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateShortCard, ps.PrivateTreeClassifier])
 def test_a_text_among_labels_does_not_make_texts_of_the_others(estimator: type) -> None:
     """The number 1 is not the text "1": as an array of one type it would be, as soon as another record has a text."""
     texts = ps.Schema(INDICATORS.columns, ps.Label("ill", "1", "0"))

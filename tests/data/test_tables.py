@@ -183,9 +183,9 @@ def test_labels_that_are_missing_or_unknown_are_refused() -> None:
     strict = Schema(PEOPLE.columns, Label("label", "yes", "no", missing="negative"))
     lenient = Schema(PEOPLE.columns, Label("label", "yes", missing="negative"))
     for wrap in (lambda t: t, ibis.memtable):
-        with pytest.raises(ValueError, match=r"label 'label': 1 record has none"):
+        with pytest.raises(ValueError, match=r"label 'label': at least one record has none"):
             PEOPLE.table(wrap(data))
-        with pytest.raises(ValueError, match=r"label 'label': 1 record has a value that is neither"):
+        with pytest.raises(ValueError, match=r"label 'label': at least one record has a value that is neither"):
             strict.table(wrap(data))
         assert lenient.table(wrap(data)).outside["label"] == {"other": 1, "missing": 1}
         assert lenient.table(wrap(data)).table.positives.sum() == 1

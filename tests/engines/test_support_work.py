@@ -12,16 +12,16 @@ import pytest
 import privsolve as ps
 from privsolve.engines.numbering import count_supports
 from privsolve.engines.supports.work import check_work, default_max_features, estimate
-from privsolve.learn.fitting import scorecard_domain
+from privsolve.learn.card_limits import CardLimits
 
 
 def test_default_features_follow_from_the_number_of_columns() -> None:
     assert [default_max_features(m) for m in (1, 2, 4, 30, 148, 149, 493, 494, 6_324, 6_325)] == [
         1, 2, 4, 4, 4, 3, 3, 2, 2, 1,
     ]  # fmt: skip
-    assert scorecard_domain(150, None, 3, (-8, 8)).max_features == 3
-    assert scorecard_domain(101, None, 3, (-8, 8)).max_features == 4
-    assert scorecard_domain(101, 6, 3, (-8, 8)).max_features == 6
+    assert CardLimits().plain_domain(150, True).max_features == 3
+    assert CardLimits().plain_domain(101, True).max_features == 4
+    assert CardLimits(6).plain_domain(101, True).max_features == 6
 
 
 def test_the_estimate_grows_with_everything_but_the_cores() -> None:

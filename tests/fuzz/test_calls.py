@@ -228,9 +228,10 @@ CALLS: dict[str, Calls] = {
         max_features=[None, 2], max_points=[1, 3], intercept=[(-8, 8), 2], log_odds=[0.5, 1.0],
         false_positive=[1, 2], adjacency=ADJACENCIES, budget=[None],
     ),
-    "PrivateClassifier": calls(
-        fitted(ps.PrivateClassifier, random_state=0, schema=Schema(SCHEMA.columns[:2], SCHEMA.label)), 60, epsilon=EPSILONS,
-        models=[("card", "tree"), ("tree",)], depth=[1, 2], max_features=[1, 2], adjacency=ADJACENCIES, budget=[None],
+    "PrivateScorecard": calls(
+        fitted(ps.PrivateScorecard, random_state=0, schema=SCHEMA), 60, epsilon=EPSILONS, delta=[1e-6, 1e-3],
+        max_points=[3, 10], max_questions=[None, 1], sparsity=[0.0, 1.0], false_positive=[1, 2], adjacency=ADJACENCIES,
+        budget=[None],
     ),
     "PrivateLinearClassifier": calls(
         fitted(ps.PrivateLinearClassifier, schema=Schema(SCHEMA.columns[:1], SCHEMA.label)), 80, epsilon=EPSILONS,

@@ -17,7 +17,7 @@ from privsolve.cli import app
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.data.constraints import Constraints, Direction
 from privsolve.domains import ConstrainedPoints, domain_from_dict
-from privsolve.learn.limits import CardLimits
+from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.planning import expectations
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.models.linear import LinearRule
@@ -155,8 +155,6 @@ def test_intervals_have_no_direction() -> None:
     "model",
     [
         ps.PrivateTreeClassifier(1.0, schema=SCHEMA),
-        ps.PrivateClassifier(1.0, schema=SCHEMA),
-        ps.PrivateClassifier(1.0, models=["tree"], schema=SCHEMA),
         ps.PrivateLinearClassifier(1.0, schema=SCHEMA),
         ps.PrivateLinearClassifier(1.0, mechanism="opdisc", schema=SCHEMA),
         ps.PrivateLinearClassifier(1.0, mechanism="rspm", schema=SCHEMA),
@@ -180,14 +178,8 @@ def test_numbers_that_are_not_yes_or_no_are_refused_in_words() -> None:
     assert not budget.history
 
 
-def test_a_class_of_cards_alone_keeps_to_the_schema() -> None:
-    frame = people()
-    model = ps.PrivateClassifier(0.05, models=["card"], schema=SCHEMA, random_state=0).fit(frame, frame["ill"])
-    check_kept(points_of(model))
-
-
 def test_the_prior_is_divided_by_its_sum_and_the_bound_is_better() -> None:
-    domain = CardLimits(max_questions=2).domain(SCHEMA, 2, 1, 1)
+    domain = CardLimits(2, 1, 1, max_questions=2).domain(SCHEMA)
     assert isinstance(domain, ConstrainedPoints)
     prior = SparsePrior(0.8)
     members = domain.members()
@@ -213,7 +205,7 @@ def _first(prior: SparsePrior, domain: ConstrainedPoints) -> float:
 def test_a_sampler_of_the_problem_keeps_to_the_domain_by_every_method() -> None:
     frame = people(80)
     encoded = SCHEMA.table(frame, frame["ill"].to_numpy() == 1)
-    domain = CardLimits(max_questions=2).domain(SCHEMA, 2, 1, 1)
+    domain = CardLimits(2, 1, 1, max_questions=2).domain(SCHEMA)
     problem = ps.Problem(encoded.table, domain, schema=SCHEMA)
     found = {}
     for method in ("supports", "enumeration"):

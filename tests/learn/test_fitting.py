@@ -21,8 +21,9 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.errors import IntegerRangeError
+from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.estimators import PrivateShortCard
-from privsolve.learn.fitting import Recipe, linear_domain, scorecard_domain
+from privsolve.learn.linear_recipe import LinearRecipe
 from privsolve.learn.planning import expectations
 from privsolve.models.linear import LinearRule
 from privsolve.models.scoring import with_predictions
@@ -118,8 +119,7 @@ def test_tables_that_cannot_be_scored() -> None:
 
 def run_on(frame: Any, seed: int, schema: Schema = INDICATORS) -> Run:
     encoded = schema.table(frame)
-    domain = scorecard_domain(schema.dim, 2, 3, (-4, 4))
-    return Recipe(1.0).run(encoded, domain, random_state=seed)
+    return LinearRecipe(1.0, CardLimits(2, 3, (-4, 4))).run(encoded, random_state=seed)
 
 
 def test_published_files_of_neighbours_are_byte_identical(tmp_path: Path) -> None:
@@ -243,11 +243,15 @@ def test_the_default_prior_expects_two_features() -> None:
 
 
 def test_domains() -> None:
-    assert scorecard_domain(3, 6, 3, (-8, 8)) == SparsePoints(3, 2, 3, (-8, 8))
-    assert linear_domain(3, "ball", True) == ps.IntegerBall(3, 4)
-    assert linear_domain(3, "ternary", True) == ps.TernaryCube(3)
-    assert linear_domain(3, "cards", True) == SparsePoints(3, 2, 3, (-8, 8))
-    assert linear_domain(3, "cards", False) == SparsePoints(3, 3, 3)
+    schema = ps.Schema([Bins("a", [1], "intervals"), Bins("b", [1], "intervals")])
+    without = replace(schema, intercept=False)
+    assert CardLimits(6).domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
+    assert LinearRecipe(1.0).domain_on(schema) == SparsePoints(3, 2, 3, (-8, 8))
+    assert LinearRecipe(1.0).domain_on(without) == SparsePoints(2, 2, 3)
+    assert LinearRecipe(1.0, "ball").domain_on(schema) == ps.IntegerBall(3, 4)
+    assert LinearRecipe(1.0, "ternary").domain_on(schema) == ps.TernaryCube(3)
+    with pytest.raises(ValueError, match="domain has 2 coordinates, but the schema has 3"):
+        LinearRecipe(1.0, ps.TernaryCube(2)).domain_on(schema)
 
 
 def test_the_usual_domain_of_a_linear_classifier_is_that_of_cards() -> None:

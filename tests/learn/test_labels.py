@@ -49,7 +49,7 @@ def test_without_a_label_no_record_chooses_the_names_of_the_classes(last: object
 def test_a_label_that_no_record_has_spends_nothing(label: ps.Label) -> None:
     """Every card would be right about such records, and say nothing."""
     schema, account = ps.Schema(INDICATORS.columns, label), ps.Accountant(1.0)
-    for estimator in (ps.PrivateShortCard, ps.PrivateTreeClassifier, ps.PrivateClassifier):
+    for estimator in (ps.PrivateScorecard, ps.PrivateShortCard, ps.PrivateTreeClassifier):
         with pytest.raises(ValueError, match="no record has a value that the schema lists"):
             estimator(0.5, schema=schema, budget=account).fit(patients())
     assert account.history == ()
@@ -66,7 +66,7 @@ def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
         fitted.predict(patients().drop(columns=["ill", "age"]))
 
 
-@pytest.mark.parametrize("estimator", [ps.PrivateShortCard, ps.PrivateLinearClassifier, ps.PrivateClassifier])
+@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateShortCard, ps.PrivateLinearClassifier])
 @pytest.mark.parametrize("schema", [ps.Schema(INDICATORS.columns), None], ids=["stated", "drafted"])
 def test_more_than_two_classes_are_refused_with_what_takes_them(estimator: type, schema: object) -> None:
     table = patients(30).drop(columns="ill")

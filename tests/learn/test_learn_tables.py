@@ -32,7 +32,7 @@ def estimators(schema: Any) -> list[Any]:
         ps.PrivateLinearClassifier(20.0, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, **common),
         ps.PrivateTreeClassifier(20.0, depth=1, leaves="probabilities", **common),
-        ps.PrivateClassifier(20.0, depth=1, **CARD, **common),
+        ps.PrivateScorecard(20.0, **common),
     ]
 
 

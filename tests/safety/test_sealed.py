@@ -23,7 +23,6 @@ from privsolve.errors import LedgerError, OracleNotCertified, SealedRunError
 from privsolve.models.leaves import LabelLeaves
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.problems.unions import UnionProblem
 from privsolve.releases import Run
 from privsolve.safety import sealed as module
 from privsolve.safety.fingerprint import fingerprint
@@ -51,7 +50,6 @@ RUNS: dict[str, Call] = {
     "cards": (ps.exponential, (CARDS, 0.1), {}),
     "list": (ps.exponential, (BALL, 0.1), {"method": "enumeration"}),
     "tree": (ps.private_tree, (ps.TreeProblem.from_table(TABLE, TREES), 0.1), {}),
-    "union": (ps.private_union, (UnionProblem(TABLE, CARDS.domain, TREES), 0.1), {}),
     "opdisc": (ps.opdisc, (BALL, 0.5), {}),
     "rspm": (ps.rspm, (ps.Problem(TABLE, ps.SignCube(5)), 0.5), {}),
     "one of three": (ps.choose, ({"a": 1, "b": 2, "c": 3}, 1, 0.5), {}),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import fit_processes  # noqa: F401
 import ledger_processes  # noqa: F401
-from privsolve.learn.fitting import Recipe, scorecard_domain
+from privsolve.learn.card_limits import CardLimits
+from privsolve.learn.linear_recipe import LinearRecipe
 from small_tables import INDICATORS, patients
 
-Recipe(2.0).run(INDICATORS.table(patients(50)), scorecard_domain(INDICATORS.dim, 2, 3, (-8, 8)))
+LinearRecipe(2.0, CardLimits(max_features=2)).run(INDICATORS.table(patients(50)))

@@ -12,13 +12,11 @@ from privsolve.audit.exact import (
     exact_epsilon,
     exact_exponential,
     exact_tree,
-    exact_union,
     tree_law,
-    union_law,
 )
 from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.suite import Check, Row, checks, run_checks
-from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
+from privsolve.audit.tree_cases import TREE_CASES, TreeCase
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.mechanisms.perturbed import perturbed_draws
 
@@ -26,7 +24,6 @@ __all__ = [
     "CASES",
     "FULL_CARD_CASES",
     "TREE_CASES",
-    "UNION_CASES",
     "Case",
     "Check",
     "ExactFinding",
@@ -36,12 +33,10 @@ __all__ = [
     "ParityProblem",
     "Row",
     "TreeCase",
-    "UnionCase",
     "checks",
     "exact_epsilon",
     "exact_exponential",
     "exact_tree",
-    "exact_union",
     "exponential_law",
     "lower_bound",
     "parity",
@@ -49,5 +44,4 @@ __all__ = [
     "perturbed_draws",
     "run_checks",
     "tree_law",
-    "union_law",
 ]

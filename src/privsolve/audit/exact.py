@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,14 +11,13 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.domains.monotone import Monotone
 from privsolve.domains.trees import DecisionTrees, TreePrior
-from privsolve.mechanisms import exponential, trees, unions
+from privsolve.mechanisms import trees
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.problems.priors import Prior, default_prior, log_weights
+from privsolve.problems.priors import Prior
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
-from privsolve.problems.unions import UnionProblem
 
 
 @dataclass(frozen=True)
@@ -116,28 +115,6 @@ def tree_law(
     return published
 
 
-def union_law(
-    problem: UnionProblem,
-    epsilon: float,
-    *,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
-    card_prior: Prior | None = None,
-    tree_prior: TreePrior | None = None,
-) -> Floats:
-    """Log probability of every card, then of every tree, under the mechanism of `private_union`."""
-    shares = unions.checked_weights(weights)
-    members = problem.domain.members()
-    cards = log_weights(card_prior or default_prior(problem.domain), problem.domain, members)
-    cards = cards - np.logaddexp.reduce(cards) + math.log(shares[unions.ModelClass.CARD])
-    grown, losses = _weighed(problem.grown, all_trees(problem.grown.trees, tree_prior))
-    grown = grown + math.log(shares[unions.ModelClass.TREE])
-    kappa = exponential.inverse_temperature(epsilon, adjacency, problem.loss)
-    return _normalised(
-        np.concatenate([cards, grown]), np.concatenate([problem.cards.losses_of(members), losses]), kappa
-    )
-
-
 def exact_tree(
     problem: TreeProblem,
     neighbour: TreeProblem,
@@ -150,21 +127,6 @@ def exact_tree(
     if problem.trees != neighbour.trees:
         raise ValueError("problem and neighbour must have the same trees: they are public")
     laws = [tree_law(p, epsilon, adjacency=adjacency, prior=prior) for p in (problem, neighbour)]
-    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
-
-
-def exact_union(
-    problem: UnionProblem,
-    neighbour: UnionProblem,
-    epsilon: float,
-    *,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    weights: Mapping[str, float] = unions.EQUAL_WEIGHTS,
-) -> ExactFinding:
-    """What `ps.private_union` loses between two neighbouring problems over cards and trees that can be listed."""
-    if (problem.trees, problem.domain) != (neighbour.trees, neighbour.domain):
-        raise ValueError("problem and neighbour must have the same cards and trees: they are public")
-    laws = [union_law(p, epsilon, adjacency=adjacency, weights=weights) for p in (problem, neighbour)]
     return ExactFinding(exact_epsilon(*laws), len(laws[0]))
 
 

@@ -16,9 +16,9 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, SELECTION_CASES, Case, ParityProblem, SelectionCase, parity, parity_draws
-from privsolve.audit.exact import ExactFinding, exact_epsilon, tree_law, union_law
+from privsolve.audit.exact import ExactFinding, exact_epsilon, tree_law
 from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
-from privsolve.audit.tree_cases import TREE_CASES, UNION_CASES, TreeCase, UnionCase
+from privsolve.audit.tree_cases import TREE_CASES, TreeCase
 from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem
@@ -33,7 +33,6 @@ from privsolve.mechanisms.registry import all_mechanisms
 from privsolve.mechanisms.rspm import RSPM, separator_noise
 from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
-from privsolve.mechanisms.unions import UnionSampler
 from privsolve.models.point import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
@@ -41,7 +40,6 @@ from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
-from privsolve.problems.unions import UnionProblem
 
 EPSILON = 1.0
 COMMON_DELTA = 1e-3
@@ -57,7 +55,7 @@ ORACLE_EPSILON, OPSAMP_EPSILON = 3.0, 10.0
 SAMPLERS = 5
 """Draws are of several samplers by turns: young ones have other frontiers than old ones."""
 
-AnyCase = Case | TreeCase | UnionCase | SelectionCase
+AnyCase = Case | TreeCase | SelectionCase
 """Two data sets that are neighbours."""
 
 REFUTED = "refuted"
@@ -144,11 +142,9 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(check for mechanism in by_law for check in _registered(mechanism, cases, many, few, rng)),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *(_exact_tree(case) for case in TREE_CASES),
-        *(_exact_union(case) for case in UNION_CASES),
         *(_exact_choice(case, method) for case in SELECTION_CASES for method in Selection),
         *(_sampled_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
         _sampled_tree(TREE_CASES[1], 20 * few, rng),
-        _sampled_union(UNION_CASES[1], 20 * few, rng),
         *(_full_card(case, few, rng) for case in FULL_CARD_CASES),
         *_parity_checks("gaussian", many // 10, rng),
         _opsamp(Calibration.PROVED, OPSAMP_EPSILON, few, rng),
@@ -294,7 +290,7 @@ def _by_draws(mechanism: str, words: str, case: AnyCase, draw: Callable[[Any, in
     return Check(mechanism, words, case.name, EPSILON, 0.0, Proof.COMPLETE, measure)
 
 
-# --- trees, a card or a tree, one of several candidates -------------------------------------------
+# --- trees, one of several candidates --------------------------------------------------------------
 
 
 def _exact_tree(case: TreeCase) -> Check:
@@ -302,11 +298,6 @@ def _exact_tree(case: TreeCase) -> Check:
     return _by_laws(
         "tree", words, case, lambda data: tree_law(data, EPSILON, adjacency=case.adjacency, prior=case.prior)
     )
-
-
-def _exact_union(case: UnionCase) -> Check:
-    law = lambda data: union_law(data, EPSILON, adjacency=case.adjacency)  # noqa: E731
-    return _by_laws("card or tree", "equal weights", case, law)
 
 
 def _sampled_tree(case: TreeCase, runs: int, rng: Randomness) -> Check:
@@ -317,14 +308,6 @@ def _sampled_tree(case: TreeCase, runs: int, rng: Randomness) -> Check:
         return [str(sampler.draw()) for _ in range(n)]
 
     return _by_draws("tree", "sums and draws", case, draw, runs)
-
-
-def _sampled_union(case: UnionCase, runs: int, rng: Randomness) -> Check:
-    def draw(problem: UnionProblem, n: int) -> list[str]:
-        samplers = [UnionSampler(problem, EPSILON, adjacency=case.adjacency, random_state=rng) for _ in range(SAMPLERS)]
-        return [str(samplers[k % SAMPLERS].draw()) for k in range(n)]
-
-    return _by_draws("card or tree", "frontier and sums", case, draw, runs)
 
 
 def _selector(case: SelectionCase, scores: Sequence[int], method: Selection, rng: Randomness | None = None) -> Selector:

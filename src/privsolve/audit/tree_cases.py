@@ -1,4 +1,4 @@
-"""Neighbouring data sets for private trees, and for a card or a tree, small enough to list everything."""
+"""Neighbouring data sets for private trees, small enough to list everything."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from privsolve.data.patterns import PatternTable
-from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
-from privsolve.losses import ZeroOneLoss
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.problems.trees import TreeProblem
-from privsolve.problems.unions import UnionProblem, label_costs
 
 Records = Sequence[tuple[Sequence[int], Any]]
 
@@ -33,17 +29,6 @@ class TreeCase:
     data: TreeProblem
     neighbour: TreeProblem
     prior: TreePrior = field(default_factory=TreePrior)
-
-
-@dataclass(frozen=True, eq=False)
-class UnionCase:
-    """The same over cards and trees together."""
-
-    name: str
-    why: str
-    adjacency: str
-    data: UnionProblem
-    neighbour: UnionProblem
 
 
 def _tree(records: Records, leaves: Leaves, questions: TreeQuestions = PLAIN, depth: int = 2) -> TreeProblem:
@@ -94,30 +79,3 @@ TREE_CASES: tuple[TreeCase, ...] = (
                ODD, [*ODD[1:], ((0, 0), 1)], prior=TreePrior(monotone={"x0": 1})),
 )  # fmt: skip
 """Small enough to list; the first is the most telling."""
-
-
-def _union(records: Records, loss: ZeroOneLoss) -> UnionProblem:
-    rows, labels = [[*row, 1] for row, _ in records], [bool(label) for _, label in records]
-    table = PatternTable.from_records(rows, labels, ranges=[(0, 1), (0, 1), (1, 1)])
-    trees = DecisionTrees(PLAIN, 2, LabelLeaves(["no", "yes"], label_costs(loss)))
-    return UnionProblem(table, SparsePoints(3, 2, 1, intercept=1), trees, loss)
-
-
-def _union_case(
-    name: str, why: str, adjacency: str, records: Records, changed: Records, loss: ZeroOneLoss | None = None
-) -> UnionCase:
-    data, neighbour = (_union(part, loss or ZeroOneLoss()) for part in (records, changed))
-    return UnionCase(name, why, adjacency, data, neighbour)
-
-
-UNION_CASES: tuple[UnionCase, ...] = (
-    _union_case("one turns round", "twenty records agree and one changes its mind", "replace",
-                AGREED, [*AGREED[1:], ((1, 0), 0)]),
-    _union_case("a tie is broken", "two records balance each other", "replace",
-                [((1, 0), 1), ((1, 0), 0)], [((1, 0), 1), ((1, 0), 1)]),
-    _union_case("parity", "a record makes a tree better and every card worse: the class itself tells", "add-remove",
-                ODD, [*ODD, ((1, 1), 0)]),
-    _union_case("unequal costs", "both classes must pay the same for a mistake", "replace",
-                AGREED, [*AGREED[1:], ((0, 1), 0)], ZeroOneLoss(false_positive=1, false_negative=5)),
-)  # fmt: skip
-"""The same for a card or a tree."""

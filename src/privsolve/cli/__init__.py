@@ -11,9 +11,7 @@ from privsolve.cli.lazy import Listed, lazy_group
 from privsolve.safety.signals import one_command
 
 COMMANDS = {
-    "fit": Listed(
-        "fit", "fit", "Choose a scorecard, a tree or whichever fits better privately and write it to a folder."
-    ),
+    "fit": Listed("fit", "fit", "From a table to a model with its page, under differential privacy."),
     "predict": Listed("predict", "predict", "Score a table with a release."),
     "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),

@@ -10,9 +10,9 @@ from rich.markup import escape
 
 import privsolve as ps
 from privsolve.cli.common import console, one_line_errors, stoppable
-from privsolve.cli.display import work_progress
 from privsolve.cli.reproduce import run_adult, show_paths, show_results
-from privsolve.learn.fitting import Recipe, scorecard_domain
+from privsolve.learn.full_card_recipe import FullCardRecipe
+from privsolve.learn.recipe import encode
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.safety.folder import Folder, output_folder
 from privsolve.safety.signals import Stop
@@ -36,16 +36,14 @@ def demo(
 
 
 def _scorecard(folder: Folder, epsilon: float, seed: int | None, stop: Stop) -> list[Path]:
-    schema = ps.datasets.adult_schema()
     records = ps.datasets.adult()
-    encoded = schema.table(records[records["split"] == "train"])
-    domain = scorecard_domain(schema.dim, max_features=None, max_points=3, intercept=(-8, 8))
+    recipe = FullCardRecipe(epsilon)
+    encoded = encode(recipe, ps.datasets.adult_schema(), records[records["split"] == "train"])
     console.print(
-        f"\n[bold]A scorecard to publish[/bold]: one of {domain.size:,}, chosen by its mistakes on {encoded.table.n:,} records"
+        f"\n[bold]A scorecard to publish[/bold]: points for every answer, from {encoded.table.n:,} records, epsilon "
+        f"{epsilon:g}, delta {recipe.delta:g}"
     )
-
-    with work_progress(console, f"exponential mechanism at epsilon {epsilon:g}") as progress:
-        run = Recipe(epsilon).run(encoded, domain, random_state=seed, progress=progress)
+    run = recipe.run(encoded, random_state=seed)
     stop.check()
     stop.hold()
     paths = folder.write(run)

@@ -10,16 +10,18 @@ from rich import progress as bars
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from privsolve.learn.showing import ShowProgress, progress_words
-from privsolve.mechanisms.unions import UnionProgress
+from privsolve.learn.progress import ShowProgress, progress_words
 
 COMPILES = "the first run compiles"
 
 Callback = Callable[[Any], None]
 SPINNER: tuple[ProgressColumn, ...] = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
 BAR: tuple[ProgressColumn, ...] = (
-    TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-)  # fmt: skip
+    TextColumn("{task.description}"),
+    BarColumn(),
+    TaskProgressColumn(),
+    TimeElapsedColumn(),
+)
 
 
 @contextmanager
@@ -37,17 +39,13 @@ def work_progress(console: Console, title: str, hint: str = "") -> Iterator[Call
 
 
 @contextmanager
-def share_progress(console: Console, hint: str = "") -> Iterator[Callback]:
-    """A callback with a bar: the share of the sums over trees that is made, and then the attempts on cards, if there are."""
+def share_progress(console: Console) -> Iterator[Callback]:
+    """A callback with a bar: the share of the sums over trees that is made."""
     with _line(console, BAR) as progress:
         task = progress.add_task(f"summing over trees ({COMPILES})", total=1.0)
 
-        def update(state: float | UnionProgress) -> None:
-            share = state.trees if isinstance(state, UnionProgress) else state
-            words = "summing over trees" if share < 1 else "choosing"
-            if isinstance(state, UnionProgress) and state.attempts:
-                words = f"{progress_words(state)} ({hint})"
-            progress.update(task, completed=share, description=words)
+        def update(share: float) -> None:
+            progress.update(task, completed=share, description="summing over trees" if share < 1 else "choosing")
 
         yield update if console.is_terminal else ShowProgress(console.file)
 

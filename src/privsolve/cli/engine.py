@@ -10,13 +10,17 @@ import typer
 from rich.markup import escape
 
 from privsolve.cli.common import errors
+from privsolve.cli.option_groups import EXPERT
 from privsolve.data.complaints import in_our_words
 
 DATA_HELP = "CSV or Parquet file (or a quoted glob), or file.duckdb::table."
 
 Header = Annotated[
     str | None,
-    typer.Option(help="Of a text file without one: the header line it lacks, with its separator, as 'age,sex,ill'."),
+    typer.Option(
+        help="Of a text file without one: the header line it lacks, with its separator, as 'age,sex,ill'.",
+        rich_help_panel=EXPERT,
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""`privsolve fit`: from a table and a schema to a release."""
+"""`privsolve fit`: from a table to a release."""
 
 from __future__ import annotations
 
@@ -15,46 +15,11 @@ from rich.panel import Panel
 
 from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, warn
 from privsolve.cli.display import share_progress, work_progress
-from privsolve.cli.draft_first import SCHEMA, DraftFirst
+from privsolve.cli.draft_first import SCHEMA, TableOptions, draft_first
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import (
-    DEPTH,
-    EXPERT,
-    OUTPUT,
-    PRIVACY,
-    TABLE,
-    Adjacency,
-    By,
-    CardWeight,
-    Depth,
-    Directions,
-    Exclude,
-    FalseNegative,
-    FalsePositive,
-    Intercept,
-    Json,
-    LogOdds,
-    MaxCuts,
-    MaxFeatures,
-    MaxPoints,
-    MaxQuestions,
-    Mechanism,
-    Model,
-    ModelName,
-    Noise,
-    Note,
-    ObjectiveOption,
-    OneOf,
-    Require,
-    Resume,
-    Sparsity,
-    TreeLeaves,
-    card_limits,
-    check_most_features,
-    group_of,
-    refuse_strange_options,
-)
-from privsolve.cli.recipes import Wanted
+from privsolve.cli.model_options import ModelName, ModelOptions, refuse_strange_options
+from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE, with_options
+from privsolve.cli.options import By, Json, Note, Resume, group_of
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
@@ -64,10 +29,8 @@ from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.base import check_paid
-from privsolve.learn.fitting import Objective
-from privsolve.learn.full_cards import DEFAULT_DELTA
+from privsolve.learn.full_card_recipe import DEFAULT_DELTA
 from privsolve.learn.holding_out import HoldOut
-from privsolve.models.leaves import LeafKind
 from privsolve.models.risk import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -75,37 +38,18 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.privacy.profiles import profile_of
 from privsolve.releases import NOT_PRIVATE, Run
-from privsolve.safety.folder import MODEL, SCORECARD, TREE, Folder, output_folder
+from privsolve.safety.folder import SCORECARD, TREE, Folder, output_folder
 
 FASTER = "fewer --max-features are faster"
-PAGES = {ModelName.scorecard: SCORECARD, ModelName.short: SCORECARD, ModelName.tree: TREE, ModelName.auto: MODEL}
 
 
+@with_options(table=TableOptions, choice=ModelOptions)
 def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    table: TableOptions,
+    choice: ModelOptions,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.", rich_help_panel=OUTPUT)],
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="The column to predict; a schema file names it.", rich_help_panel=TABLE)
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The positive value of the label.", rich_help_panel=TABLE)
-    ] = None,
-    negative: Annotated[
-        str | None, typer.Option(help="The negative value; every other one if left out.", rich_help_panel=TABLE)
-    ] = None,
-    leave_out: Annotated[
-        list[str] | None, typer.Option(help="Columns not to use, with commas between them.", rich_help_panel=TABLE)
-    ] = None,
-    numbers: Annotated[
-        list[str] | None, typer.Option(help="Columns that are known to hold numbers.", rich_help_panel=TABLE)
-    ] = None,
-    texts: Annotated[
-        list[str] | None, typer.Option(help="Columns that are known to hold texts.", rich_help_panel=TABLE)
-    ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -114,45 +58,13 @@ def fit(
             rich_help_panel=TABLE,
         ),
     ] = None,
-    total_epsilon: Annotated[
-        float | None,
-        typer.Option(help="With a drafted schema: budget of its draft and the fit together.", rich_help_panel=EXPERT),
-    ] = None,
-    mechanism: Mechanism = "exponential",
-    objective: ObjectiveOption = Objective.MISTAKES,
-    log_odds: LogOdds = 0.5,
-    max_features: MaxFeatures = None,
-    max_questions: MaxQuestions = None,
-    max_cuts: MaxCuts = None,
-    require: Require = None,
-    exclude: Exclude = None,
-    one_of: OneOf = None,
-    direction: Directions = None,
-    max_points: MaxPoints = None,
-    sparsity: Sparsity = 0.0,
-    intercept: Intercept = 8,
-    false_positive: FalsePositive = 1,
-    false_negative: FalseNegative = 1,
-    adjacency: Adjacency = "replace",
-    oracle: Annotated[str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.")] = "tree",
-    noise: Noise = None,
-    delta: Annotated[
-        float | None, typer.Option(help="Of a full scorecard; or for Gaussian noise.", show_default="1e-6")
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
     ] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="Budget file that pays for the release (`privsolve budget`).")
-    ] = None,
-    note: Note = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
-    curator: Annotated[
         Path | None,
-        typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
+        typer.Option(help="Budget file that pays for the release (`privsolve budget`).", rich_help_panel=PRIVACY),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
-    model: Model = ModelName.scorecard,
-    depth: Depth = DEPTH,
-    leaves: TreeLeaves = LeafKind.LABELS,
-    card_weight: CardWeight = 0.5,
     holdout: Annotated[
         float | None,
         typer.Option(
@@ -161,13 +73,35 @@ def fit(
             rich_help_panel=PRIVACY,
         ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.", rich_help_panel=OUTPUT)
+    ] = False,
+    resume: Resume = False,
+    curator: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for what must not be published.",
+            show_default="beside OUT, named OUT-curator",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None,
+    total_epsilon: Annotated[
+        float | None,
+        typer.Option(help="With a drafted schema: budget of its draft and the fit together.", rich_help_panel=EXPERT),
+    ] = None,
     evaluate_epsilon: Annotated[
-        float | None, typer.Option(help="Of the evaluation on held-out records.", show_default="that of the fit")
+        float | None,
+        typer.Option(
+            help="Of the evaluation on held-out records.", show_default="that of the fit", rich_help_panel=EXPERT
+        ),
     ] = None,
     by: By = None,
+    note: Note = None,
     header: Header = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Repeatable noise, for testing only.", rich_help_panel=EXPERT)
+    ] = None,
     json_output: Json = False,
-    resume: Resume = False,
 ) -> None:
     """From a table to a model with its page, under differential privacy.
 
@@ -177,65 +111,49 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        refuse_strange_options(context, model)
+        refuse_strange_options(context, choice.model)
         budget = Ledger.open(ledger) if ledger else None
-        drafted = schema is None
-        if drafted:
+        if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
-            first = DraftFirst(
-                data,
-                header,
-                label,
-                positive,
-                negative,
-                tuple(leave_out or ()),
-                tuple(numbers or ()),
-                tuple(texts or ()),
-                adjacency,
-                seed,
-            )
-            if budget is not None and not resume and (epsilon or total_epsilon):
-                _check_both(budget, epsilon or total_epsilon or 0.0, model, delta)
-            resume = first.draft(schema, epsilon or total_epsilon, ledger, stop, resume)
-            epsilon, total_epsilon = None, epsilon or total_epsilon
+            total = epsilon or total_epsilon
+            if budget is not None and not resume and total:
+                _check_both(budget, total, choice)
+            resume = draft_first(data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume)
+            epsilon, total_epsilon = None, total
             holdout = 0.2 if holdout is None else holdout or None  # 0: no evaluation
-        elif label is not None or positive is not None or negative is not None or leave_out or numbers or texts:
-            raise ValueError(
-                "--label, --positive, --negative, --leave-out, --numbers, --texts: the schema file says that: leave them out"
-            )
-        assert schema is not None
-        epsilon = _checked_epsilon(epsilon, total_epsilon, schema)
+        else:
+            table.refuse_all()
         the_schema = _load_schema(schema)
-        check_paid(the_schema, adjacency)
-        wanted = Wanted(
-            model, adjacency, (false_positive, false_negative), objective, log_odds,
-            card_limits(max_questions, max_cuts, require, exclude, one_of, direction), max_features, max_points, intercept,
-            depth, leaves, card_weight, mechanism, oracle, noise, delta, sparsity,
-        )  # fmt: skip
-        asked, choose = wanted.recipe(epsilon, the_schema)
-        check_most_features(max_features, asked)
-        test = HoldOut.of(holdout, evaluate_epsilon if evaluate_epsilon is not None else epsilon, group_of(by), asked)
+        epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
+        check_paid(the_schema, choice.adjacency)
+        recipe = choice.recipe(epsilon, the_schema)
+        asked = recipe.encoding(the_schema)
+        choice.check_most_features(asked)
+        test = HoldOut.of(holdout, epsilon if evaluate_epsilon is None else evaluate_epsilon, group_of(by), asked)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
+        page = TREE if choice.model is ModelName.tree else SCORECARD
         with (
-            output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=PAGES[model]) as folder,
+            output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=page) as folder,
             sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
         ):
             with engine_at_work("reading", data):
                 whole, groups = _read(asked, open_table(data, header=header), test)
-            call = partial(choose, whole) if test is None else partial(test.fitted, choose, whole, groups, adjacency)
-            with _progress(model, mechanism) as progress:
+            call = partial(recipe.run, whole)
+            if test is not None:
+                call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
+            with _progress(choice) as progress:
                 run = release_from(sealed, stop, call, lambda made: folder.write(made)[0], progress=progress)
             paths = folder.files
         if json_output:
-            typer.echo(as_json(dict(zip(("release", model.page, "curator"), map(str, paths), strict=True))))
+            typer.echo(as_json(dict(zip(("release", choice.model.page, "curator"), map(str, paths), strict=True))))
         else:
             _show(run, paths)
 
 
-def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -> float:
+def _checked_epsilon(epsilon: float | None, total: float | None, schema: Schema) -> float:
     """The epsilon of the fit: stated, or what a drafted schema leaves of a total."""
     if epsilon is not None and total is None:
         return epsilon
@@ -243,16 +161,17 @@ def _checked_epsilon(epsilon: float | None, total: float | None, schema: Path) -
         raise ValueError(
             "give either --epsilon, of the fit, or --total-epsilon, of a privately drafted schema and the fit"
         )
-    paid = Schema.load(schema).paid if schema.is_file() else None
-    left = exact(check_epsilon(total)) - (exact(paid.guarantee.epsilon) if paid is not None else 0)
+    left = exact(check_epsilon(total)) - (exact(schema.paid.guarantee.epsilon) if schema.paid is not None else 0)
     if left <= 0:
         raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
     return at_most(left)
 
 
-def _check_both(budget: Ledger, epsilon: float, model: ModelName, delta: float | None) -> None:
+def _check_both(budget: Ledger, epsilon: float, choice: ModelOptions) -> None:
     """Refuse before the draft is paid what could not be paid after it."""
-    own = (DEFAULT_DELTA if delta is None else delta) if model is ModelName.scorecard else delta or 0.0
+    own = choice.delta or 0.0
+    if choice.model is ModelName.scorecard and choice.delta is None:
+        own = DEFAULT_DELTA
     drafts = default_delta(1) if budget.budget.release_delta else 0.0
     whole = Guarantee(
         profile_of(epsilon, own + drafts), budget.budget.adjacency, "draft and fit", "none yet", "12", "none"
@@ -268,12 +187,12 @@ def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTabl
     return encoded, (encoded.table,)
 
 
-def _progress(model: ModelName, mechanism: str) -> AbstractContextManager[Any]:
-    if model is ModelName.scorecard:
+def _progress(choice: ModelOptions) -> AbstractContextManager[Any]:
+    if choice.model is ModelName.scorecard:
         return nullcontext()
-    if model is ModelName.short:
-        return work_progress(errors, mechanism, FASTER if mechanism == "exponential" else "")
-    return share_progress(errors, FASTER)
+    if choice.model is ModelName.tree:
+        return share_progress(errors)
+    return work_progress(errors, choice.mechanism, FASTER if choice.mechanism == "exponential" else "")
 
 
 def _load_schema(path: Path) -> Schema:

@@ -1,4 +1,4 @@
-"""What is expected of a card, of a tree and of their union: a promise for every epsilon."""
+"""What is expected of a card or of a tree: a promise for every epsilon."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from rich.table import Table
 
 from privsolve.cli.common import console
-from privsolve.cli.recipes import Wanted
+from privsolve.cli.model_options import ModelOptions
 from privsolve.data import Schema
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees
 from privsolve.engines.supports.work import estimate
 from privsolve.engines.trees.sampler import Work
-from privsolve.learn.planning import expectations, tree_expectations, union_expectations
+from privsolve.learn.planning import expectations, tree_expectations
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.losses.risks import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
-from privsolve.models.leaves import UNIT
+from privsolve.models.leaves import UNIT, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
 
 
@@ -50,7 +50,7 @@ class Plan(ABC):
 class FullPlan(Plan):
     """Full scorecards: how much noise the weights get. There is no bound on mistakes; a rehearsal shows what is typical."""
 
-    wanted: Wanted
+    choice: ModelOptions
     schema: Schema | None
     features: int
 
@@ -60,9 +60,9 @@ class FullPlan(Plan):
 
     def content(self, epsilon: float) -> dict[str, Any]:
         """The public numbers of the mechanism."""
-        recipe = self.wanted.full_recipe(epsilon)
+        recipe = self.choice.full_recipe(epsilon)
         if self.schema is not None:
-            return recipe.plan(recipe.asked(self.schema)).to_dict() | {"records": self.records}
+            return recipe.plan(recipe.encoding(self.schema)).to_dict() | {"records": self.records}
         adjacency = Adjacency.of(self.adjacency)
         found = ObjectivePlan(epsilon, recipe.delta, adjacency, self.features, self.features)
         return found.to_dict() | {"records": self.records}
@@ -151,26 +151,18 @@ class CardPlan(Plan):
 
 @dataclass(frozen=True)
 class TreePlan(Plan):
-    """Trees, or a card or a tree."""
+    """Trees of a depth."""
 
     trees: DecisionTrees
-    probabilities: bool
-    domain: SparsePoints | None = None
-    card_weight: float = 0.5
-    loss: ZeroOneLoss | None = None
 
     def _bounds(self, epsilon: float) -> tuple[Expectation, ...]:
-        if self.domain is None:
-            return tree_expectations(self.trees, epsilon, adjacency=self.adjacency)
-        return union_expectations(
-            self.domain, self.trees, epsilon, card_weight=self.card_weight, adjacency=self.adjacency, loss=self.loss
-        )
+        return tree_expectations(self.trees, epsilon, adjacency=self.adjacency)
 
     def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
         return [bound.excess / self.records / self.trees.leaves.range for bound in bounds]
 
     def share(self, epsilon: float) -> float:
-        """Of the first line: the smallest trees, or short cards."""
+        """Of the first line: the smallest trees."""
         return self._shares(self._bounds(epsilon))[0]
 
     @property
@@ -185,15 +177,15 @@ class TreePlan(Plan):
 
     def show(self, epsilon: float) -> None:
         """A table by depth."""
-        words = (
+        console.print(
             f"trees of depth {self.trees.depth} on {self.trees.questions.size} features, {self.records:,} records, "
             f"epsilon {epsilon:g}"
         )
-        console.print(words if self.domain is None else f"{self.domain.size:,} scorecards and {words}")
-        what = "Brier loss" if self.probabilities else "mistakes" if self.trees.leaves.range == 1 else "cost"
+        probabilities = isinstance(self.trees.leaves, ProbabilityLeaves)
+        what = "Brier loss" if probabilities else "mistakes" if self.trees.leaves.range == 1 else "cost"
         title = f"More {what} than the best, at most, with probability 0.95"
         bounds = self._bounds(epsilon)
-        unit = UNIT if self.probabilities else 1
+        unit = UNIT if probabilities else 1
         heads = ("drawn", what, "of records", "best of all")
         console.print(_table(title, heads, bounds, self._shares(bounds), unit))
         sums = self._work

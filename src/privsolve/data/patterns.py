@@ -329,7 +329,7 @@ def _merge_equal_rows(rows: IntArray, counts: Int64Array) -> tuple[IntArray, Int
 def _sortable(rows: IntArray) -> NDArray[np.void]:
     """Rows as strings of bytes in the same order: eight bits of 0/1 rows in a byte, of others the highest byte first."""
     if rows.itemsize == 1 and rows.min() >= 0 and rows.max() <= 1:
-        keys = np.packbits(rows.view(np.uint8), axis=1)
+        keys = np.ascontiguousarray(np.packbits(rows.view(np.uint8), axis=1))
     else:
         unsigned = np.dtype(f"u{rows.itemsize}")
         turned = np.ascontiguousarray(rows).view(unsigned) ^ unsigned.type(1 << (8 * rows.itemsize - 1))

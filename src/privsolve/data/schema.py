@@ -26,7 +26,6 @@ from privsolve.data.frequencies import Frequencies, frequencies_taken_out
 from privsolve.data.packing import distinct_codes
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
-from privsolve.errors import PrivsolveError
 from privsolve.notebooks import panel
 from privsolve.privacy.paid import Paid
 
@@ -64,14 +63,11 @@ class EncodedTable:
     outside: Mapping[str, Mapping[str, int]]
     unreadable: tuple[str, ...] = ()
 
-    def check(self, asked: Schema | None = None) -> None:
+    def check(self) -> None:
         """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
 
-        Like every failure this depends on the data and is the curator's to know (theory, section 7). Raises too if the table
-        was encoded by another schema than is `asked`.
+        Like every failure this depends on the data and is the curator's to know (theory, section 7).
         """
-        if asked is not None and self.schema != asked:
-            raise PrivsolveError("the table was encoded by another schema than is asked: encode it with `asked`")
         if self.schema.label is not None and self.schema.label.column in self.unreadable:
             raise no_label(self.schema.label)
         if self.unreadable and self.schema.paid is None:  # a draft that was paid for is not refused

@@ -253,18 +253,19 @@ class DecisionTrees:
         return cls(questions, values["depth"], leaves_from_dict(values["leaves"]))
 
 
-def tree_schema(schema: Schema, *, intercept: bool = False) -> Schema:
-    """The schema with yes/no features only: numbers between bounds are cut at equally distant public points.
-
-    Trees have no intercept; with `intercept` the schema keeps its own, for cards that ask the same questions.
-    """
-    if schema.constraints and not intercept:
+def tree_schema(schema: Schema) -> Schema:
+    """The yes/no schema of a tree; raises if constraints are stated, which trees do not keep."""
+    if schema.constraints:
         raise ValueError(
             f"the schema states constraints on cards ({schema.constraints.words}), which trees do not keep: choose a card, or "
             "take them out of the schema"
         )
-    kept = intercept and schema.intercept
-    return replace(schema, columns=tuple(_asked(column) for column in schema.columns), intercept=kept)
+    return yes_no_schema(schema)
+
+
+def yes_no_schema(schema: Schema) -> Schema:
+    """Yes/no features only, without an intercept: numbers between bounds are cut at equally distant public points."""
+    return replace(schema, columns=tuple(_asked(column) for column in schema.columns), intercept=False)
 
 
 def _asked(column: Column) -> Column:

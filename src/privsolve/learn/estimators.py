@@ -22,11 +22,12 @@ from privsolve.learn.base import (
     warn_in_search,
     with_label,
 )
+from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.classifying import ClassEstimator
-from privsolve.learn.fitting import DomainName, Objective, Recipe, linear_domain
-from privsolve.learn.full_cards import DEFAULT_DELTA, FullCardRecipe
+from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.labels import binary_labels, classes_of
-from privsolve.learn.limits import CardLimits
+from privsolve.learn.linear_recipe import LinearRecipe, Objective
+from privsolve.learn.recipe import Recipe, encode
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
@@ -35,16 +36,13 @@ from privsolve.oracles.base import Oracle
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
-from privsolve.releases import Run
 
 
 class _PrivateClassifier(ClassEstimator):
     """Fitting by a schema, predicting by exact integer scores."""
 
     def _recipe(self) -> Recipe:
-        raise NotImplementedError
-
-    def _domain(self, schema: Schema) -> Domain:
+        """How the model is found, by the options of the estimator."""
         raise NotImplementedError
 
     @classmethod
@@ -56,11 +54,6 @@ class _PrivateClassifier(ClassEstimator):
     def _set_classes(self) -> None:
         self.classes_ = classes_of(self.release_.schema)
 
-    def _run(self, recipe: Recipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None) -> Run:
-        """One release from the records of a frame, whose labels are `positive` or, if None, in the column of the schema."""
-        encoded = schema.table(frame, positive)
-        return self._released(recipe.run, encoded, self._domain(schema))
-
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the model. Spends the whole `epsilon`: every call is a release of its own.
 
@@ -71,7 +64,8 @@ class _PrivateClassifier(ClassEstimator):
         stated = self._stated_schema()
         warn_in_search()
         frame, schema, classes, positive = read_for_fit(self, X, y, stated)
-        run = self._run(self._recipe(), schema, frame, positive)
+        recipe = self._recipe()  # a draft of the schema has left less of epsilon
+        run = self._released(recipe.run, encode(recipe, schema, frame, positive))
         self.classes_ = classes
         return self._keep(run)
 
@@ -190,7 +184,7 @@ class PrivateScorecard(_PrivateClassifier):
         self.random_state = random_state
         self.progress = progress
 
-    def _recipe(self) -> FullCardRecipe:  # type: ignore[override]
+    def _recipe(self) -> Recipe:
         return FullCardRecipe(
             self._fit_epsilon,
             self.delta,
@@ -208,11 +202,6 @@ class PrivateScorecard(_PrivateClassifier):
         if not isinstance(model, FullCard):
             raise ValueError(f"release: it holds a {model.kind}, not a full scorecard: use the estimator of that kind")
         return {}
-
-    def _run(  # type: ignore[override]
-        self, recipe: FullCardRecipe, schema: Schema, frame: Any, positive: NDArray[np.bool_] | None
-    ) -> Run:
-        return self._released(recipe.run, recipe.encode(schema, frame, positive))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
@@ -295,8 +284,17 @@ class PrivateShortCard(_PrivateClassifier):
         self.progress = progress
 
     def _recipe(self) -> Recipe:
-        return Recipe(
+        limits = CardLimits(
+            self.max_features,
+            self.max_points,
+            self.intercept,
+            self.max_questions,
+            self.max_cuts,
+            self.constraints,
+        )
+        return LinearRecipe(
             self._fit_epsilon,
+            limits,
             adjacency=self.adjacency,
             prior=self.prior,
             false_positive=self.false_positive,
@@ -309,14 +307,6 @@ class PrivateShortCard(_PrivateClassifier):
     def _of_model(cls, model: Model) -> Mapping[str, Any]:
         stated = {"objective": Objective.RISK.value} if isinstance(model, RiskScore) else {}
         return {**super()._of_model(model), **stated}
-
-    def _domain(self, schema: Schema) -> Domain:
-        intercept = self.intercept if schema.intercept else None
-        return self._limits.domain(schema, self.max_features, self.max_points, intercept)
-
-    @property
-    def _limits(self) -> CardLimits:
-        return CardLimits(self.max_questions, self.max_cuts, self.constraints)
 
     @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -349,7 +339,7 @@ class PrivateLinearClassifier(_PrivateClassifier):
         epsilon: float = 1.0,
         *,
         mechanism: str = "exponential",
-        domain: DomainName | Domain | None = None,
+        domain: Literal["cards", "ball", "ternary"] | Domain | None = None,
         prior: Prior | None = None,
         oracle: str | Oracle = "tree",
         noise: str | None = None,
@@ -378,14 +368,20 @@ class PrivateLinearClassifier(_PrivateClassifier):
         self.progress = progress
 
     def _recipe(self) -> Recipe:
-        return Recipe(
-            self._fit_epsilon, self.mechanism, self.adjacency, self.prior, self.oracle, self.noise, self.delta,
-            self.false_positive, self.false_negative,
-        )  # fmt: skip
-
-    def _domain(self, schema: Schema) -> Domain:
-        usual: DomainName = "cards" if self.mechanism == Exponential.name else "ball"
-        return linear_domain(schema.dim, usual if self.domain is None else self.domain, schema.intercept)
+        usual = "cards" if self.mechanism == Exponential.name else "ball"
+        domain = usual if self.domain is None else self.domain
+        return LinearRecipe(
+            self._fit_epsilon,
+            CardLimits() if isinstance(domain, str) and domain == "cards" else domain,  # type: ignore[arg-type]
+            self.mechanism,
+            self.adjacency,
+            self.prior,
+            self.oracle,
+            self.noise,
+            self.delta,
+            self.false_positive,
+            self.false_negative,
+        )
 
 
 def _probabilities(estimator: _PrivateClassifier, X: Any) -> NDArray[np.float64]:

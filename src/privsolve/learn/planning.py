@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from privsolve.domains import ConstrainedPoints, Domain, SparsePoints
+from privsolve.domains import ConstrainedPoints, Domain
 from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation
@@ -45,41 +45,21 @@ def tree_expectations(
     *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: TreePrior | None = None,
-    weight: float = 1.0,
     beta: float = 0.05,
 ) -> tuple[Expectation, ...]:
     """What a private tree may lose at most beyond the best tree of each depth, in the whole units of the loss.
 
-    `weight` is that of the trees in a union with other models. Looks at no data (theory, trees: utility).
+    Looks at no data (theory, trees: utility).
     """
     kappa, stated = tree_temperature(trees, epsilon, str(adjacency)), prior_or_plain(prior)
     found = []
     for depth in range(1, trees.depth + 1):
         log_p = stated.least_log_of_depth(trees, depth)
         if log_p > -math.inf:
-            excess = -(log_p + math.log(weight) + math.log(check_beta(beta))) / kappa
+            excess = -(log_p + math.log(check_beta(beta))) / kappa
             words = "trees with 1 question" if depth == 1 else f"trees of depth {depth}"
             found.append(Expectation("tree", excess, words))
     return tuple(found)
-
-
-def union_expectations(
-    domain: SparsePoints,
-    trees: DecisionTrees,
-    epsilon: float,
-    *,
-    card_weight: float = 0.5,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    loss: Loss | None = None,
-    beta: float = 0.05,
-) -> tuple[Expectation, ...]:
-    """The same for a card or a tree in one draw: `(Δ/ε)·ln(1/weight)` beyond the bounds of the parts (theory, unions)."""
-    the_adjacency, the_loss = Adjacency.of(adjacency), loss or ZeroOneLoss()
-    short, _ = Exponential().expectations(domain, epsilon, adjacency=the_adjacency, loss=the_loss, beta=beta)
-    kappa = tree_temperature(trees, epsilon, str(adjacency))
-    card = Expectation("card", short.excess - math.log(card_weight) / kappa, f"cards with {short.compared_with}")
-    rest = tree_expectations(trees, epsilon, adjacency=adjacency, weight=1 - card_weight, beta=beta)
-    return card, *rest
 
 
 SMALLEST, LARGEST = 1e-4, 100.0

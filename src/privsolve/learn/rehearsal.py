@@ -20,8 +20,8 @@ from privsolve.releases import Run
 MOST_RECORDS = 200_000
 """More are not made up: what is chosen from so many is as good as from all."""
 
-PLANTED, FLIPPED = 3, 0.15
-"""Features with points in the rule that makes up the labels, and the share of labels that are turned round."""
+PLANTED, REDRAWN = 3, 0.3
+"""Features with points in the rule that makes up the labels, and the share of labels that are drawn at random instead."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,25 @@ class Rehearsal:
         return float(np.median(self.accuracies))
 
 
-def rehearse(fit: Callable[[EncodedTable, int], Run], schema: Schema, records: int, times: int = 5) -> Rehearsal:
+def rehearse(
+    fit: Callable[[EncodedTable, int], Run],
+    schema: Schema,
+    records: int,
+    times: int = 5,
+    positive_share: float = 0.5,
+) -> Rehearsal:
     """Fit `times` tables of made-up records, each with a rule of its own; `fit` gets the table and a seed.
 
-    Answers are uniform and independent of each other. The label is the answer of a rule of three features with 1 or 2 points
-    each, turned round in 15% of the records: no model can be right more often than in the other 85%, but by chance.
+    Answers are uniform and independent of each other. A rule of three features with 1 or 2 points each says yes for about
+    `positive_share` of the records. The label is what it says, except that 30% of the labels are drawn at random instead, yes
+    with that share.
     """
+    if not 0 < positive_share < 1:
+        raise ValueError(f"positive_share must lie between 0 and 1, for example 0.1, got {positive_share:g}")
     count = min(records, MOST_RECORDS)
     planted, accuracies, seconds = [], [], []
     for seed in range(times):
-        encoded, share = made_up(schema, count, np.random.default_rng(seed))
+        encoded, share = made_up(schema, count, np.random.default_rng(seed), positive_share)
         start = time.perf_counter()
         run = fit(encoded, seed)
         seconds.append(time.perf_counter() - start)
@@ -62,18 +71,18 @@ def rehearse(fit: Callable[[EncodedTable, int], Run], schema: Schema, records: i
     return Rehearsal(count, float(np.mean(planted)), tuple(accuracies), tuple(seconds))
 
 
-def made_up(schema: Schema, records: int, rng: np.random.Generator) -> tuple[EncodedTable, float]:
+def made_up(
+    schema: Schema, records: int, rng: np.random.Generator, positive_share: float = 0.5
+) -> tuple[EncodedTable, float]:
     """Records with uniform answers, labelled by a planted rule, and how often the rule is right."""
     features = np.hstack([column.expand(_answers(column, records, rng)) for column in schema.columns])
     if schema.intercept:
         features = np.hstack([features, np.ones((records, 1), dtype=features.dtype)])
     totals = _planted_totals(features[:, : features.shape[1] - schema.intercept].astype(np.int64), rng)
-    says = totals > np.median(totals)
-    positive = says ^ (rng.random(records) < FLIPPED)
-    table = PatternTable(
-        features, positive.astype(np.int64), (~positive).astype(np.int64), names=schema.features, scales=schema.scales,
-        ranges=schema.ranges,
-    )  # fmt: skip
+    says = totals > np.quantile(totals, 1 - positive_share)
+    positive = np.where(rng.random(records) < REDRAWN, rng.random(records) < positive_share, says)
+    yes, no = positive.astype(np.int64), (~positive).astype(np.int64)
+    table = PatternTable(features, yes, no, names=schema.features, scales=schema.scales, ranges=schema.ranges)
     return EncodedTable(table, schema, {}), float((says == positive).mean())
 
 

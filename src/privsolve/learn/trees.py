@@ -15,7 +15,7 @@ from privsolve.checks import check_choice, check_finite, check_items
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.data.frames import check_order
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.domains.trees import TreePrior, TreeQuestions
 from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
@@ -27,16 +27,15 @@ from privsolve.learn.base import (
 )
 from privsolve.learn.classifying import ClassEstimator
 from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
-from privsolve.mechanisms.trees import ProgressCallback, private_tree
+from privsolve.learn.recipe import encode
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe
+from privsolve.mechanisms.trees import ProgressCallback
 from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
-
-DEPTH = 3
-"""Of a tree, unless said otherwise: seven questions at most."""
 
 
 class _PrivateTree(PrivateEstimator):
@@ -49,11 +48,13 @@ class _PrivateTree(PrivateEstimator):
     progress: ProgressCallback | None
 
     def _fit(self, frame: Any, targets: NDArray[Any], leaves: Leaves, schema: Schema) -> Any:
-        asked = tree_schema(schema)
-        trees = DecisionTrees(TreeQuestions.of(asked), self.depth, leaves)
-        problem = TreeProblem.from_records(asked.encode(frame, readable=True), targets, trees, asked)
-        how: dict[str, Any] = {"prior": self.prior, "adjacency": self.adjacency, "simplify": self.simplify}
-        return self._keep(self._released(private_tree, problem, self._fit_epsilon, **how))
+        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency, self.prior, self.simplify)
+        if isinstance(leaves, LabelLeaves | ProbabilityLeaves) and len(leaves.labels) == 2:
+            return self._keep(self._released(recipe.run, encode(recipe, schema, frame, targets == 1)))
+        asked = recipe.encoding(schema)
+        rows = asked.encode(frame, readable=True)
+        problem = TreeProblem.from_records(rows, targets, recipe.trees(TreeQuestions.of(asked)), asked)
+        return self._keep(self._released(recipe.run_problem, problem))
 
     @property
     def tree_(self) -> DecisionTree:

@@ -25,9 +25,6 @@ from privsolve.releases import version_0_1
 
 FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
-UNION = "union"
-"""A field of the setting of a model that was chosen from several classes: all of them, with their public weights."""
-
 PARTS = "parts"
 """A field of the setting of what was chosen on one of several parts of the records: how many, and what may fail."""
 
@@ -48,10 +45,8 @@ class Release:
     evaluation: Evaluation | None = None
 
     def __post_init__(self) -> None:
-        if wrong := self.model.setting_fields ^ (set(self.setting) - {UNION, PARTS}):
+        if wrong := self.model.setting_fields ^ (set(self.setting) - {PARTS}):
             raise ValueError(f"the release's setting has missing or unknown fields: {', '.join(sorted(wrong))}")
-        if UNION in self.setting and not _says_of_all(self.setting[UNION]):
-            raise ValueError("the release's setting must say of a union what the weights, cards and trees were")
         if PARTS in self.setting and not _says_of_parts(self.setting[PARTS]):
             raise ValueError(
                 "the release's setting must say of its parts what count, threshold, withheld and part_epsilon were"
@@ -142,10 +137,6 @@ class Release:
     def card(self) -> ModelCard:
         """The release in the form that people use, with one question per column of the schema."""
         return card_of(self)
-
-
-def _says_of_all(union: object) -> bool:
-    return isinstance(union, dict) and set(union) == {"weights", "cards", "trees"}
 
 
 def _says_of_parts(parts: object) -> bool:

@@ -17,9 +17,6 @@ from privsolve.safety.lock import LockedError, locked
 RELEASE = "release.json"
 SCORECARD = "scorecard.html"
 TREE = "tree.html"
-MODEL = "model.html"
-"""The page of whichever model was chosen: its name is needed before that is known."""
-
 DIAGNOSTICS = "diagnostics.json"
 SEALED = "run.sealed"
 ROOM = 1 << 20

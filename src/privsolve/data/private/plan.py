@@ -159,8 +159,9 @@ def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacen
 
 def _too_many(records: int, epsilon: float, most: int) -> str:
     can = f"only {most} column{'s' * (most != 1)}" if most else "no column"
+    of = "1 sample" if records == 1 else f"{records:,} records"
     return (
-        f"not asked: with {records:,} records and epsilon {epsilon:g} the values of {can} can be told from noise; state it "
+        f"not asked: with {of} and epsilon {epsilon:g} the values of {can} can be told from noise; state it "
         "in a schema file, raise epsilon, or leave other columns out"
     )
 

@@ -12,14 +12,14 @@ from privsolve.checks import check_integer
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
 from privsolve.data.patterns import PatternTable
-from privsolve.domains.trees import tree_schema
-from privsolve.learn.fitting import with_outside
+from privsolve.domains.trees import yes_no_schema
+from privsolve.learn.card_limits import joined_constraints
+from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.objective import Card, Options, Plan, perturbed_card
 from privsolve.models.odds import cut_of_threshold
 from privsolve.models.risk import FullCard
 from privsolve.models.score_range import check_scores
-from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
@@ -73,9 +73,9 @@ class FullCardRecipe:
         )
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
 
-    def asked(self, schema: Schema) -> Schema:
-        """The schema of the card: yes/no features of the columns that are not excluded."""
-        stated = self._stated(schema)
+    def encoding(self, schema: Schema) -> Schema:
+        """Yes/no features of the columns that are not excluded, without an intercept."""
+        stated = joined_constraints(schema, self.constraints)
         for name, given in (("max_cuts", stated.max_cuts), ("alternatives", stated.alternatives)):
             if given:
                 raise ValueError(f"{name} is for short cards: leave it out, or choose a short card")
@@ -83,29 +83,18 @@ class FullCardRecipe:
         if not kept:
             raise ValueError("excluded: every column is excluded, so that nothing is left to ask for")
         less = Constraints(dict(stated.directions), stated.required)
-        return tree_schema(replace(schema, columns=tuple(kept), constraints=less, intercept=True), intercept=True)
-
-    def _stated(self, schema: Schema) -> Constraints:
-        more = Constraints() if self.constraints is None else self.constraints
-        if not isinstance(more, Constraints):
-            raise ValueError(f"constraints must be privsolve Constraints, got {type(more).__name__}")
-        more.check(schema.columns)
-        return schema.constraints.joined(more)
-
-    def encode(self, schema: Schema, data: Any, positive: Any = None) -> EncodedTable:
-        """The records of a table as the card sees them; labels lie beside it, or in the column of the schema."""
-        return replace(self.asked(schema), intercept=False).table(data, positive)
+        return yes_no_schema(replace(schema, columns=tuple(kept), constraints=less))
 
     def plan(self, asked: Schema) -> Plan:
-        """The public numbers for the schema of a card (`asked`)."""
+        """The public numbers for the schema of `encoding`."""
         longest = sum(int(column.expand(np.arange(column.radix)).sum(axis=1).max()) for column in asked.columns)
         choosing = self.max_questions is not None and self.max_questions < len(asked.columns)
-        return Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), asked.dim - 1, max(longest, 1), choosing)
+        return Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), asked.dim, max(longest, 1), choosing)
 
     def options(self, asked: Schema) -> Options:
-        """What is known beforehand, by feature, for the schema of a card (`asked`)."""
+        """What is known beforehand, by feature, for the schema of `encoding`."""
         equal = np.concatenate([_guess(column) for column in asked.columns])
-        stated = replace(asked, intercept=False).feature_frequencies
+        stated = asked.feature_frequencies
         guess = np.array([own if known is None else known for own, known in zip(equal, stated, strict=True)])
         questions = np.repeat(np.arange(len(asked.columns)), [len(column.names) for column in asked.columns])
         required = frozenset(k for k, c in enumerate(asked.columns) if c.column in asked.constraints.required)
@@ -118,14 +107,14 @@ class FullCardRecipe:
         self,
         encoded: EncodedTable,
         *,
-        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        random_state: RandomState = None,
         progress: Any = None,
         budget: Account | None = None,
     ) -> Run:
-        """Find the card for a table that `encode` has read; the diagnostics hold what fell outside the schema."""
+        """Find the card for a table that the schema of `encoding` has read."""
         encoded.check()
+        plan, options = self.plan(encoded.schema), self.options(encoded.schema)
         schema = replace(encoded.schema, intercept=True)
-        plan, options = self.plan(schema), self.options(schema)
         card, guarantee, values = perturbed_card(
             encoded.table, plan, options, random_state=random_state, budget=budget, draft=schema.paid
         )

@@ -15,8 +15,7 @@ import pytest
 import privsolve as ps
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.engines.rejection import SamplingProgress
-from privsolve.learn.showing import progress_words
-from privsolve.mechanisms.unions import UnionProgress
+from privsolve.learn.progress import progress_words
 from small_tables import INDICATORS, patients
 
 
@@ -30,8 +29,6 @@ class Terminal(io.StringIO):
     [
         (SamplingProgress(0, 1200, 1.0), "listing: 1,200 nodes"),
         (SamplingProgress(3, 1200, 1.0), "sampling: 3 attempts, 1,200 nodes"),
-        (UnionProgress(0.5), "summing over trees: 50%"),
-        (UnionProgress(1.0, 7, 9), "choosing: 7 attempts, 9 nodes"),
         (Progress(10.0, 4.0, 8, 1.0), "best 10.0, bound 4.0, gap 6.0, 8 nodes"),
         (0.25, "summing over trees: 25%"),
     ],
@@ -82,9 +79,8 @@ def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
         (ps.PrivateShortCard(1.0, max_features=2), "sampling"),
         (ps.PrivateShortCard(1.0, objective="risk", max_features=1), "sampling"),
         (ps.PrivateTreeClassifier(1.0, depth=2), "summing over trees: 100%"),
-        (ps.PrivateClassifier(1.0, depth=2, max_features=2), "trees"),
     ],
-    ids=["card", "risk", "tree", "union"],
+    ids=["card", "risk", "tree"],
 )
 def test_estimators_show_it(estimator: Any, word: str) -> None:
     log = io.StringIO()

@@ -1,29 +1,25 @@
-"""The one road from a table to a run, for the estimators and the command line alike.
-
-A frame, a file or an engine becomes an `EncodedTable` by its schema (`Schema.table`), and a `Recipe` makes a run of that.
-"""
+"""Short cards and other linear rules with integer weights: from an encoded table to a run."""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Literal
 
-import numpy as np
-
-from privsolve.checks import check_choice, check_count
-from privsolve.data import EncodedTable
+from privsolve.checks import check_choice
+from privsolve.data import EncodedTable, Schema
 from privsolve.domains import ConstrainedPoints, Domain, IntegerBall, SparsePoints, TernaryCube
 from privsolve.engines.supports.problems import declares_columns
-from privsolve.engines.supports.work import check_work, default_max_features
+from privsolve.engines.supports.work import check_work
+from privsolve.learn.card_limits import CardLimits
+from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import BrierLoss, ZeroOneLoss
 from privsolve.mechanisms.exponential import Exponential
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.risk import RiskScore
 from privsolve.models.score_range import check_scores
-from privsolve.noise.entropy import Randomness
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
@@ -32,7 +28,7 @@ from privsolve.problems.priors import Prior
 from privsolve.problems.problem import Problem
 from privsolve.releases import Run
 
-DomainName = Literal["cards", "ball", "ternary"]
+DomainName = Literal["ball", "ternary"]
 """Domains of linear rules that have a name."""
 
 WIDE = 50
@@ -52,7 +48,7 @@ class Objective(StrEnum):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class LinearRecipe:
     """How weights are chosen: everything but the data. All of it is public and fixed before the data is looked at.
 
     Which of `prior`, `oracle`, `noise` and `delta` may be given is the mechanism's to say (`Mechanism.options`), and so is what
@@ -60,9 +56,21 @@ class Recipe:
 
     Chosen by risk, the costs only move the decision: positive where the risk is above
     `false_positive / (false_positive + false_negative)`.
+
+    Args:
+        epsilon: privacy budget of the release.
+        domain: the weights to choose from: `CardLimits` for short cards, a `Domain`, or `"ball"` (integers, squared length
+            at most 4) or `"ternary"` (-1, 0 and 1).
+        mechanism: `"exponential"`, `"opdisc"` or `"rspm"`.
+        adjacency: `"replace"` or `"add-remove"`.
+        prior, oracle, noise, delta: options of the mechanism.
+        false_positive, false_negative: costs of the two kinds of mistake.
+        objective: what a card is chosen by, mistakes or risk.
+        log_odds: for a risk score, what one point adds to the log-odds.
     """
 
     epsilon: float
+    domain: CardLimits | Domain | DomainName = field(default_factory=CardLimits)
     mechanism: str = "exponential"
     adjacency: Adjacency | str = Adjacency.REPLACE
     prior: Prior | None = None
@@ -86,6 +94,8 @@ class Recipe:
         calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency
         if self.delta is not None:
             calibration.check_delta(self.delta)
+        if not isinstance(self.domain, CardLimits | Domain) and self.domain not in ("ball", "ternary"):
+            raise ValueError(f"domain must be a Domain, 'cards', 'ball' or 'ternary', got {self.domain!r}")
         _ = self.loss, self._costs
 
     @property
@@ -105,18 +115,35 @@ class Recipe:
         """What a record loses. Brier's loss has the whole scale of risks, so that it is not flat where outcomes are rare."""
         return self._costs if self.objective is Objective.MISTAKES else BrierLoss(self.log_odds)
 
+    def encoding(self, schema: Schema) -> Schema:
+        """The schema itself."""
+        self.domain_on(schema)  # refuses what does not suit it
+        return schema
+
+    def domain_on(self, schema: Schema) -> Domain:
+        """The weights to choose from, for the features of a schema."""
+        if isinstance(self.domain, CardLimits):
+            return self.domain.domain(schema)
+        if isinstance(self.domain, Domain):
+            if self.domain.dim != schema.dim:
+                raise ValueError(
+                    f"domain has {self.domain.dim} coordinates, but the schema has {schema.dim} features: they must match"
+                )
+            return self.domain
+        return IntegerBall(schema.dim, 4) if self.domain == "ball" else TernaryCube(schema.dim)
+
     def run(
         self,
         encoded: EncodedTable,
-        domain: Domain,
         *,
-        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        random_state: RandomState = None,
         progress: Any = None,
         budget: Account | None = None,
     ) -> Run:
         """Choose weights; the release carries the schema, the diagnostics what fell outside of it."""
         encoded.check()
         table, schema, mechanism = encoded.table, encoded.schema, mechanism_of(self.mechanism)
+        domain = self.domain_on(schema)
         if isinstance(domain, ConstrainedPoints) and not mechanism.keeps_constraints:
             raise ValueError(
                 f"{mechanism.called} does not keep constraints on cards (questions, cuts, directions): use the exponential "
@@ -128,10 +155,9 @@ class Recipe:
             _check_work(domain, problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0)
         elif isinstance(domain, IntegerBall | TernaryCube) and mechanism.name == Exponential.name:
             _warn_of_width(domain)
-        common: dict[str, Any] = {
-            "adjacency": self.adjacency, "random_state": random_state, "progress": progress, "budget": budget,
-        }  # fmt: skip
-        run = mechanism.run(problem, self.epsilon, **mechanism.defaults(domain) | self._given, **common)
+        paid: dict[str, Any] = {"random_state": random_state, "progress": progress, "budget": budget}
+        options = mechanism.defaults(domain) | self._given | {"adjacency": self.adjacency}
+        run = mechanism.run(problem, self.epsilon, **options, **paid)
         return with_outside(self._decided(run, problem), encoded)
 
     def _decided(self, run: Run, problem: Problem) -> Run:
@@ -151,8 +177,7 @@ def _warn_of_width(domain: Domain) -> None:
     """The tree over coordinates has no estimate by public numbers: where it is known to take long, that is said."""
     if domain.dim > WIDE:
         _log.warning(
-            "privsolve: an exact draw from all weights on %d features may not end in minutes; cards (domain='cards') take "
-            "seconds",
+            "privsolve: an exact draw from all weights on %d features may not end in minutes; cards take seconds",
             domain.dim,
         )
 
@@ -162,36 +187,3 @@ def _check_work(domain: SparsePoints, records: int) -> None:
         check_work(len(domain.usable), domain.max_features, records, domain.supports)
     else:
         check_work(domain.columns, domain.max_features, records)
-
-
-def with_outside(run: Run, encoded: EncodedTable) -> Run:
-    """The run with the number of records, and what fell outside the schema, among its diagnostics."""
-    outside = {column: dict(counts) for column, counts in encoded.outside.items()}
-    seen = {"training_records": encoded.table.n, "outside_the_schema": outside}
-    return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | seen))
-
-
-def scorecard_domain(
-    dim: int, max_features: int | None, max_points: int, intercept: int | tuple[int, int] | None
-) -> SparsePoints:
-    """Scorecards on `dim` features, the last of which is the intercept if there is one; few features limit the card."""
-    columns = dim - (intercept is not None)
-    most = default_max_features(columns) if max_features is None else check_count("max_features", max_features)
-    return SparsePoints(dim, min(most, columns), max_points, intercept)
-
-
-def linear_domain(dim: int, domain: DomainName | Domain, intercept: bool) -> Domain:
-    """A domain, or one of the names `"cards"` (few features, up to 3 points), `"ball"` (integers, squared length at most 4)
-    and `"ternary"` (-1, 0 and 1).
-    """
-    if isinstance(domain, Domain):
-        if domain.dim != dim:
-            raise ValueError(f"domain has {domain.dim} coordinates, but the schema has {dim} features: they must match")
-        return domain
-    if domain == "cards":
-        return scorecard_domain(dim, None, 3, (-8, 8) if intercept else None)
-    if domain == "ball":
-        return IntegerBall(dim, 4)
-    if domain == "ternary":
-        return TernaryCube(dim)
-    raise ValueError(f"domain must be a Domain, 'cards', 'ball' or 'ternary', got {domain!r}")

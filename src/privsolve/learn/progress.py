@@ -8,7 +8,6 @@ from typing import IO, Any
 
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.engines.rejection import SamplingProgress
-from privsolve.mechanisms.unions import UnionProgress
 
 OFTEN, SELDOM = 0.2, 30.0
 """Seconds between two changes of a line, and between two lines of a log file."""
@@ -20,10 +19,6 @@ def progress_words(state: object) -> str:
         return f"listing: {state.frontier:,} nodes"
     if isinstance(state, SamplingProgress):
         return f"sampling: {state.attempts:,} attempts, {state.frontier:,} nodes"
-    if isinstance(state, UnionProgress) and state.attempts:
-        return f"choosing: {state.attempts:,} attempts, {state.frontier:,} nodes"
-    if isinstance(state, UnionProgress):
-        return f"summing over trees: {state.trees:.0%}"
     if isinstance(state, Progress):
         gap = state.objective - state.bound
         return f"best {state.objective:,.1f}, bound {state.bound:,.1f}, gap {gap:,.1f}, {state.nodes:,} nodes"

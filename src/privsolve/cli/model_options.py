@@ -1,0 +1,251 @@
+"""The options of `fit` and `plan` that say which model is chosen, and how: together they are a recipe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from privsolve.cli.option_groups import EXPERT, MODEL, PRIVACY
+from privsolve.cli.options import Adjacency
+from privsolve.data import Schema
+from privsolve.data.constraints import Constraints
+from privsolve.learn.card_limits import CardLimits
+from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
+from privsolve.learn.linear_recipe import LinearRecipe, Objective
+from privsolve.learn.recipe import Recipe
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, two_class_leaves
+from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
+from privsolve.models.leaves import LeafKind
+from privsolve.models.linear import answers
+
+MECHANISMS = mechanism_names()
+NOISES = tuple(dict.fromkeys(noise for mechanism in all_mechanisms() for noise in mechanism.noises()))
+
+
+class ModelName(StrEnum):
+    """Which kind of model is chosen."""
+
+    scorecard = "scorecard"
+    short = "short"
+    tree = "tree"
+
+    @property
+    def page(self) -> str:
+        """What its page is called in machine-readable output."""
+        return "tree" if self is ModelName.tree else "scorecard"
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model is chosen, and how."""
+
+    model: Annotated[
+        ModelName, typer.Option(help="A full scorecard, a short card or a decision tree.", rich_help_panel=MODEL)
+    ] = ModelName.scorecard
+    max_questions: Annotated[
+        int | None, typer.Option(help="Maximum number of columns that a card asks for.", rich_help_panel=MODEL)
+    ] = None
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A card must not ask for it; may be repeated.", rich_help_panel=MODEL),
+    ] = None
+    direction: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=up|down",
+            help="Larger values never lower (up) or raise (down) the total.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+    depth: Annotated[
+        int, typer.Option(help="Of a tree: maximum number of questions for one record.", rich_help_panel=MODEL)
+    ] = DEPTH
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Of a full scorecard; 0 for a short card or a tree.", show_default="1e-6", rich_help_panel=PRIVACY
+        ),
+    ] = None
+    adjacency: Adjacency = "replace"
+    require: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="A card must ask for it; may be repeated.", rich_help_panel=EXPERT),
+    ] = None
+    one_of: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A,B,...", help="A short card asks for at most one of these columns.", rich_help_panel=EXPERT
+        ),
+    ] = None
+    max_points: Annotated[
+        int | None,
+        typer.Option(help="Points lie in -N..N.", show_default="10, and 3 for a short card", rich_help_panel=EXPERT),
+    ] = None
+    sparsity: Annotated[
+        float, typer.Option(help="Of a full scorecard: above 0, small points become 0.", rich_help_panel=EXPERT)
+    ] = 0.0
+    max_features: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a short card: maximum number of features with points.",
+            show_default="4, fewer on more than 148 columns",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None
+    max_cuts: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a short card: maximum number of features of one column with points.", rich_help_panel=EXPERT
+        ),
+    ] = None
+    intercept: Annotated[
+        int, typer.Option(min=0, help="Of a short card: the intercept lies in -N..N.", rich_help_panel=EXPERT)
+    ] = 8
+    objective: Annotated[
+        Objective,
+        typer.Option(
+            help="Of a short card. mistakes: it says yes or no; risk: it says how likely.", rich_help_panel=EXPERT
+        ),
+    ] = Objective.MISTAKES
+    log_odds: Annotated[
+        float, typer.Option(help="With --objective risk: what one point adds to the log-odds.", rich_help_panel=EXPERT)
+    ] = 0.5
+    leaves: Annotated[LeafKind, typer.Option(help="What the leaves of a tree say.", rich_help_panel=EXPERT)] = (
+        LeafKind.LABELS
+    )
+    false_positive: Annotated[
+        int, typer.Option(help="Cost of a false positive, a whole number.", rich_help_panel=EXPERT)
+    ] = 1
+    false_negative: Annotated[
+        int, typer.Option(help="Cost of a false negative, a whole number.", rich_help_panel=EXPERT)
+    ] = 1
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            metavar=f"[{'|'.join(MECHANISMS)}]",
+            autocompletion=lambda: MECHANISMS,
+            help="How a short card is chosen.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = "exponential"
+    oracle: Annotated[
+        str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.", rich_help_panel=EXPERT)
+    ] = "tree"
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar=f"[{'|'.join(NOISES)}]",
+            autocompletion=lambda: NOISES,
+            help="Noise for opdisc and rspm; proved and pure if left out.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None
+
+    def recipe(self, epsilon: float, schema: Schema | None = None) -> Recipe:
+        """Everything but the data; whatever does not fit together is refused.
+
+        Args:
+            epsilon: privacy budget of the model.
+            schema: names the two labels of a tree; "no" and "yes" if left out.
+        """
+        if self.model is ModelName.scorecard:
+            return self.full_recipe(epsilon)
+        return self.short_recipe(epsilon) if self.model is ModelName.short else self.tree_recipe(epsilon, schema)
+
+    def full_recipe(self, epsilon: float) -> FullCardRecipe:
+        """How a full scorecard is found."""
+        return FullCardRecipe(
+            epsilon,
+            DEFAULT_DELTA if self.delta is None else self.delta,
+            self.adjacency,
+            10 if self.max_points is None else self.max_points,
+            self.max_questions,
+            self.sparsity,
+            self._constraints,
+            self.false_positive,
+            self.false_negative,
+        )
+
+    def short_recipe(self, epsilon: float) -> LinearRecipe:
+        """How a short card is chosen."""
+        return LinearRecipe(
+            epsilon,
+            self.limits,
+            self.mechanism,
+            self.adjacency,
+            oracle=self.oracle,
+            noise=self.noise,
+            delta=self.delta or None,
+            false_positive=self.false_positive,
+            false_negative=self.false_negative,
+            objective=self.objective,
+            log_odds=self.log_odds,
+        )
+
+    def tree_recipe(self, epsilon: float, schema: Schema | None) -> TreeRecipe:
+        """How a tree is chosen."""
+        if self.delta:
+            raise ValueError("--delta is for --model scorecard: a tree has none, leave it out")
+        yes, no = ("yes", "no") if schema is None else answers(schema.label)
+        leaves = two_class_leaves((no, yes), self.leaves, self.false_positive, self.false_negative)
+        return TreeRecipe(epsilon, self.depth, leaves, self.adjacency)
+
+    @property
+    def limits(self) -> CardLimits:
+        """The short cards to choose from."""
+        points = 3 if self.max_points is None else self.max_points
+        ends = (-self.intercept, self.intercept)
+        return CardLimits(self.max_features, points, ends, self.max_questions, self.max_cuts, self._constraints)
+
+    @property
+    def restrict(self) -> bool:
+        """Whether anything is stated about questions or columns."""
+        return self.limits.restrict
+
+    @property
+    def _constraints(self) -> Constraints:
+        ways: dict[str, str] = {}
+        for stated in self.direction or ():
+            name, equals, way = stated.rpartition("=")
+            if not equals or ways.get(name, way) != way:
+                raise ValueError(f"--direction {stated}: write COLUMN=up or COLUMN=down, once for a column")
+            ways[name] = way
+        lists = [[name.strip() for name in names.split(",")] for names in self.one_of or ()]
+        return Constraints(ways, self.require or (), self.exclude or (), alternatives=lists)
+
+    def check_most_features(self, schema: Schema) -> None:
+        """Raise for a limit that limits nothing, before anything is read: who states it expects something else."""
+        features = schema.dim - schema.intercept
+        if self.max_features is not None and self.max_features > features:
+            raise ValueError(
+                f"--max-features {self.max_features}: the schema has {features} features; use at most {features}, few enough "
+                "for people to add up (4 is usual), or --max-questions"
+            )
+
+
+_OF_CARDS = frozenset({"max_questions", "exclude", "direction", "require", "max_points"})
+_OF_FULL = frozenset({"sparsity"})
+_OF_SHORT = frozenset(
+    {"one_of", "max_features", "max_cuts", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"}
+)
+_OF_TREES = frozenset({"depth", "leaves"})
+NOT_FOR = {
+    ModelName.scorecard: _OF_SHORT | _OF_TREES,
+    ModelName.short: _OF_FULL | _OF_TREES,
+    ModelName.tree: _OF_CARDS | _OF_FULL | _OF_SHORT,
+}
+"""Options that have no meaning for a model."""
+
+
+def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
+    """Raise for an option that was given on the command line and would be ignored."""
+    for name in sorted(NOT_FOR[model]):
+        source = context.get_parameter_source(name) if name in context.params else None
+        if source is not None and source.name == "COMMANDLINE":
+            takers = " or ".join(other for other in ModelName if name not in NOT_FOR[other])
+            raise ValueError(
+                f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
+            )

@@ -1,0 +1,87 @@
+"""Decision trees for two classes: from an encoded table to a private tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privsolve.checks import check_choice
+from privsolve.data import EncodedTable, Schema
+from privsolve.data.columns import Value
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.learn.recipe import RandomState, with_outside
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.trees import private_tree
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.problems.trees import TreeProblem
+from privsolve.releases import Run
+
+DEPTH = 3
+"""Of a tree, unless said otherwise: seven questions at most."""
+
+
+@dataclass(frozen=True)
+class TreeRecipe:
+    """How a tree for a label of two values is chosen: everything but the data, all of it public.
+
+    Args:
+        epsilon: privacy budget of the tree.
+        depth: maximum number of questions that are asked of a record.
+        leaves: what the leaves say, for example `two_class_leaves(("no", "yes"))`.
+        adjacency: `"replace"` or `"add-remove"`.
+        prior: what is likely before the data is seen.
+        simplify: take out questions whose two sides say the same.
+    """
+
+    epsilon: float
+    depth: int
+    leaves: Leaves
+    adjacency: Adjacency | str = Adjacency.REPLACE
+    prior: TreePrior | None = None
+    simplify: bool = True
+
+    def encoding(self, schema: Schema) -> Schema:
+        """The yes/no questions that a tree may ask."""
+        return tree_schema(schema)
+
+    def trees(self, questions: TreeQuestions) -> DecisionTrees:
+        """The trees to choose from."""
+        return DecisionTrees(questions, self.depth, self.leaves)
+
+    def run(
+        self,
+        encoded: EncodedTable,
+        *,
+        random_state: RandomState = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Choose a tree for a table that the schema of `encoding` has read."""
+        encoded.check()
+        trees = self.trees(TreeQuestions.of(encoded.schema))
+        problem = TreeProblem.from_table(encoded.table, trees, encoded.schema)
+        run = self.run_problem(problem, random_state=random_state, progress=progress, budget=budget)
+        return with_outside(run, encoded)
+
+    def run_problem(self, problem: TreeProblem, **paid: Any) -> Run:
+        """Choose a tree for records with other targets than two classes."""
+        options: dict[str, Any] = {"prior": self.prior, "adjacency": self.adjacency, "simplify": self.simplify}
+        return private_tree(problem, self.epsilon, **options, **paid)
+
+
+def two_class_leaves(
+    labels: tuple[Value, Value],
+    kind: LeafKind | str = LeafKind.LABELS,
+    false_positive: int = 1,
+    false_negative: int = 1,
+) -> LabelLeaves | ProbabilityLeaves:
+    """Leaves for two labels, the negative one first, with the costs of the two kinds of mistake."""
+    loss = ZeroOneLoss(false_positive, false_negative)
+    if check_choice("leaves", kind, LeafKind) is LeafKind.LABELS:
+        costs = ((0, false_positive), (false_negative, 0))
+        return LabelLeaves(list(labels), None if loss == ZeroOneLoss() else costs)
+    if loss != ZeroOneLoss():
+        raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")
+    return ProbabilityLeaves(list(labels))
