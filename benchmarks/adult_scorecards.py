@@ -23,12 +23,13 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from privsolve.learn.fitting import Recipe, scorecard_domain
 from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
 from privsolve.data import EncodedTable
 from privsolve.experiments.dpsgd import Accounting, dp_sgd, settings_grid, tune_dp_sgd
+from privsolve.learn.card_limits import CardLimits
+from privsolve.learn.linear_recipe import LinearRecipe
 from privsolve.oracles.tree import TreeOracle
 from privsolve.problems.perturbation import Perturbation
 
@@ -37,7 +38,7 @@ Weights = NDArray[np.int64] | NDArray[np.float64]
 EPSILONS = (0.1, 1.0)
 MAX_FEATURES = 6
 MAX_POINTS = 3
-INTERCEPT = (-8, 8)
+LIMITS = CardLimits(MAX_FEATURES, MAX_POINTS, (-8, 8))
 COSTS = (1, 3)  # of a false negative; a false positive costs 1
 FASTERRISK_POINTS = (MAX_POINTS, 5)  # as ours, and its default
 FIRST_SEED = 1000  # of the DP-SGD fits that are reported
@@ -92,7 +93,7 @@ class Data:
 
     @property
     def cards(self) -> ps.SparsePoints:
-        return scorecard_domain(self.train.dim, MAX_FEATURES, MAX_POINTS, INTERCEPT)
+        return LIMITS.plain_domain(self.train.dim, True)
 
     @property
     def records(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -114,8 +115,8 @@ def private_cards(data: Data, runs: int) -> Iterator[tuple[Row, ps.Run]]:
     """The rows of private scorecards, each with its first run."""
     for cost in COSTS:
         for epsilon in EPSILONS:
-            recipe = Recipe(epsilon, false_negative=cost)
-            drawn = [recipe.run(data.encoded, data.cards, random_state=seed) for seed in range(runs)]
+            recipe = LinearRecipe(epsilon, LIMITS, false_negative=cost)
+            drawn = [recipe.run(data.encoded, random_state=seed) for seed in range(runs)]
             row = Row("private scorecard" + with_cost(cost), f"ε = {epsilon:g}", [run.release.weights for run in drawn])
             yield row, drawn[0]
 

@@ -1,6 +1,6 @@
 """How good private trees are on Adult, and how time grows with records, features and depth.
 
-Run `python benchmarks/trees.py accuracy`, `... growth` or `... union`; prints Markdown tables. `... streed PYTHON` runs
+Run `python benchmarks/trees.py accuracy`, or `... growth`; prints Markdown tables. `... streed PYTHON` runs
 STreeD beside us, with the Python of another environment (`pip install pystreed` there). Seconds are of the processor, of
 all threads together, so that other programs on the machine matter less.
 """
@@ -12,9 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,6 @@ from privsolve.domains.trees import TreeQuestions, tree_schema
 from privsolve.engines.trees.sampler import TreeSums
 from privsolve.mechanisms.trees import TreeSampler, tree_temperature
 from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
-from privsolve.models.tree import DecisionTree
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 DRAWS = 10
@@ -146,66 +143,9 @@ def streed(python: str) -> None:
 Data = tuple[pd.DataFrame, pd.Series]
 
 
-def adult_parts(seed: int) -> tuple[Data, Data]:
-    """Adult's own training and test records, whatever the seed."""
-    frame = ps.datasets.adult()
-    parts = (frame[frame["split"] == split] for split in ("train", "test"))
-    train, test = ((part.drop(columns="income"), part["income"]) for part in parts)
-    return train, test
-
-
-def small(load: Callable[..., Any], columns: int) -> tuple[Callable[[int], tuple[Data, Data]], ps.Schema]:
-    """One of scikit-learn's data sets, its first class against the others; every column is cut at its quartiles.
-
-    The quartiles are read off all records: good enough to compare methods that all use them, not for a release.
-    """
-    found = load(as_frame=True)
-    frame, label = found.data.iloc[:, :columns], pd.Series(np.where(found.target == 0, "first", "other"))
-    cuts = {
-        name: sorted({float(f"{value:.4g}") for value in frame[name].quantile([0.25, 0.5, 0.75])}) for name in frame
-    }
-    bins = [ps.Bins(name, points, "thresholds") for name, points in cuts.items() if frame[name].nunique() > 1]
-    schema = ps.Schema(bins, ps.Label("class", "first", "other"))
-
-    def parts(seed: int) -> tuple[Data, Data]:
-        order = np.random.default_rng(seed).permutation(len(frame))
-        at = len(order) * 7 // 10
-        train, test = ((frame.iloc[rows], label.iloc[rows]) for rows in (order[:at], order[at:]))
-        return train, test
-
-    return parts, schema
-
-
-def union() -> None:
-    """Test accuracy of a card, a tree, and a card or a tree in one draw: means and standard errors over fits."""
-    from sklearn.datasets import load_breast_cancer, load_digits, load_wine
-
-    sets: dict[str, tuple[Callable[[int], tuple[Data, Data]], ps.Schema, int, int]] = {
-        "Adult": (adult_parts, ps.datasets.adult_schema(), 4, DRAWS),
-        "breast cancer": (*small(load_breast_cancer, 10), 3, 40),
-        "wine": (*small(load_wine, 13), 3, 40),
-        "digits": (*small(load_digits, 64), 2, DRAWS),
-    }
-    print("| data | ε | card | tree | card or tree | of which trees |\n" + "|---" * 6 + "|")
-    for name, (parts, schema, features, fits) in sets.items():
-        for epsilon in EPSILONS:
-            cells, trees = [], 0
-            for models in (("card",), ("tree",), ("card", "tree")):
-                scores, trees = [], 0
-                for seed in range(fits):
-                    train, test = parts(seed)
-                    model = ps.PrivateClassifier(
-                        epsilon, models=models, max_features=features, schema=schema, random_state=seed
-                    ).fit(*train)
-                    scores.append(model.score(*test))
-                    trees += isinstance(model.model_, DecisionTree)
-                cells.append(f"{np.mean(scores):.4f} ± {np.std(scores, ddof=1) / np.sqrt(fits):.4f}")
-            print(f"| {name} | {epsilon:g} | {' | '.join(cells)} | {trees} of {fits} |", flush=True)
-
-
 if __name__ == "__main__":
     what = sys.argv[1] if len(sys.argv) > 1 else "accuracy"
     if what == "streed":
         streed(sys.argv[2])
     else:
-        {"accuracy": accuracy, "growth": growth, "union": union}[what]()
+        {"accuracy": accuracy, "growth": growth}[what]()

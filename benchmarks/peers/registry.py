@@ -64,7 +64,6 @@ COMPETITORS = (
     ours("linear, small integers", "PrivateLinearClassifier"),
     ours("tree, depth 3", "PrivateTreeClassifier", depth=3),
     ours("tree, depth 4", "PrivateTreeClassifier", depth=4),
-    ours("card or tree, depth 3", "PrivateClassifier", depth=3),
     ours("tree of risks, depth 3", "PrivateTreeClassifier", depth=3, leaves="probabilities"),
     Competitor("DP-SGD, fixed", "private", "ours", "dpsgd", "fixed", delta=DELTA),
     Competitor("DP-SGD, tuned", "unfair", "ours", "dpsgd", "tuned", delta=DELTA, adjacencies=(ADD_REMOVE,)),

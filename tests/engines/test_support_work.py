@@ -58,7 +58,7 @@ def test_what_is_said_of_the_time_looks_at_no_private_number(
     adjacency: str, records: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    monkeypatch.setattr("privsolve.learn.fitting.check_work", lambda *numbers: seen.append(numbers))
+    monkeypatch.setattr("privsolve.learn.linear_recipe.check_work", lambda *numbers: seen.append(numbers))
     schema = ps.Schema([ps.Categories("c", [0, 1])])
     frame = pd.DataFrame({"c": np.arange(20) % 3})
     ps.PrivateShortCard(1.0, max_features=1, schema=schema, adjacency=adjacency).fit(frame, np.arange(20) % 2)
