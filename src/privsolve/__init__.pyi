@@ -36,7 +36,6 @@ from .domains.trees import DecisionTrees as DecisionTrees
 from .domains.trees import TreePrior as TreePrior
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import OracleNotCertified as OracleNotCertified
-from .errors import PrivacyLeakWarning as PrivacyLeakWarning
 from .errors import PrivacyWarning as PrivacyWarning
 from .errors import PrivsolveError as PrivsolveError
 from .errors import WorkLimitReached as WorkLimitReached

@@ -53,7 +53,3 @@ class SealedRunError(PrivsolveError):
 
 class PrivacyWarning(UserWarning):
     """A guarantee is weaker than it looks: not proved, or seeded."""
-
-
-class PrivacyLeakWarning(PrivacyWarning):
-    """Something that should be public was read off the private data."""

@@ -230,7 +230,6 @@ class ExponentialSampler:
         self.problem = problem
         self.prior = prior_or_uniform(prior)
         check_prior(self.prior, problem.domain)
-        self.draws_made = 0
         chosen = _best_method(problem) if method is Method.AUTO else method
         columns = columns_of(problem) if isinstance(problem, Problem) and chosen is Method.SUPPORTS else None
         self.guarantee = Guarantee(
@@ -262,7 +261,6 @@ class ExponentialSampler:
         rows = np.empty((size, self.problem.domain.dim), dtype=np.int64)
         for row in rows:
             row[:] = self._draws.draw()
-            self.draws_made += 1
         return rows
 
     def log_partition(self) -> float:

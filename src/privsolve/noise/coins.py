@@ -278,19 +278,6 @@ def set_weight(tree, leaf, log_weight):
 
 
 @compiled
-def set_weights(tree, first, log_weight):
-    """Change a run of weights."""
-    leaves = len(tree.mantissa) // 2
-    low, high = leaves + first, leaves + first + len(log_weight) - 1
-    for i in range(len(log_weight)):
-        tree.mantissa[low + i], tree.exponent[low + i] = _split(log_weight[i])
-    while low > 1 and len(log_weight) > 0:
-        low, high = low // 2, high // 2
-        for node in range(low, high + 1):
-            _add_children(tree, node)
-
-
-@compiled
 def copy_leaves(old, new):
     """Move all weights to a larger tree."""
     leaves, room = len(old.mantissa) // 2, len(new.mantissa) // 2
