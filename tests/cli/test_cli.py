@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import cli
+from privsolve.cli.option_groups import EXPERT, PANELS
 from small_tables import patients
 
 runner = CliRunner()
@@ -34,7 +35,7 @@ def test_the_demo_ends_with_table_scorecard_and_paths(demo: tuple[str, Path]) ->
     words = " ".join(text.split())
     assert "Changing one record of the data changes the probability" in words
     assert "Seeded: for testing only" in words
-    for name in ("adult/report.html", "adult/accuracy.svg", "adult/seconds.png", "scorecard/scorecard.html"):
+    for name in ("adult/report.html", "adult/figure-1.svg", "adult/figure-2.png", "scorecard/scorecard.html"):
         assert (out / name).exists()
         assert str(out / name) in text.replace("\n", "")
 
@@ -43,14 +44,12 @@ def test_the_scorecard_of_the_demo_is_the_mechanisms(demo: tuple[str, Path]) -> 
     _, out = demo
     release = ps.Release.from_json((out / "scorecard" / "release.json").read_text())
     assert release.guarantee.epsilon == 0.5
-    assert release.schema == ps.datasets.adult_schema()
     records = ps.datasets.adult()
-    table = release.schema.table(records[records["split"] == "train"]).table
-    again = ps.exponential(
-        ps.Problem(table, release.domain), 0.5, prior=ps.SparsePrior(p_zero=1 - 2 / 33), random_state=1
-    )
-    assert (again.release.weights == release.weights).all()
-    assert table.accuracy(release.weights) > 0.83
+    train = records[records["split"] == "train"].drop(columns="split")
+    again = ps.PrivateScorecard(0.5, schema=ps.datasets.adult_schema(), random_state=1)
+    again.fit(train.drop(columns="income"), train["income"])
+    assert (again.release_.weights == release.weights).all()
+    assert again.score(train, train["income"]) > 0.84
 
 
 def test_what_depends_on_the_data_is_apart(demo: tuple[str, Path]) -> None:
@@ -157,3 +156,13 @@ def test_too_little_memory_is_said_in_words_before_anything_is_paid(
     assert "not enough memory: use fewer" in refused.output
     assert "Traceback" not in refused.output
     assert Ledger.open("ledger").history() == ()
+
+
+def test_few_options_of_fit_are_for_newcomers() -> None:
+    """At most 20 options stand outside the panel for experts, and every option has a panel."""
+    command = cli.COMMANDS["fit"].load("fit")
+    panels = [option.rich_help_panel for option in command.params if option.param_type_name == "option"]
+    panels = [panel for panel in panels if panel is not None]
+    assert set(panels) == set(PANELS)
+    assert sum(panel != EXPERT for panel in panels) <= 20
+    assert len(panels) + 2 >= len(command.params)  # all but the table and --help

@@ -155,7 +155,7 @@ def test_intervals_have_no_direction() -> None:
     "model",
     [
         ps.PrivateTreeClassifier(1.0, schema=SCHEMA),
-        ps.PrivateLinearClassifier(1.0, schema=SCHEMA),
+        ps.PrivateLinearClassifier(1.0, domain="ternary", schema=SCHEMA),
         ps.PrivateLinearClassifier(1.0, mechanism="opdisc", schema=SCHEMA),
         ps.PrivateLinearClassifier(1.0, mechanism="rspm", schema=SCHEMA),
     ],
@@ -176,6 +176,12 @@ def test_numbers_that_are_not_yes_or_no_are_refused_in_words() -> None:
     with pytest.raises(ValueError, match="over yes/no features"):
         ps.PrivateShortCard(1.0, schema=schema, budget=budget).fit(frame, frame["ill"])
     assert not budget.history
+
+
+def test_cards_of_a_linear_classifier_keep_to_the_schema() -> None:
+    frame = people()
+    model = ps.PrivateLinearClassifier(0.05, schema=SCHEMA, random_state=0).fit(frame, frame["ill"])
+    check_kept(points_of(model))
 
 
 def test_the_prior_is_divided_by_its_sum_and_the_bound_is_better() -> None:
@@ -277,7 +283,7 @@ def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> Non
         (("--one-of", "age"), "two or more columns"),
         (("--mechanism", "opdisc", "--max-questions", 2), "does not keep constraints"),
         (("--model", "tree", "--max-questions", 2), "--max-questions is for --model scorecard or short"),
-        (("--model", "auto", "--require", "age"), "--require is for --model scorecard or short"),
+        (("--model", "tree", "--require", "age"), "--require is for --model scorecard or short"),
         (("--max-questions", 0), "max_questions"),
     ],
 )
@@ -304,23 +310,9 @@ def test_options_that_cannot_be_kept_are_refused(here: Path, options: tuple[obje
 
 
 def test_a_tree_refuses_a_schema_with_constraints(here: Path) -> None:
-    for model in ("tree", "auto"):
-        result = run(
-            "fit",
-            "--model",
-            "short",
-            "data.csv",
-            "--schema",
-            "stated.toml",
-            "--epsilon",
-            1,
-            "--out",
-            "o",
-            "--model",
-            model,
-        )
-        assert result.exit_code != 0
-        assert "constraints on cards" in " ".join(result.output.split())
+    result = run("fit", "--model", "tree", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "o")
+    assert result.exit_code != 0
+    assert "constraints on cards" in " ".join(result.output.split())
 
 
 def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:

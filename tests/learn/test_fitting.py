@@ -243,7 +243,7 @@ def test_the_default_prior_expects_two_features() -> None:
 
 
 def test_domains() -> None:
-    schema = ps.Schema([Bins("a", [1], "intervals"), Bins("b", [1], "intervals")])
+    schema = ps.Schema([Bins("a", [1], "thresholds"), Bins("b", [1], "thresholds")])
     without = replace(schema, intercept=False)
     assert CardLimits(6).domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
     assert LinearRecipe(1.0).domain_on(schema) == SparsePoints(3, 2, 3, (-8, 8))

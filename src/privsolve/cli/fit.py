@@ -47,9 +47,13 @@ FASTER = "fewer --max-features are faster"
 def fit(
     context: typer.Context,
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    *,
     table: TableOptions,
-    choice: ModelOptions,
     out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.", rich_help_panel=OUTPUT)],
+    epsilon: Annotated[
+        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
+    ] = None,
+    choice: ModelOptions,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -57,9 +61,6 @@ def fit(
             show_default="drafted privately from the records",
             rich_help_panel=TABLE,
         ),
-    ] = None,
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
     ] = None,
     ledger: Annotated[
         Path | None,

@@ -11,6 +11,8 @@ TABLE, MODEL, PRIVACY, OUTPUT = "Table", "Model", "Privacy", "Output"
 EXPERT = "For experts"
 """The panel of options that newcomers need not read."""
 
+PANELS = (TABLE, MODEL, PRIVACY, OUTPUT, EXPERT)
+
 
 def with_options(**groups: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorates a command whose parameters of these names are groups of options.
@@ -33,12 +35,22 @@ def with_options(**groups: type) -> Callable[[Callable[..., None]], Callable[...
                 given[name] = group(**{field: given.pop(field) for field in _fields(group)})
             command(**given)
 
-        by_keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters.values()]
+        in_order = sorted(parameters.values(), key=_panel)  # panels are shown in the order of their first options
+        by_keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in in_order]
         run.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in by_keyword}
         return run
 
     return decorate
+
+
+def _panel(parameter: inspect.Parameter) -> int:
+    """The place of the panel that an option is shown in; those without one come first."""
+    for note in getattr(parameter.annotation, "__metadata__", ()):
+        panel = getattr(note, "rich_help_panel", None)
+        if panel in PANELS:
+            return PANELS.index(panel)
+    return -1
 
 
 def _fields(group: type) -> dict[str, inspect.Parameter]:
