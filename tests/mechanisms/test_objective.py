@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
 from privsolve.data.patterns import PatternTable
+from privsolve.engines import logistic as engine
 from privsolve.engines.logistic import Objective, Rows, gradient_bound, minimise
 from privsolve.errors import OracleNotCertified
 from privsolve.mechanisms import objective as mechanism
@@ -179,6 +181,24 @@ def test_the_minimiser_is_that_of_the_definition() -> None:
         weights, bound = minimise(objective, 1e-9)
         assert bound <= 1e-9
         assert weights == pytest.approx(reference(objective), abs=2e-4)
+
+
+def test_second_derivatives_of_some_rows_lead_to_the_same_minimiser(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where most records have a row that is not among them."""
+    rng = np.random.default_rng(6)
+    for heavy in (0, 500):
+        rows = small_rows(rng, 400, 7)
+        counts = rows.positives.copy()
+        counts[1] += heavy
+        rows = replace(rows, positives=counts)
+        for signs in (None, rng.integers(-1, 2, rows.dim - 1)):
+            objective = Objective(rows, 0.5, rng.normal(0, 3, rows.dim), signs=signs)
+            whole, _ = minimise(objective, 1e-9)
+            monkeypatch.setattr(engine, "CURVED", 12)
+            some, bound = minimise(objective, 1e-9)
+            monkeypatch.undo()
+            assert bound <= 1e-9
+            assert some == pytest.approx(whole, abs=1e-8)
 
 
 def test_the_certificate_is_above_the_gradient_in_many_digits() -> None:

@@ -8,7 +8,7 @@ an upper bound on the length of the gradient that counts every rounding.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import fsum, sqrt
 
@@ -31,7 +31,16 @@ ROWS = 8192
 SUMMED = 64
 """Rows whose gradients are added in floating point; such sums are then added exactly."""
 
+CURVED = 2**16
+"""Rows that second derivatives are taken from, so that a step costs hardly more than a gradient."""
+
 _STEPS = 200
+_SAMPLED_STEPS = 40
+"""After so many steps all rows are taken."""
+
+_FAST = 10.0
+"""Second derivatives are kept as long as every step makes the gradient so many times shorter."""
+
 _SHORTEST = 2.0**-30
 _ROUNDING = 2.0**-36
 
@@ -42,7 +51,7 @@ class Rows:
 
     Args:
         features: one row of 0/1 features each, without a constant.
-        positives: number of positive records of each row.
+        positives: number of positive records of each row; a sample of rows has numbers that stand for all records.
         negatives: number of negative records of each row.
         centre: what is taken off each feature; multiples of `2^-10` between 0 and 1.
         constant: the value of the intercept's feature.
@@ -52,8 +61,8 @@ class Rows:
     """
 
     features: IntArray
-    positives: Int64Array
-    negatives: Int64Array
+    positives: Int64Array | Floats
+    negatives: Int64Array | Floats
     centre: Floats
     constant: float
     radius: float
@@ -80,6 +89,21 @@ class Rows:
     def slope(self) -> Floats:
         """The largest slope of the loss of every row, `min(1, clip / ‖x‖)`."""
         return np.asarray(np.minimum(1.0, self.clip / np.minimum(self.lengths, self.radius)))
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return int(self.positives.sum() + self.negatives.sum())
+
+    def sampled(self, most: int) -> Rows:
+        """Every k-th row, so that there are at most `most`, with counts that stand for all records."""
+        every = -(-len(self.features) // most)
+        if every == 1:
+            return self
+        some = slice(None, None, every)
+        share = self.records / max(int(self.positives[some].sum() + self.negatives[some].sum()), 1)
+        positives, negatives = (np.asarray(counts[some] * share) for counts in (self.positives, self.negatives))
+        return replace(self, features=self.features[some], positives=positives, negatives=negatives)
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """The 0/1 rows as floating point numbers, some at a time."""
@@ -139,22 +163,6 @@ class Objective:
         soft = np.where(self.bound_signs < 0, np.maximum(gradient - self.prices, 0.0), soft)
         return np.where(side != 0, pulled, soft)
 
-    def value_gradient_curvature(self, weights: Floats) -> tuple[float, Floats, Floats]:
-        """The value, the gradient of the smooth part, and its matrix of second derivatives."""
-        rows, dim = self.rows, self.rows.dim
-        value = 0.5 * self.penalty * float(weights @ weights) + float(self.linear @ weights)
-        value += float(self.prices @ np.abs(weights))
-        gradient, curvature = self.penalty * weights + self.linear, self.penalty * np.eye(dim)
-        for place, block in rows.blocks():
-            scores, vectors = rows.scores(block, place, weights), rows.vectors(block, place)
-            value += _losses(rows, scores, place)
-            gradient = gradient + rows.residuals(scores, place) @ vectors
-            risk, cap = expit(scores), rows.slope[place]
-            second = risk * (1 - risk)
-            count = rows.negatives[place] * (risk <= cap) + rows.positives[place] * (1 - risk <= cap)
-            curvature = curvature + (vectors * (count * second)[:, None]).T @ vectors
-        return value, gradient, curvature
-
     def value_gradient(self, weights: Floats) -> tuple[float, Floats]:
         """The value and the gradient of the smooth part."""
         rows = self.rows
@@ -167,6 +175,17 @@ class Objective:
             pulls = rows.residuals(scores, place) * rows.shrink[place]
             gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, rows.constant * pulls.sum())
         return value, gradient
+
+
+def _second_derivatives(rows: Rows, weights: Floats) -> Floats:
+    """The matrix of second derivatives of the losses of all rows."""
+    total = np.zeros((rows.dim, rows.dim))
+    for place, block in rows.blocks():
+        scores, vectors = rows.scores(block, place, weights), rows.vectors(block, place)
+        risk, cap = expit(scores), rows.slope[place]
+        count = rows.negatives[place] * (risk <= cap) + rows.positives[place] * (1 - risk <= cap)
+        total += (vectors * (count * risk * (1 - risk))[:, None]).T @ vectors
+    return total
 
 
 def _losses(rows: Rows, scores: Floats, place: slice) -> float:
@@ -200,7 +219,11 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
     Raises:
         OracleNotCertified: if the bound is above the tolerance.
     """
-    weights = _newton(objective, tolerance / 8)
+    some = objective.rows.sampled(CURVED)
+    weights = np.zeros(objective.rows.dim)
+    if some is not objective.rows:  # a good start, from some of the rows
+        weights = _newton(replace(objective, rows=some), tolerance / 8, weights, some)
+    weights = _newton(objective, tolerance / 8, weights, some)
     bound = gradient_bound(objective, weights)
     if not bound <= tolerance:
         raise OracleNotCertified(
@@ -209,16 +232,20 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
     return weights, bound
 
 
-def _newton(objective: Objective, tolerance: float) -> Floats:
-    weights = np.zeros(objective.rows.dim)
+def _newton(objective: Objective, tolerance: float, weights: Floats, curved: Rows) -> Floats:
+    """Newton's method from given weights, with second derivatives from some of the rows."""
     kept = (objective.prices > 0) | (objective.bound_signs != 0)
-    start, _ = objective.value_gradient(weights)
-    for _ in range(_STEPS):
-        value, gradient, curvature = objective.value_gradient_curvature(weights)
+    value, gradient = objective.value_gradient(weights)
+    start, before, curvature = value, 0.0, np.empty((0, 0))
+    for number in range(_STEPS):
         left = objective.remaining(weights, gradient)
         length = float(np.linalg.norm(left))
         if length <= tolerance:
             break
+        if number == _SAMPLED_STEPS:
+            curved = objective.rows
+        if length > before / _FAST or number >= _SAMPLED_STEPS:
+            curvature = objective.penalty * np.eye(len(weights)) + _second_derivatives(curved, weights)
         free = (weights != 0) | (left != 0)
         direction = np.zeros_like(weights)
         direction[free] = np.linalg.solve(curvature[np.ix_(free, free)], -left[free])
@@ -236,7 +263,7 @@ def _newton(objective: Objective, tolerance: float) -> Floats:
             step /= 2
         else:
             break  # only rounding is left to gain
-        weights = moved
+        weights, value, gradient, before = moved, new_value, new_gradient, length
     return weights
 
 
