@@ -36,7 +36,8 @@ class RawTable:
         """The records, with a label that depends on the first numbers of a record."""
         rng = np.random.default_rng(seed)
         made = pd.DataFrame(self.make(rng, self.records))
-        score = sum(pd.to_numeric(made[c], errors="coerce").rank(pct=True).fillna(0.5) for c in made.columns[:6])
+        usable = [column for column in made.columns if column not in self.absent]
+        score = sum(pd.to_numeric(made[c], errors="coerce").rank(pct=True).fillna(0.5) for c in usable[:6])
         noisy = np.asarray(score) + rng.normal(0, 0.5, self.records)
         words = {"1": "0", "yes": "no", "Yes": "No", ">50K": "<=50K", "good": "bad", "<30": "NO"}
         made[self.label] = np.where(noisy > np.quantile(noisy, 1 - self.share), self.positive, words[self.positive])

@@ -12,10 +12,11 @@ from rich.markup import escape
 from privsolve.cli.common import console
 from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import engine_at_work
-from privsolve.cli.option_groups import TABLE
+from privsolve.cli.option_groups import EXPERT, TABLE
 from privsolve.cli.schema import drafted_privately
 from privsolve.data import About
 from privsolve.data.private import DRAFT_SHARE
+from privsolve.data.tables import decimal_sign
 from privsolve.safety.signals import Stop
 
 SCHEMA = "schema.toml"
@@ -41,6 +42,22 @@ class TableOptions:
     ] = None
     texts: Annotated[
         list[str] | None, typer.Option(help="Columns that are known to hold texts.", rich_help_panel=TABLE)
+    ] = None
+
+    missing: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do.",
+            rich_help_panel=EXPERT,
+        ),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        typer.Option(
+            help="Sign before decimals, '.' or ','.",
+            show_default="',' in files with semicolons, else '.'",
+            rich_help_panel=EXPERT,
+        ),
     ] = None
 
     def refuse_all(self) -> None:
@@ -92,9 +109,10 @@ def draft_first(
             f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
             "or delete it"
         )
-    use = Use.of(None, table.leave_out, table.numbers, table.texts, None)
+    use = Use.of(None, table.leave_out, table.numbers, table.texts, table.missing)
+    decimal = table.decimal or decimal_sign(data, header)
     options = PrivateOptions.of(
-        None, epsilon, None, table.positive, table.negative, None, [], use, ".", adjacency, ledger, seed
+        None, epsilon, None, table.positive, table.negative, None, [], use, decimal, adjacency, ledger, seed
     )
     console.print(
         f"Plan: {DRAFT_SHARE:.0%} of epsilon {epsilon:g} drafts a schema; the rest fits the model and "

@@ -21,7 +21,7 @@ from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
 from privsolve.data.files import content_digest
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft
-from privsolve.data.tables import open_table
+from privsolve.data.tables import decimal_sign, open_table
 from privsolve.releases import NOT_PRIVATE
 from privsolve.safety.folder import output_file
 from privsolve.safety.signals import Stop
@@ -67,7 +67,10 @@ def draft_command(
         list[str] | None,
         typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
     ] = None,
-    decimal: Annotated[str, typer.Option(help="',' if numbers are written 1,65.")] = ".",
+    decimal: Annotated[
+        str | None,
+        typer.Option(help="Sign before decimals, '.' or ','.", show_default="',' in files with semicolons, else '.'"),
+    ] = None,
     header: Header = None,
     about: Annotated[
         list[str] | None,
@@ -96,7 +99,7 @@ def draft_command(
             stated,
             bounds or [],
             use,
-            decimal,
+            decimal or decimal_sign(data, header),
             adjacency,
             ledger,
             seed,

@@ -14,8 +14,8 @@ NUMBER_PATTERN = r"^[+-]?([0-9]{1,40}(\.[0-9]{0,40})?|\.[0-9]{1,40})([eE][+-]?[0
 """A text that is a number. Everything else (also `inf`, `nan`, hexadecimal and digits with separators, which engines
 read differently) counts as missing where a number is expected."""
 
-COMMA_PATTERN = NUMBER_PATTERN.replace(r"\.", ",")
-"""The same with a decimal comma; a number with a point is then none, as nobody knows whether it stands for thousands."""
+COMMA_PATTERN = NUMBER_PATTERN.replace(r"\.", "[.,]")
+"""The same where decimals stand behind a comma. A point is read like a comma: files with semicolons have either."""
 
 TRUE, FALSE = ("true",), ("false",)
 """What reads as 1 and as 0 where numbers are expected, in any case of letters."""

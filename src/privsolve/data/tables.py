@@ -132,6 +132,14 @@ def _header(path: str) -> tuple[str, tuple[str, ...]]:
     return separator, _names_in_line(line, separator, f"{path}: the first line")
 
 
+def decimal_sign(source: str, header: str | None = None) -> str:
+    """The sign before decimals in a file, from its header alone: `","` where semicolons separate values, else `"."`."""
+    if not source.lower().endswith(_CSV):
+        return "."
+    separator, _ = _header(files_of(source)[0]) if header is None else _stated_header(header)
+    return "," if separator == ";" else "."
+
+
 def _separator(header: str) -> str:
     """The sign that is most frequent outside of quotes; one with a space behind it belongs to a name, unless all have one."""
     plain = re.sub(r'"[^"]*"', "", header)

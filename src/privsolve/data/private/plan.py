@@ -19,6 +19,10 @@ from privsolve.privacy.adjacency import Adjacency
 RECOGNISED = 3
 """A value that one in so many records has must be told from noise, or a column is not asked."""
 
+CLEARLY_RECOGNISED = 6
+"""If a value that one in so many records has is told from noise, columns are asked that the catalogue of names knows too: their
+values may be other ones than usual, such as ages in days."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -103,6 +107,7 @@ class Plan:
             raise ValueError("the data has no records: give at least one")
         known, notes, left_out = dict(options.stated), dict[str, str](), dict[str, str]()
         ask: list[str] = []
+        usual: dict[str, tuple[Column, str]] = {}
         order = [n for n in declared.names if n not in options.leave_out and (label is None or n != label.column)]
         for name in order:
             if name in known:
@@ -113,6 +118,11 @@ class Plan:
             elif isinstance(found, str):
                 left_out[name] = found
             else:
+                usual[name] = found
+        if _can_ask_all(len(ask) + len(usual), epsilon, delta, adjacency, records):
+            ask = [name for name in order if name in ask or (name in usual and name not in declared.booleans)]
+        for name, found in usual.items():
+            if name not in ask:
                 known[name], notes[name] = found
         ask.sort(key=lambda name: name not in options.named)
         most = _most_columns(len(ask), epsilon, delta, adjacency, records)
@@ -144,6 +154,11 @@ def _from_its_name(name: str, declared: Declared, options: Options) -> tuple[Col
         return None
     usual = usual_column(name, options.missing, options.decimal, texts=name in declared.texts)
     return why_left_out(name) if usual is None else usual
+
+
+def _can_ask_all(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> bool:
+    """Whether there are so many records that no column has to be taken on trust from its name."""
+    return records is not None and CLEARLY_RECOGNISED * Costs(epsilon, delta, adjacency, columns).clear <= records
 
 
 def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> int:

@@ -78,16 +78,15 @@ class _Regions:
 
     def _summed(self) -> Floats:
         """`sums[c, r]`: the logarithm of all ways to place c cuts of which the last ones lie in region r."""
-        count, empty = len(self.starts), float(self._cost(0))
+        count, numbers = len(self.starts), np.arange(1, self.cuts + 1)
         found = np.full((self.cuts + 1, count), NEVER)
-        inside = np.array(self.inside)  # [region, number of cuts]
+        here = np.array(self.inside)[:, 1:] + (numbers - 1) * float(self._cost(0))  # [region, cuts in it]
         first = self._cost(self.below)
+        left = numbers[:, None] - numbers  # of c cuts, j lie in the region
         for r in range(count):
             before = self._before(found, r)
-            for c in range(1, self.cuts + 1):
-                terms = [first[r] + inside[r, c] + (c - 1) * empty]
-                terms += [before[c - j] + inside[r, j] + (j - 1) * empty for j in range(1, c)]
-                found[c, r] = np.logaddexp.reduce(terms)
+            before[0] = first[r]
+            found[1:, r] = _log_sum(np.where(left >= 0, before[left], NEVER) + here[r])
         return found
 
     def _before(self, sums: Floats, r: int) -> Floats:
@@ -95,7 +94,7 @@ class _Regions:
         if r == 0:
             return np.full(self.cuts + 1, NEVER)
         steps = self._cost(self.below[r] - self.below[:r])
-        return np.asarray(np.logaddexp.reduce(sums[:, :r] + steps, axis=1))
+        return _log_sum(sums[:, :r] + steps)
 
     def draw(self, uniforms: Uniforms) -> list[int]:
         """Region by region from the right, then points within each."""
@@ -137,6 +136,14 @@ class _Regions:
             found.append(int(self.starts[r]) + at)
             at += 1
         return found
+
+
+def _log_sum(terms: Floats) -> Floats:
+    """`log Σ exp(term)` of every row."""
+    largest = terms.max(axis=1)
+    largest[largest == NEVER] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.asarray(largest + np.log(np.exp(terms - largest[:, None]).sum(axis=1)))
 
 
 def _symmetric(log_weights: Floats, most: int) -> Floats:
