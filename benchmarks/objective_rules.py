@@ -51,6 +51,7 @@ VARIANTS: dict[str, dict[str, float]] = {
     "centred at noisy means, share 0.1": {"GUESS_VARIANCE": 1e12, "SUMS_SHARE": 0.1},
     "blend, variance 0.001": {"GUESS_VARIANCE": 0.001},
     "blend, variance 0.02": {"GUESS_VARIANCE": 0.02},
+    "features with the same guess not moved together": {"COMMON_FEATURES": 1e6},
     "no level": {"LEVEL_SHARE": NEARLY_NOTHING},
 }
 

@@ -351,6 +351,19 @@ def test_neighbours_cannot_be_told_apart_better_than_promised() -> None:
                 assert side.mean() <= math.e * other.mean() + 1e-2 + 4 * math.sqrt(0.25 / 1500) * 2
 
 
+def test_features_with_the_same_guess_are_moved_together() -> None:
+    """Rare words that are guessed to be common; where the noise is large, or the guess is right, nothing moves."""
+    rng = np.random.default_rng(8)
+    guess = np.append(np.full(20, 0.5), 0.25)
+    shares = np.append(rng.normal(0.06, 0.1, 20), 0.9)
+    moved = mechanism._moved_together(guess, shares, 0.01)
+    assert moved[:20] == pytest.approx(0.06, abs=0.15)
+    assert len(set(moved[:20])) == 1
+    assert moved[20] == 0.25
+    assert (mechanism._moved_together(guess, shares, 1.0) == guess).all()
+    assert (mechanism._moved_together(guess, np.append(rng.normal(0.5, 0.1, 20), 0.9), 0.01) == guess).all()
+
+
 def test_refusals_come_before_payment() -> None:
     from privsolve import Accountant
 

@@ -53,6 +53,10 @@ RADIUS = 1.3
 GUESS_VARIANCE = 0.004
 """How far, squared, the guess that all answers are equally likely is from the truth, when it meets the noisy sums."""
 
+COMMON_DEVIATIONS = 2.0
+COMMON_FEATURES = 8
+"""So many features or more that have the same guess are moved together, if their mean share is so many deviations off."""
+
 LABEL_DEVIATIONS = 4.0
 """Records of each label, in deviations of their noise, that are added before the log-odds of the labels are taken."""
 
@@ -298,12 +302,29 @@ def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> 
     noisy = _noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
     positive, negative = np.maximum(noisy[-2:], 0.0)
     records = max(positive + negative, 1.0)
-    trusted = GUESS_VARIANCE / (GUESS_VARIANCE + (plan.sums_deviation / records) ** 2)
-    centre = guess + trusted * (np.clip(noisy[:-2] / records, 0.0, 1.0) - guess)
+    shares, spread = noisy[:-2] / records, (plan.sums_deviation / records) ** 2
+    guess = _moved_together(guess, shares, spread)
+    trusted = GUESS_VARIANCE / (GUESS_VARIANCE + spread)
+    centre = guess + trusted * (np.clip(shares, 0.0, 1.0) - guess)
     more = LABEL_DEVIATIONS * plan.sums_deviation
     unsure = trusted * plan.sums_deviation / records
     rounded = np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS
     return rounded, unsure, math.log((positive + more) / (negative + more))
+
+
+def _moved_together(guess: Floats, shares: Floats, spread: float) -> Floats:
+    """The guess after a look at the mean noisy share of the features that have the same one.
+
+    A mean of many shares has little noise. Words in messages, for example, are all guessed to be in half of them, and are rare.
+    """
+    moved = guess.copy()
+    for value in np.unique(guess):
+        mine = guess == value
+        off = float(shares[mine].mean()) - value
+        variance = spread * (1 / mine.sum() + 2 * value**2)  # of the sums, and of the number of records
+        if mine.sum() >= COMMON_FEATURES and off**2 > COMMON_DEVIATIONS**2 * variance:
+            moved[mine] += off * (1 - COMMON_DEVIATIONS**2 * variance / off**2)
+    return np.clip(moved, 0.0, 1.0)
 
 
 def _labels(table: PatternTable) -> tuple[int, int]:
