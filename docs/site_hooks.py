@@ -13,7 +13,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parent.parent
 OUTSIDE = re.compile(r"\]\(((?:\.\./)+(?:examples/[\w/]+\.py|CHANGELOG\.md))\)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
-LIST = re.compile(r"^(?! *(?:[-*+] |\d+\. |>|#|\|))( *\S.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
+LIST = re.compile(r"^(?!(?:[-*+] |\d+\. |>|#|\|))(\S.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
