@@ -364,6 +364,19 @@ def test_features_with_the_same_guess_are_moved_together() -> None:
     assert (mechanism._moved_together(guess, np.append(rng.normal(0.5, 0.1, 20), 0.9), 0.01) == guess).all()
 
 
+def test_records_are_counted_by_their_totals() -> None:
+    table = table_of(np.random.default_rng(9))
+    points = np.array([3, -2, 0, 5])
+    scores, yes, no = mechanism.counts_by_total(table, points)
+    totals = table.rows @ points
+    assert scores.tolist() == sorted(set(totals.tolist()))
+    for score, positives, negatives in zip(scores, yes, no, strict=True):
+        assert (positives, negatives) == (
+            table.positives[totals == score].sum(),
+            table.negatives[totals == score].sum(),
+        )
+
+
 def test_refusals_come_before_payment() -> None:
     from privsolve import Accountant
 

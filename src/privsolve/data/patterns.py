@@ -182,10 +182,6 @@ class PatternTable:
             place = slice(start, start + BLOCK)
             yield place, self.rows[place].astype(np.int64)
 
-    def totals(self, points: Int64Array) -> Int64Array:
-        """`<x, points>` of every row, block by block; the caller knows that no total overflows."""
-        return np.concatenate([block @ points for _, block in self.blocks()])
-
     @property
     def n(self) -> int:
         """Number of records."""

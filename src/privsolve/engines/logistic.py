@@ -80,15 +80,13 @@ class Rows:
         taken, squares = 1 - 2 * self.centre, float(self.centre @ self.centre) + self.constant**2
         return np.asarray(np.sqrt(np.concatenate([block @ taken + squares for _, block in self.blocks()])))
 
-    @cached_property
-    def shrink(self) -> Floats:
-        """The factor of every row: 1, or less where the vector is longer than the radius."""
-        return np.asarray(np.minimum(1.0, self.radius / self.lengths))
+    def shrink(self, place: slice) -> Floats:
+        """The factor of some rows: 1, or less where the vector is longer than the radius."""
+        return np.asarray(np.minimum(1.0, self.radius / self.lengths[place]))
 
-    @cached_property
-    def slope(self) -> Floats:
-        """The largest slope of the loss of every row, `min(1, clip / ‖x‖)`."""
-        return np.asarray(np.minimum(1.0, self.clip / np.minimum(self.lengths, self.radius)))
+    def slope(self, place: slice) -> Floats:
+        """The largest slope of the loss of some rows, `min(1, clip / ‖x‖)`."""
+        return np.asarray(np.minimum(1.0, self.clip / np.minimum(self.lengths[place], self.radius)))
 
     @property
     def records(self) -> int:
@@ -114,16 +112,16 @@ class Rows:
     def scores(self, block: Floats, place: slice, weights: Floats) -> Floats:
         """`<x, w>` plus the offset, for the rows of a block."""
         inner = block @ weights[:-1] + (self.constant * weights[-1] - self.centre @ weights[:-1])
-        return np.asarray(self.shrink[place] * inner + self.offset)
+        return np.asarray(self.shrink(place) * inner + self.offset)
 
     def vectors(self, block: Floats, place: slice) -> Floats:
         """The vectors of a block of rows."""
         full = np.hstack([block - self.centre, np.full((len(block), 1), self.constant)])
-        return np.asarray(full * self.shrink[place][:, None])
+        return np.asarray(full * self.shrink(place)[:, None])
 
     def residuals(self, scores: Floats, place: slice) -> Floats:
         """The derivative of the loss of every row by its score, summed over its records."""
-        cap = self.slope[place]
+        cap = self.slope(place)
         return np.asarray(
             self.negatives[place] * np.minimum(expit(scores), cap)
             - self.positives[place] * np.minimum(expit(-scores), cap)
@@ -172,7 +170,7 @@ class Objective:
         for place, block in rows.blocks():
             scores = rows.scores(block, place, weights)
             value += _losses(rows, scores, place)
-            pulls = rows.residuals(scores, place) * rows.shrink[place]
+            pulls = rows.residuals(scores, place) * rows.shrink(place)
             gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, rows.constant * pulls.sum())
         return value, gradient
 
@@ -182,7 +180,7 @@ def _second_derivatives(rows: Rows, weights: Floats) -> Floats:
     total = np.zeros((rows.dim, rows.dim))
     for place, block in rows.blocks():
         scores, vectors = rows.scores(block, place, weights), rows.vectors(block, place)
-        risk, cap = expit(scores), rows.slope[place]
+        risk, cap = expit(scores), rows.slope(place)
         count = rows.negatives[place] * (risk <= cap) + rows.positives[place] * (1 - risk <= cap)
         total += (vectors * (count * risk * (1 - risk))[:, None]).T @ vectors
     return total
@@ -190,7 +188,7 @@ def _second_derivatives(rows: Rows, weights: Floats) -> Floats:
 
 def _losses(rows: Rows, scores: Floats, place: slice) -> float:
     """The total loss of some rows: logistic, and linear beyond where its slope is the largest that is allowed."""
-    cap = rows.slope[place]
+    cap = rows.slope(place)
     kink = _kink(cap)
     total = 0.0
     for count, against in ((rows.negatives[place], scores), (rows.positives[place], -scores)):
@@ -282,8 +280,8 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
         inner = (block @ leading[:-1] + (rows.constant * leading[-1] - rows.centre @ leading[:-1])) + (
             block @ rest[:-1] + (rows.constant * rest[-1] - rows.centre @ rest[:-1])
         )
-        scores = rows.shrink[place] * inner + rows.offset
-        pulls = rows.residuals(scores, place) * rows.shrink[place]
+        scores = rows.shrink(place) * inner + rows.offset
+        pulls = rows.residuals(scores, place) * rows.shrink(place)
         records += int(rows.positives[place].sum() + rows.negatives[place].sum())
         pulled += float(np.abs(pulls).sum())
         farthest = max(farthest, float(np.abs(scores).max(initial=0.0)))

@@ -16,7 +16,7 @@ from privsolve.domains.trees import yes_no_schema
 from privsolve.learn.card_limits import joined_constraints
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.objective import Card, Options, Plan, perturbed_card
+from privsolve.mechanisms.objective import Card, Options, Plan, counts_by_total, perturbed_card
 from privsolve.models.odds import cut_of_threshold
 from privsolve.models.risk import FullCard
 from privsolve.models.score_range import check_scores
@@ -142,11 +142,8 @@ def _guess(column: Any) -> Any:
 
 def _quality(table: PatternTable, model: FullCard) -> dict[str, Any]:
     """The curator's figures on the training records."""
-    scores, places = np.unique(table.totals(model.weights[:-1].astype(np.int64)), return_inverse=True)
-    scores = scores + int(model.weights[-1])
-    yes, no = (np.zeros(len(scores), dtype=np.int64) for _ in range(2))
-    np.add.at(yes, places, table.positives)
-    np.add.at(no, places, table.negatives)
+    totals, yes, no = counts_by_total(table, model.weights[:-1].astype(np.int64))
+    scores = totals + int(model.weights[-1])
     decided = scores > model.cut
     mistakes = int(no[decided].sum() + yes[~decided].sum())
     found: dict[str, Any] = {"training_accuracy": 1.0 - mistakes / max(table.n, 1), "mistakes": mistakes}

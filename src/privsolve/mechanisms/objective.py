@@ -338,13 +338,23 @@ def _noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int 
     return np.array([(count * steps + int(k)) / (steps * units) for count, k in zip(counts, noise, strict=True)])
 
 
+def counts_by_total(table: PatternTable, points: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """The totals that records have, in ascending order, and how many positive and negative records have each."""
+    least = int(points[points < 0].sum())
+    found = np.zeros((2, int(np.abs(points).sum()) + 1), dtype=np.int64)
+    for place, block in table.blocks():
+        totals = block @ points - least
+        np.add.at(found[0], totals, table.positives[place])
+        np.add.at(found[1], totals, table.negatives[place])
+    used = np.flatnonzero(found.any(axis=0))
+    return used + least, found[0, used], found[1, used]
+
+
 def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> Card:
     """The card with the level of its risks moved to the share of positive records, as far as noise allows (section 19.9)."""
-    scores, places = np.unique(table.totals(card.points), return_inverse=True)
+    scores, yes, no = counts_by_total(table, card.points)
     risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
-    counts = np.zeros(len(scores), dtype=np.int64)
-    np.add.at(counts, places, table.positives + table.negatives)
-    expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(counts, risks, strict=True))
+    expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(yes + no, risks, strict=True))
     exact = [label * RISK_UNITS for label in _labels(table)]
     positive, negative, found = _noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS)
     least = LABEL_DEVIATIONS * plan.level_deviation
