@@ -47,9 +47,11 @@ def weekends() -> type[Column]:
             days = numbers_of(series, self.column)
             return np.where(np.isnan(days), 2, np.isin(days, self.rest_days)).astype(np.int64)
 
-        def code(self, value: Any) -> Any:
-            day = number_of(value, self.column)
-            return ibis.cases((day.isnull(), 2), (day.isin([float(d) for d in self.rest_days]), 1), else_=0)
+        def read(self, value: Any) -> Any:
+            return number_of(value, self.column)
+
+        def code(self, read: Any) -> Any:
+            return ibis.cases((read.isnull(), 2), (read.isin([float(d) for d in self.rest_days]), 1), else_=0)
 
         def expand(self, codes: Any) -> Any:
             return (codes == 1).astype(np.int8)[:, None]

@@ -20,7 +20,7 @@ from neighbours import READERS, columns_of, drawn
 from privsolve.data import Bins, Categories, Label, Schema
 from privsolve.data.private import DecimalGrid, StepGrid, counts, private_draft, quantiles
 from privsolve.data.private.answers import Costs, noisy_answer
-from privsolve.data.private.counts import Declared, count_kinds, count_texts
+from privsolve.data.private.counts import Declared, count_columns
 from privsolve.data.private.names import COMMON_TEXTS, FREE_TEXT, IDENTIFIES, TIME, USUAL, usual_column, why_left_out
 from privsolve.data.private.quantiles import MARGIN, draw_cuts, inverse_temperature
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
@@ -199,15 +199,18 @@ def awkward() -> pd.DataFrame:
 def test_counts_are_the_same_in_python_and_in_an_engine() -> None:
     frame = awkward()
     grids = {"a": DecimalGrid(), "t": StepGrid.between(-1, 10)}
-    one, other = count_kinds(frame, grids), count_kinds(ibis.memtable(pa.Table.from_pandas(frame)), grids)
+    engine = ibis.memtable(pa.Table.from_pandas(frame))
+    (one, texts), (other, same_texts) = count_columns(frame, grids, 2), count_columns(engine, grids, 2)
     for name in grids:
         assert (one[name].missing, one[name].texts) == (other[name].missing, other[name].texts)
         assert np.array_equal(one[name].cells, other[name].cells)
         assert np.array_equal(one[name].fractions, other[name].fractions)
     assert one["a"].missing == 1
     assert one["t"].missing > 0 < one["t"].texts
-    assert count_texts(frame, ["t"], 2) == count_texts(ibis.memtable(pa.Table.from_pandas(frame)), ["t"], 2)
-    assert count_texts(frame, ["t"], 10**6) == {"t": {}}
+    assert texts == same_texts
+    for data in (frame, engine):
+        assert count_columns(data, grids, 10**6)[1] == {"a": {}, "t": {}}
+        assert list(count_columns(data, grids, 10**6, always=["x y", "no"])[1]["t"]) == ["x y"]
 
 
 @pytest.mark.parametrize("reader", ["CSV", "Parquet in row groups", "DuckDB file", "memtable", "Polars", "pandas"])
@@ -219,7 +222,7 @@ def test_one_record_changes_two_counts_by_one(reader: str, tmp_path: Path) -> No
         (folder := tmp_path / str(i)).mkdir()
         table = READERS[reader](data, folder)
         names = [name for name in Declared.of(table).names if name != "label"]
-        found.append(count_kinds(table, {name: DecimalGrid() for name in names}))
+        found.append(count_columns(table, {name: DecimalGrid() for name in names}, 1)[0])
     assert found[0]
     for name in found[0]:
         a, b = found[0][name], found[1][name]
@@ -310,7 +313,7 @@ def test_the_stages_of_a_draft_with_a_delta_add_up(adjacency: Adjacency) -> None
 def answers_of(data: Any, names: list[str]) -> dict[str, Any]:
     """The exact counts behind the answers: what noise is added to."""
     grids = {name: DecimalGrid() for name in names}
-    kinds, texts = count_kinds(data, grids), count_texts(data, names, 1, always=COMMON_TEXTS)
+    kinds, texts = count_columns(data, grids, 1, always=COMMON_TEXTS)
     costs = Costs(1.0, 1e-6, Adjacency.REPLACE, len(names))
     quiet = Randomness.seeded(0)
     found = {}
@@ -476,15 +479,15 @@ def test_many_columns_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch
     asked = []
     real = counts.run
     monkeypatch.setattr(counts, "run", lambda query: asked.append(query) or real(query))
-    kinds, texts = count_kinds(data, grids), count_texts(data, list(grids), 1)
-    assert len(asked) == 6
+    kinds, texts = count_columns(data, grids, 1)
+    assert len(asked) == 3
     monkeypatch.setattr(counts, "TOGETHER", 1000)
-    whole = count_kinds(data, grids)
+    whole, same_texts = count_columns(data, grids, 1)
     assert list(kinds) == list(whole) == list(grids)
     for name, found in kinds.items():
         assert (found.missing, found.texts) == (whole[name].missing, whole[name].texts)
         assert (found.cells == whole[name].cells).all()
-    assert texts == count_texts(data, list(grids), 1)
+    assert texts == same_texts
 
 
 def test_what_is_stated_costs_nothing_and_is_used() -> None:
@@ -493,8 +496,8 @@ def test_what_is_stated_costs_nothing_and_is_used() -> None:
     found = private_draft(people(), ILL, 3.0, bounds={"span": (0, 100, 5)}, **options)
     assert found.schema.column("city") is city
     assert all(cut % 5 == 0 for cut in found.schema.column("span").cuts)  # type: ignore[attr-defined]
-    account = ps.Accountant(1.0)
-    free = private_draft(people().rename(columns={"span": "age"}), ILL, 3.0, budget=account, **options)
+    account, few = ps.Accountant(1.0), people(300).rename(columns={"span": "age"})
+    free = private_draft(few, ILL, 0.5, budget=account, **options)
     assert [column.column for column in free.schema.columns] == ["age", "city"]
     assert (free.schema.paid, free.guarantee, account.history) == (None, None, ())
     assert "nothing was spent" in free.sentence()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,13 @@ import pytest
 from hypothesis import given, settings
 
 import privsolve as ps
-from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, engines
+from privsolve.data.engines import coded
+from privsolve.data.private import counts
+from privsolve.data.private.grids import DecimalGrid
 from privsolve.data.tables import open_table
+from privsolve.models.risk import RiskScore
+from privsolve.models.scoring import with_predictions
 from schema_data import SCHEMA, every_value, tables
 
 
@@ -61,6 +67,25 @@ def test_spark_gives_the_identical_table(spark: Any, tmp_path: Path) -> None:
     pq.write_table(data, tmp_path / "a.parquet")
     spark.read.parquet(str(tmp_path / "a.parquet")).createOrReplaceTempView("awkward")
     same(schema, data, ibis.pyspark.connect(spark).table("awkward"))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
+def test_spark_counts_the_same_for_a_draft(spark: Any, tmp_path: Path) -> None:
+    frame = pd.DataFrame(
+        {"x": [1.5, None, -2.0, 1e300], "n": [1, 2, 2, 3], "t": [" a", "a ", "7", None], "b": [True, False, True, True]}
+    )
+    frame.to_parquet(tmp_path / "a.parquet")
+    spark.read.parquet(str(tmp_path / "a.parquet")).createOrReplaceTempView("drafted")
+    grids = dict.fromkeys(frame.columns, DecimalGrid())
+    expected, found = (
+        counts.count_columns(data, grids, 2) for data in (frame, ibis.pyspark.connect(spark).table("drafted"))
+    )
+    assert found[1] == expected[1] == {"x": {}, "n": {}, "t": {"a": 2}, "b": {}}
+    for name, kinds in expected[0].items():
+        other = found[0][name]
+        assert (other.missing, other.texts) == (kinds.missing, kinds.texts)
+        assert (other.cells == kinds.cells).all()
+        assert (other.fractions == kinds.fractions).all()
 
 
 CSV = """ age ,sex, label,note
@@ -193,3 +218,53 @@ def test_labels_that_are_missing_or_unknown_are_refused() -> None:
             Schema(PEOPLE.columns).table(wrap(data))
         with pytest.raises(ValueError, match="no records"):
             PEOPLE.table(wrap(data.slice(0, 0)))
+
+
+CARD = Schema(
+    [
+        Bins("age", [18, 40, 60], missing="missing", missing_values=[-1]),
+        Number("dose", 0, 9),
+        Dates("since", ["2000-01-01", "2010-01-01"]),
+        Categories("sex", ["Male", "Female"], missing_values=["?"]),
+    ],
+    Label("label", "yes", "no"),
+)
+
+
+def mentions(query: Any) -> dict[str, int]:
+    """How often each column of the file stands in what the engine is asked."""
+    sql = ibis.to_sql(query, dialect="duckdb")
+    return {column.column: sql.count(f'"t0"."{column.column}"') for column in CARD.columns}
+
+
+def card_file(path: Path) -> Any:
+    lines = ["39, 2 ,2005-05-05,Male,yes", " 17,x,1999-01-01,\tFemale ,no", "-1,,,?,no"]
+    path.write_text("\n".join(["age,dose,since,sex,label", *lines * 100]), encoding="utf-8")
+    return open_table(path)
+
+
+def test_a_value_is_read_once_however_many_codes_refer_to_it(tmp_path: Path) -> None:
+    """Engines compute an expression as often as it stands in a query: codes that did were five times as slow."""
+    table = card_file(tmp_path / "t.csv")
+    once = mentions(table.select(**{c.column: c.read(table[c.column]) for c in CARD.columns}))
+    assert min(once.values()) > 0
+    assert mentions(coded(table, CARD.columns)) == {name: 1 + n for name, n in once.items()}  # and as it is
+    rule = RiskScore(np.arange(CARD.dim), CARD.features, CARD.scales, True, CARD, log_odds=0.5)
+    scored = with_predictions(table, rule)
+    asked = {entry.column.column for entry in rule.tally.entries if entry.asked}
+    assert len(asked) > 2
+    assert mentions(scored) == {name: 1 + n * (name in asked) for name, n in once.items()}
+    assert scored.count().to_pyarrow().as_py() == 300
+
+
+def test_a_table_is_one_query_and_a_draft_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them reads the file once: a draft asks for the labels and the number of records, then for all columns."""
+    table, asked, run = card_file(tmp_path / "t.csv"), list[str](), engines.run
+    (name,) = re.findall(r'"(ibis_read_csv_\w+)"', ibis.to_sql(table, dialect="duckdb"))
+    for module in (engines, counts):
+        monkeypatch.setattr(
+            module, "run", lambda query: asked.append(ibis.to_sql(query, dialect="duckdb")) or run(query)
+        )
+    CARD.table(table)
+    ps.private_draft(table.rename(x="age", y="sex", z="dose"), CARD.label, 50.0, 1e-6)
+    assert [sql.count(name) for sql in asked] == [1, 1, 1]

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from privsolve.arrays import Floats
+from privsolve.data.expressions import stripped
 from privsolve.data.reading import PLAIN, SPACES, Marks
 from privsolve.data.series import known_values
 
@@ -100,7 +101,7 @@ def day_of(value: Any, name: str, form: str, marks: Marks) -> Any:
     if not kind.is_string():
         raise not_days(name, str(kind))
     pattern, groups = FORMATS[form]
-    text = value.strip()
+    text = stripped(value)
     matches = text.re_search(pattern)
     parts = [ibis.cases((matches, text.re_extract(pattern, group)), else_="").nullif("") for group in groups]
     year, month, day = (part.try_cast("int64") for part in parts)

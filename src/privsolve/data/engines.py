@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,13 +45,29 @@ def run(query: Any) -> Any:
 
 def coded(table: Any, columns: Sequence[Column]) -> Any:
     """The packed codes `key0`, `key1`, ... of every row, as a query."""
-    return table.select(**{f"key{i}": _key(table, pack) for i, pack in enumerate(packs_of(columns))})
+    wider, names = with_read(table, columns)
+    codes = iter([column.code(wider[name]).cast("int64") for name, column in zip(names, columns, strict=True)])
+    packs = enumerate(packs_of(columns))
+    return wider.select(**{f"key{i}": pack_codes([next(codes) for _ in pack], pack) for i, pack in packs})
+
+
+def with_read(table: Any, columns: Sequence[Column]) -> tuple[Any, list[str]]:
+    """The table with what is read of each of these columns beside it, and the names of that.
+
+    A subquery: engines compute an expression as often as it stands in a query, and codes refer to it several times.
+    """
+    return computed_once(table, [column.read(table[column.column]) for column in columns])
+
+
+def computed_once(table: Any, expressions: Sequence[Any]) -> tuple[Any, list[str]]:
+    """The table with these expressions as columns of a subquery, and their names, which the table does not have yet."""
+    taken = {name.casefold() for name in table.columns}
+    first = next(k for k in count() if not any(name.startswith(f"read{k}_") for name in taken))
+    names = [f"read{first}_{i}" for i in range(len(expressions))]
+    # Ibis would write the expressions into the outer query again, were it not for the view
+    return table.mutate(**dict(zip(names, expressions, strict=True))).view(), names
 
 
 def count_keys(keys: Any) -> Any:
     """The query that groups by all columns and counts `records`."""
     return keys.group_by(list(keys.columns)).aggregate(records=keys.count())
-
-
-def _key(table: Any, pack: Sequence[Column]) -> Any:
-    return pack_codes([column.code(table[column.column]).cast("int64") for column in pack], pack)

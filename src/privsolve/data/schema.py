@@ -406,15 +406,16 @@ def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.b
     return np.asarray(codes == 0)
 
 
-def check_label(label: Label, data: Any) -> None:
-    """Raise as a fit would if no record has a listed value of the label, or one has none: before a draft is paid for."""
+def check_label(label: Label, data: Any) -> int:
+    """The number of records. Raise as a fit would if none of them has a listed value of the label, or one has none."""
     if is_ibis_table(data):
         codes, counts = count_codes(data, [label.coded])
     else:
         codes, counts = distinct_codes(codes_of_frame(data, [label.coded]), [label.coded])
-    if _none_listed(label.coded, codes[0]):
+    if len(counts) and _none_listed(label.coded, codes[0]):
         raise no_label(label)
     decided(label, codes[0], counts)
+    return int(counts.sum())
 
 
 def no_label(label: Label) -> ValueError:

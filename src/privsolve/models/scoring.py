@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from privsolve.data.connection import read_each_value
+from privsolve.data.engines import computed_once, with_read
 from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.risk import RiskScore
@@ -23,18 +24,15 @@ def with_predictions(
     for name in (score, *([risk] if isinstance(model, RiskScore) else []), prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
-    read_each_value(table)
-    return table.mutate(**_added(table, model, score, prediction, risk))
+    wider, total = _with_total(read_each_value(table), tally)
+    return wider.select(*table.columns, **_added(total, model, score, prediction, risk))
 
 
-def _added(
-    table: Any, model: LinearRule, score: str = "score", prediction: str = "prediction", risk: str = "risk"
-) -> dict[str, Any]:
+def _added(total: Any, model: LinearRule, score: str, prediction: str, risk: str) -> dict[str, Any]:
     """What is added to a table, by name."""
     import ibis
 
     tally = model.tally
-    total = total_expression(table, tally)
     yes, no = answers(model.stated_schema.label)
     added = {score: total / tally.unit if tally.unit > 1 else total}
     if isinstance(model, RiskScore):
@@ -42,15 +40,15 @@ def _added(
     return added | {prediction: ibis.cases((total >= tally.threshold, yes), else_=no)}
 
 
-def total_expression(table: Any, tally: Tally) -> Any:
-    """The total inside the engine, in units of the tally."""
+def _with_total(table: Any, tally: Tally) -> tuple[Any, Any]:
+    """The table with more columns, one of which is the total, in units of the tally: and that one."""
     import ibis
 
-    total = ibis.literal(0, type="int64")
-    for entry in tally.entries:
-        if entry.asked:
-            total = total + entry.expression(table[entry.column.column])
-    return total
+    asked = [entry for entry in tally.entries if entry.asked]
+    wider, names = with_read(table, [entry.column for entry in asked])
+    parts = (entry.expression(wider[name]) for name, entry in zip(names, asked, strict=True))
+    wider, (name,) = computed_once(wider, [sum(parts, ibis.literal(0, type="int64"))])
+    return wider, wider[name]
 
 
 def _risk(rule: RiskScore, total: Any) -> Any:

@@ -42,11 +42,11 @@ class Entry:
             return np.asarray(rows[:, 0] * self.printed.points)
         return self._printed(rows @ np.array(self.weights, dtype=np.int64))
 
-    def expression(self, value: Any) -> Any:
-        """The printed points inside an engine, of an Ibis column."""
+    def expression(self, read: Any) -> Any:
+        """The printed points inside an engine, of what was read of the column there."""
         if isinstance(self.printed, Levels):
-            return self.column.points_of_codes(value, self.by_code)
-        return self.column.points(value, (self.printed.points,))
+            return self.column.points_of_codes(read, self.by_code)
+        return self.column.points(read, (self.printed.points,))
 
     def _printed(self, raw: Int64Array) -> Int64Array:
         assert isinstance(self.raw, Levels)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from privsolve.data.columns import Bins, Categories, Dates
 from privsolve.data.connection import read_each_value
+from privsolve.data.engines import computed_once, with_read
 from privsolve.data.reading import check_columns
 from privsolve.models.leaves import ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Leaf, Node
@@ -23,11 +25,15 @@ def with_tree_predictions(table: Any, tree: DecisionTree, score: str = "score", 
     for name in (score, prediction):
         if name in table.columns:
             raise ValueError(f"the table has a column {name!r} already: rename it")
-    read_each_value(table)
+    wider, names = with_read(read_each_value(table), schema.columns)
+    codes = [column.code(wider[name]).cast("int64") for name, column in zip(names, schema.columns, strict=True)]
+    wider, names = computed_once(wider, codes)
+    found = {column.column: wider[name] for name, column in zip(names, schema.columns, strict=True)}
     more = {}
     if isinstance(tree.leaves, ProbabilityLeaves) and len(tree.leaves.labels) == 2:
-        more[score] = _said(table, tree, tree.leaves.shares[:, 1].tolist())
-    return table.mutate(**more, **{prediction: _said(table, tree, tree.leaves.answers().tolist())})
+        more[score] = _said(found, tree, tree.leaves.shares[:, 1].tolist())
+    more[prediction] = _said(found, tree, tree.leaves.answers().tolist())
+    return wider.select(*table.columns, **more)
 
 
 def tree_sql(tree: DecisionTree, dialect: str) -> str:
@@ -37,7 +43,8 @@ def tree_sql(tree: DecisionTree, dialect: str) -> str:
     schema, _ = tree.used
     kinds = {column.column: column_type(column) for column in schema.columns}
     table = ibis.table(kinds, name="data")
-    said = _said(table, tree, tree.leaves.answers().tolist())
+    codes = {c.column: c.code(c.read(table[c.column])).cast("int64") for c in schema.columns}
+    said = _said(codes, tree, tree.leaves.answers().tolist())
     return str(ibis.to_sql(table.select(prediction=said), dialect=dialect)) + "\n"
 
 
@@ -52,7 +59,7 @@ def column_type(column: Any) -> str:
     return "float64"
 
 
-def _said(table: Any, tree: DecisionTree, says: list[Any]) -> Any:
+def _said(codes: Mapping[str, Any], tree: DecisionTree, says: list[Any]) -> Any:
     """Nested cases; a question is about the code of its column, as in Python."""
     import ibis
 
@@ -66,7 +73,7 @@ def _said(table: Any, tree: DecisionTree, says: list[Any]) -> Any:
         name = tree.features[node.question]
         column = columns[name]
         answers = np.asarray(column.expand(np.arange(column.radix)))[:, column.names.index(name)]
-        yes = column.code(table[column.column]).cast("int64").isin(np.flatnonzero(answers).tolist())
+        yes = codes[column.column].isin(np.flatnonzero(answers).tolist())
         return ibis.cases((yes, case(node.yes)), else_=case(node.no))
 
     return case(tree.root)

@@ -21,8 +21,8 @@ KINDS: dict[str, type[Column]] = {}
 class Column(ABC):
     """A column of the data and what is public about it. Subclasses are frozen dataclasses; to define one is to register it.
 
-    *Guarantee.* `codes` and `code` must depend on the value alone, never on other records, and must agree with each
-    other: reading then has sensitivity one record (theory, section 10).
+    *Guarantee.* `codes`, and `code` of what `read` gives, must depend on the value alone, never on other records, and must
+    agree with each other: reading then has sensitivity one record (theory, section 10).
     """
 
     column: str
@@ -75,24 +75,31 @@ class Column(ABC):
         """The code of every value of a narwhals series."""
 
     @abstractmethod
-    def code(self, value: Any) -> Any:
-        """The same as an expression of Ibis, of a column of an engine."""
+    def read(self, value: Any) -> Any:
+        """What a value of a column of an engine says, as an expression of Ibis: a text or a number, null where it says nothing.
+
+        Queries compute it once for a value and refer to it more often (`engines.with_read`).
+        """
+
+    @abstractmethod
+    def code(self, read: Any) -> Any:
+        """The code of what was read, as an expression of Ibis: the same as in `codes`."""
 
     @abstractmethod
     def expand(self, codes: Int64Array) -> IntArray:
         """The features of every code, in integers as narrow as they can be."""
 
-    def points(self, value: Any, weights: Sequence[int]) -> Any:
+    def points(self, read: Any, weights: Sequence[int]) -> Any:
         """The column's part of a score, as an expression of Ibis; `weights` belong to its features, in a common unit."""
-        return self.points_of_codes(value, self.points_by_code(weights))
+        return self.points_of_codes(read, self.points_by_code(weights))
 
-    def points_of_codes(self, value: Any, by_code: Sequence[int]) -> Any:
-        """The points of the code of a value, as an expression of Ibis."""
+    def points_of_codes(self, read: Any, by_code: Sequence[int]) -> Any:
+        """The points of the code of what was read, as an expression of Ibis."""
         import ibis
 
         # a lookup in a list: engines evaluate the operand of a CASE once for every WHEN
         points = ibis.array([ibis.literal(int(each), type="int64") for each in by_code])
-        return points[self.code(value).cast("int64")]
+        return points[self.code(read).cast("int64")]
 
     def points_by_code(self, weights: Sequence[int]) -> list[int]:
         """The column's part of the score for every code."""

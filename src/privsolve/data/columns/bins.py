@@ -147,8 +147,8 @@ class Bins(Column):
         """What is cut, of a narwhals series; NaN where it is missing."""
         return numbers_of(series, self.column, marks_of(self.missing_values, self.decimal))
 
-    def _value(self, value: Any) -> Any:
-        """The same as an expression of Ibis; null where it is missing."""
+    def read(self, value: Any) -> Any:
+        """What is cut, in an engine; null where it is missing."""
         return number_of(value, self.column, marks_of(self.missing_values, self.decimal))
 
     def codes(self, series: Any) -> Int64Array:
@@ -157,13 +157,12 @@ class Bins(Column):
         codes = np.searchsorted(np.array(self.cuts, dtype=np.float64), values, side="right")
         return np.where(np.isnan(values), self.outside[MISSING], codes).astype(np.int64)
 
-    def code(self, value: Any) -> Any:
+    def code(self, read: Any) -> Any:
         """The same in an engine."""
         import ibis
 
-        number = self._value(value)
-        below = ((number < float(cut), i) for i, cut in enumerate(self.cuts))
-        return ibis.cases((number.isnull(), self.outside[MISSING]), *below, else_=len(self.cuts))
+        below = ((read < float(cut), i) for i, cut in enumerate(self.cuts))
+        return ibis.cases((read.isnull(), self.outside[MISSING]), *below, else_=len(self.cuts))
 
     def expand(self, codes: Int64Array) -> IntArray:
         """The indicators of every code."""

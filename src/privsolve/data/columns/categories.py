@@ -147,15 +147,17 @@ class Categories(Column):
         codes = np.where(listed[place] == values, np.array([code for _, code in ordered])[place], other)
         return np.where(np.isnan(values), missing, codes).astype(np.int64)
 
-    def code(self, value: Any) -> Any:
+    def read(self, value: Any) -> Any:
+        """The text or number that is compared, in an engine."""
+        return (text_of if self.kind == "text" else number_of)(value, self.column, self._marks)
+
+    def code(self, read: Any) -> Any:
         """The same in an engine."""
         import ibis
 
         if self.kind == "text":
-            read = text_of(value, self.column, self._marks)
             options: list[tuple[Any, ...]] = [option.values for option in self.listed]
         else:
-            read = number_of(value, self.column, self._marks)
             options = [tuple(float(v) for v in option.values) for option in self.listed]
         matches = [(_is_in(read, values), i) for i, values in enumerate(options)]
         return ibis.cases((read.isnull(), self.outside[MISSING]), *matches, else_=self.outside[OTHER])

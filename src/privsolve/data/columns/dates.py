@@ -71,7 +71,8 @@ class Dates(Bins):
     def _values(self, series: Any) -> Floats:
         return days_of(series, self.column, self.format, marks_of(self.missing_values))
 
-    def _value(self, value: Any) -> Any:
+    def read(self, value: Any) -> Any:
+        """The number of the day, in an engine; null where it is missing."""
         return day_of(value, self.column, self.format, marks_of(self.missing_values))
 
     def to_dict(self) -> dict[str, Any]:

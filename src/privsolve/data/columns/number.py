@@ -113,19 +113,22 @@ class Number(Column):
             codes[outside] = self.outside[fate]
         return codes
 
-    def code(self, value: Any) -> Any:
+    def read(self, value: Any) -> Any:
+        """The number, in an engine; null where it is missing."""
+        return number_of(value, self.column, marks_of(self.missing_values, self.decimal))
+
+    def code(self, read: Any) -> Any:
         """The same in an engine."""
         import ibis
 
-        number = number_of(value, self.column, marks_of(self.missing_values, self.decimal))
         low, high = float(self.low), float(self.high)
         # clipped inside the branch too: an engine may compute it for rows that take another branch
-        inside = ibis.least(ibis.greatest(number.coalesce(low), low), high)
+        inside = ibis.least(ibis.greatest(read.coalesce(low), low), high)
         steps = (inside / float(self.step) + 0.5).floor().cast("int64")
         return ibis.cases(
-            (number.isnull(), self.outside[MISSING]),
-            (number < low, self.outside[BELOW]),
-            (number > high, self.outside[ABOVE]),
+            (read.isnull(), self.outside[MISSING]),
+            (read < low, self.outside[BELOW]),
+            (read > high, self.outside[ABOVE]),
             else_=steps - self.first + 1,
         )
 
@@ -144,11 +147,11 @@ class Number(Column):
     def _if_missing(self) -> int:
         return self.steps(self.stands_for_missing)
 
-    def points(self, value: Any, weights: Sequence[int]) -> Any:
+    def points(self, read: Any, weights: Sequence[int]) -> Any:
         """The column's part of a score in an engine."""
         import ibis
 
-        code, (weight,) = self.code(value).cast("int64"), weights
+        code, (weight,) = self.code(read).cast("int64"), weights
         features = self.expand(np.array(list(self.outside.values())))[:, 0]
         outside = [(code == k, int(x) * weight) for k, x in zip(self.outside.values(), features, strict=True)]
         return ibis.cases(*outside, else_=(code - 1 + self.first) * weight)

@@ -1,7 +1,6 @@
 """What a private draft counts: for every column how many values are missing, texts, or numbers in which cell of its grid.
 
-One query for some dozens of columns in an engine, whatever the size of the table; texts are counted in other ones, for columns
-of texts. An engine that stores columns apart reads each once per query; a CSV file, which does not, is read once per column.
+One query for some dozens of columns in an engine, whatever the size of the table, which is read once.
 """
 
 from __future__ import annotations
@@ -95,20 +94,42 @@ def check_texts(names: Iterable[object]) -> None:
             )
 
 
-def count_kinds(data: Any, grids: Mapping[str, Grid], marks: Marks = PLAIN) -> dict[str, Kinds]:
-    """The counts of these columns, in which `marks` stand for no value."""
+def count_columns(
+    data: Any, grids: Mapping[str, Grid], least: int, marks: Marks = PLAIN, always: Sequence[str] = ()
+) -> tuple[dict[str, Kinds], dict[str, dict[str, int]]]:
+    """The counts of these columns, in which `marks` stand for no value, and how many records have each text that is no number.
+
+    Texts are those that `least` records or more have, and those in `always`.
+    """
     sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
+    histograms: dict[str, Int64Array] = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
+    texts: dict[str, dict[str, int]] = {name: {} for name in grids}
     if is_ibis_table(data):
         table = read_each_value(data)
-        histograms: dict[str, Int64Array] = {}
         for names in batched(grids):
-            histograms |= _in_engine(table, {name: grids[name] for name in names}, sizes, marks)
+            for row in _in_engine(table, {name: grids[name] for name in names}, least, marks, always):
+                name, records = names[row["place"]], int(row["records"])
+                histograms[name][row["code"]] += records
+                if row["text"] is not None:
+                    texts[name][row["text"]] = records
     else:
         frame = as_frame(data)
-        histograms = {
-            name: np.bincount(_codes(frame[name], grid, marks), minlength=sizes[name]) for name, grid in grids.items()
-        }
-    return {name: _kinds(histogram) for name, histogram in histograms.items()}
+        for name, grid in grids.items():
+            histograms[name] = np.bincount(_codes(frame[name], grid, marks), minlength=sizes[name])
+            texts[name] = _texts(frame[name], least, marks, always)
+    return {name: _kinds(histogram) for name, histogram in histograms.items()}, texts
+
+
+def _texts(series: Any, least: int, marks: Marks, always: Sequence[str]) -> dict[str, int]:
+    """How many records have each text that is no number."""
+    parsed = number_parser(Marks(comma=marks.comma))
+    values = [] if series.dtype.is_numeric() else known_values(series)
+    counted = Counter(value.strip(SPACES) for value in values if isinstance(value, str))
+    return {
+        text: count
+        for text, count in counted.items()
+        if (count >= least or text in always) and text and text not in marks.texts and math.isnan(parsed(text))
+    }
 
 
 def _kinds(histogram: Int64Array) -> Kinds:
@@ -157,95 +178,67 @@ def batched(names: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _in_engine(table: Any, grids: Mapping[str, Grid], sizes: Mapping[str, int], marks: Marks) -> dict[str, Int64Array]:
-    """One query: the different values of every column are counted first, so that reading them costs little.
+def _in_engine(
+    table: Any, grids: Mapping[str, Grid], least: int, marks: Marks, always: Sequence[str]
+) -> list[dict[str, Any]]:
+    """One query: rows with the place of a column, a code, a text if it is to be told, and the number of records.
 
-    The columns are laid below each other before codes are made, so that the query says once what a grid is.
+    The different values of every column are counted first, so that reading them costs little.
     """
     import ibis
 
-    places = {name: i for i, name in enumerate(grids)}
-    rows = ibis.union(*(_read(table, name, place, marks) for name, place in places.items()))
+    different = ibis.union(*_different(table, list(grids), marks)).view()
+    told = different.group_by(["place", "number", "plain", "text"])  # without surrounding spaces some are the same
+    rows = told.aggregate(records=different.records.sum()).view()
     by_grid: dict[Grid, list[int]] = {}
-    for name, grid in grids.items():
-        by_grid.setdefault(grid, []).append(places[name])
+    for place, grid in enumerate(grids.values()):
+        by_grid.setdefault(grid, []).append(place)
     inside = rows.number.coalesce(0.0)
     cells = [(rows.place.isin(those), grid.cell(inside)) for grid, those in by_grid.items()]
     cell = cells[0][1] if len(cells) == 1 else ibis.cases(*cells[:-1], else_=cells[-1][1])
     small = ibis.least(ibis.greatest(inside, -float(LARGEST_INTEGER)), float(LARGEST_INTEGER))
     whole = (small.floor() == small) & ~inside.isinf()
     number = NUMBERS + 2 * cell + whole.ifelse(0, 1)
-    code = ibis.cases((rows.number.notnull(), number), (rows.text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
-    coded = rows.select(place=rows.place, code=code, records=rows.records)
-    found = run(coded.group_by(["place", "code"]).aggregate(records=coded.records.sum()))
-    histograms = {name: np.zeros(sizes[name], dtype=np.int64) for name in grids}
-    columns = (found[name].to_numpy().astype(np.int64) for name in ("place", "code", "records"))
-    names = list(grids)
-    for place, which, records in zip(*columns, strict=True):
-        histograms[names[place]][which] = records
-    return histograms
+    is_text = rows.text.notnull()
+    if marks.numbers:
+        is_text = is_text & ~rows.plain.coalesce(math.nan).isin(list(marks.numbers))
+    code = ibis.cases((rows.number.notnull(), number), (is_text, TEXT_CODE), else_=MISSING_CODE).cast("int64")
+    often = rows.records >= least
+    often = often | rows.text.isin(list(always)) if always else often
+    text = ibis.cases((rows.plain.isnull() & often, rows.text), else_=ibis.null("string"))
+    coded = rows.select(place=rows.place, code=code, text=text, records=rows.records)
+    found: list[dict[str, Any]] = run(
+        coded.group_by(["place", "code", "text"]).aggregate(records=coded.records.sum())
+    ).to_pylist()
+    return found
 
 
-def _read(table: Any, name: str, place: int, marks: Marks) -> Any:
-    """The different values of a column: each as a number or null, whether it is a text, and how many records have it."""
-    import ibis
+def _different(table: Any, names: Sequence[str], marks: Marks) -> list[Any]:
+    """The different values of columns of texts, and of others: as numbers with and without `marks`, as texts, and how many.
 
-    values = table.select(value=table[name])
-    counted = values.group_by("value").aggregate(records=values.count())
-    text = ibis.literal(False)
-    if counted.value.type().is_string():
-        text = text_of(counted.value, name, marks).notnull()
-        if marks.numbers:
-            text = text & ~number_of(counted.value, name).coalesce(math.nan).isin(list(marks.numbers))
-    return counted.select(
-        place=ibis.literal(place, type="int64"), number=number_of(counted.value, name, marks), text=text,
-        records=counted.records,
-    )  # fmt: skip
-
-
-def count_texts(
-    data: Any, names: Sequence[str], least: int, marks: Marks = PLAIN, always: Sequence[str] = ()
-) -> dict[str, dict[str, int]]:
-    """For every column, how many records have each text that is no number: of those that `least` records or more have, and of
-    those in `always`.
+    Columns of one kind are laid below each other by one pass over the table, so that a file is read once.
     """
-    if not is_ibis_table(data):
-        frame, parsed = as_frame(data), number_parser(Marks(comma=marks.comma))
-        found = {}
-        for name in names:
-            values = [] if frame[name].dtype.is_numeric() else known_values(frame[name])
-            counted = Counter(value.strip(SPACES) for value in values if isinstance(value, str))
-            found[name] = {
-                text: count
-                for text, count in counted.items()
-                if (count >= least or text in always) and text and text not in marks.texts and math.isnan(parsed(text))
-            }
-        return found
-    table = read_each_value(data)
-    result: dict[str, dict[str, int]] = {name: {} for name in names}
-    for some in batched(name for name in names if table[name].type().is_string()):
-        result |= _texts_in_engine(table, some, least, marks, always)
-    return result
-
-
-def _texts_in_engine(
-    table: Any, names: Sequence[str], least: int, marks: Marks, always: Sequence[str]
-) -> dict[str, dict[str, int]]:
     import ibis
 
+    texts = {place: table[name] for place, name in enumerate(names) if table[name].type().is_string()}
+    numbers = {place: number_of(table[n], n, marks) for place, n in enumerate(names) if place not in texts}
     parts = []
-    for place, name in enumerate(names):
-        values = table.select(value=table[name])
-        counted = values.group_by("value").aggregate(records=values.count())
-        number = number_of(counted["value"], name, Marks(comma=marks.comma))
-        texts = counted.select(text=text_of(counted["value"], name, marks), number=number, records=counted["records"])
-        texts = texts.filter(texts["text"].notnull() & texts["number"].isnull())
-        summed = texts.group_by("text").aggregate(records=texts["records"].sum())
-        enough = summed["records"] >= least
-        kept = summed.filter(enough | summed["text"].isin(list(always)) if always else enough)
-        parts.append(kept.mutate(place=ibis.literal(place, type="int64")))
-    found = run(ibis.union(*parts)).to_pylist()
-    result: dict[str, dict[str, int]] = {name: {} for name in names}
-    for row in found:
-        result[names[int(row["place"])]][row["text"]] = int(row["records"])
-    return result
+    if numbers:
+        counted = _counted(table, numbers)
+        none = ibis.null("string")
+        parts.append(counted.mutate(number=counted.value, plain=counted.value, text=none).drop("value"))
+    if texts:
+        counted = _counted(table, texts)
+        number, plain = (number_of(counted.value, "", which) for which in (marks, Marks(comma=marks.comma)))
+        parts.append(counted.mutate(number=number, plain=plain, text=text_of(counted.value, "", marks)).drop("value"))
+    return parts
+
+
+def _counted(table: Any, values: Mapping[int, Any]) -> Any:
+    """How many records have each value at each place."""
+    import ibis
+
+    pairs = ibis.array([ibis.struct({"place": place, "value": value}) for place, value in values.items()])
+    rows = table.select(pair=pairs.unnest())
+    rows = rows.select(place=rows.pair["place"].cast("int64"), value=rows.pair["value"])
+    return rows.group_by(["place", "value"]).aggregate(records=rows.count())

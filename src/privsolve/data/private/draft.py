@@ -13,12 +13,12 @@ from privsolve.data import toml
 from privsolve.data.columns import Bins, Column, Label, Value
 from privsolve.data.frequencies import Frequencies
 from privsolve.data.private.answers import Answer, noisy_answer
-from privsolve.data.private.counts import Kinds, count_kinds, count_texts
+from privsolve.data.private.counts import Kinds, count_columns
 from privsolve.data.private.cutting import INTERVALS, Cutting
 from privsolve.data.private.deciding import Drafted, Scale, decide
 from privsolve.data.private.names import COMMON_TEXTS
 from privsolve.data.private.plan import Options, Plan
-from privsolve.data.schema import Schema, check_label
+from privsolve.data.schema import Schema
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -119,8 +119,6 @@ def private_draft(
     check_integer("intervals", intervals, 2, 10)
     the_delta = check_delta(delta) if delta else 0.0
     plan = Plan.of(data, label, check_epsilon(epsilon), the_delta, Adjacency.of(adjacency), options)
-    if label is not None:
-        check_label(label, data)
     rng = as_randomness(random_state)
     if not plan.grids:
         return _finished(plan, {}, {}, None)
@@ -133,9 +131,8 @@ def private_draft(
         oracle="none",
         seeded=rng.is_seeded,
     )
-    counts = count_kinds(data, plan.grids, options.marks)
     least = plan.costs.least(plan.records) if the_delta else 1
-    texts_of = count_texts(data, list(plan.grids), least, options.marks, COMMON_TEXTS)
+    counts, texts_of = count_columns(data, plan.grids, least, options.marks, COMMON_TEXTS)
     paid = Paid(guarantee, rng.words(1).tobytes().hex())
     with charged(budget, guarantee, paid.note, names=(paid.note,)):
         return _drafted(plan, counts, texts_of, least, intervals, paid, rng)

@@ -14,6 +14,7 @@ from privsolve.data.private.counts import NA_CODES, Declared, count_records
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.names import usual_column, why_left_out
 from privsolve.data.reading import Marks, check_columns
+from privsolve.data.schema import check_label
 from privsolve.privacy.adjacency import Adjacency
 
 RECOGNISED = 3
@@ -102,9 +103,7 @@ class Plan:
             raise ValueError(f"label must be a Label, with the values of its column, got {type(label).__name__}")
         declared = Declared.of(data)
         options.check(label, declared.names)
-        records = count_records(data) if adjacency is Adjacency.REPLACE else None
-        if records == 0:
-            raise ValueError("the data has no records: give at least one")
+        records = _records(data, label, adjacency)
         known, notes, left_out = dict(options.stated), dict[str, str](), dict[str, str]()
         ask: list[str] = []
         usual: dict[str, tuple[Column, str]] = {}
@@ -144,6 +143,16 @@ class Plan:
         )
 
 
+def _records(data: Any, label: Label | None, adjacency: Adjacency) -> int | None:
+    """The number of records where it is public; labels are checked by the same query."""
+    if label is None and adjacency is not Adjacency.REPLACE:
+        return None
+    records = count_records(data) if label is None else check_label(label, data)
+    if not records:
+        raise ValueError("the data has no records: give at least one")
+    return records if adjacency is Adjacency.REPLACE else None
+
+
 def _from_its_name(name: str, declared: Declared, options: Options) -> tuple[Column, str] | str | None:
     """The column with a note, why it is left out, or None if it has to be asked."""
     if name in declared.neither:
@@ -158,7 +167,9 @@ def _from_its_name(name: str, declared: Declared, options: Options) -> tuple[Col
 
 def _can_ask_all(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> bool:
     """Whether there are so many records that no column has to be taken on trust from its name."""
-    return records is not None and CLEARLY_RECOGNISED * Costs(epsilon, delta, adjacency, columns).clear <= records
+    if records is None or not columns:
+        return False
+    return CLEARLY_RECOGNISED * Costs(epsilon, delta, adjacency, columns).clear <= records
 
 
 def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> int:
