@@ -13,15 +13,12 @@ from privsolve.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "paper.md"
-HEAD = "| paper | here | file | status | see |"
 
 
 def rows() -> list[list[str]]:
-    found = []
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
-        if line.startswith("|") and line != HEAD and not line.startswith("|---"):
-            found.append([cell.strip() for cell in line.strip("|").split(" | ")])
-    return found
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    found = [line.removeprefix("- **").split(" · ") for line in lines if line.startswith("- **")]
+    return [[cells[0].removesuffix("**"), *cells[1:]] for cells in found]
 
 
 ROWS = rows()
