@@ -26,8 +26,19 @@ COMMANDS = {
     "demo": Listed("demo", "demo", "The Adult data: a quick comparison of all methods, and a private scorecard."),
 }
 
+HELP = """Readable models under differential privacy: from a table to a page.
+
+Examples:
+
+privsolve fit patients.csv --label died --positive yes --epsilon 1 --out out
+
+privsolve predict new.csv --release out/release.json --out scored.csv
+
+privsolve show out/release.json --format sql
+"""
+
 app = typer.Typer(
-    help="Choose the best simple model under differential privacy.",
+    help=HELP,
     cls=lazy_group(COMMANDS),
     no_args_is_help=True,
     add_completion=False,
@@ -48,7 +59,7 @@ def main(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Choose the best simple model under differential privacy."""
+    """The options of all commands."""
 
 
 def run(arguments: list[str] | None = None) -> None:
