@@ -39,5 +39,5 @@ print(all(row.as_expected for row in ps.audit.run_checks([check for check in fou
 """
     result = run_python(SOURCES, code)
     assert result.returncode == 0, result.stderr
-    mechanisms = "OPDisc OPSamp RSPM card-or-tree choose exponential tree"
+    mechanisms = "OPDisc OPSamp RSPM choose exponential full-card tree"
     assert result.stdout.splitlines() == [mechanisms, "True"]
