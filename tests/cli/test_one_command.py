@@ -26,8 +26,8 @@ ENOUGH = 5000
 MOST = 16_000
 """Larger tables are cut to so many records here, to save time."""
 
-RARE = {"stroke": 0.2, "fraud": 0.1}
-"""Tables with few positive records (255 and 240): what may be lost there."""
+HARD = {"stroke": 0.2, "fraud": 0.1, "survey": 0.06}
+"""Tables with few positive records (255 and 240), or with 24 of 30 columns that say nothing: what may be lost there."""
 
 
 @pytest.mark.parametrize("name", RAW_TABLES)
@@ -52,7 +52,74 @@ def test_one_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     if raw.records >= ENOUGH:
         others = raw.frame(seed=1)
         found = roc_auc_score(others[raw.label] == raw.positive, release.model.totals(others))  # type: ignore[attr-defined]
-        assert found > without_privacy(raw, others) - RARE.get(name, 0.03)
+        assert found > without_privacy(raw, others) - HARD.get(name, 0.03)
+
+
+FIT = ["fit", "raw.csv", "--label", "Survived", "--positive", "1", "--epsilon", "1"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "raw.csv"], "--out raw.csv cannot be written to"),
+        (["--out", "out", "--delta", "0"], "delta must be above 0 for a full scorecard"),
+        (["--out", "out", "--max-points", "0"], "max_points must"),
+        (["--out", "out", "--holdout", "1.5"], "holdout must lie strictly between 0 and 1"),
+        (["--out", "out", "--evaluate-epsilon", "-1"], "epsilon must"),
+        (["--out", "out", "--positive", "yes"], "no record has a value that the schema lists"),
+        (["--out", "out", "--model", "tree", "--depth", "99"], "depth"),
+        (["--out", "out", "--epsilon", "100"], "epsilon must be at most 3"),
+    ],
+)
+def test_wrong_options_are_refused_before_the_draft(
+    options: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    RAW_TABLES["titanic"].write(Path("raw.csv"))
+    Ledger.create("ledger", 1.0, delta=1e-5)
+    result = CliRunner().invoke(cli.app, [*FIT, *options, "--ledger", "ledger"])
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+    assert not Ledger.open("ledger").history()
+    assert not list(Path().rglob("schema.toml"))
+
+
+def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    RAW_TABLES["titanic"].write(Path("raw.csv"))
+    result = CliRunner().invoke(cli.app, [*FIT[:-1], "20", "--out", "out", "--seed", "1"])
+    assert result.exit_code == 0, result.output
+    assert "promises very little" in result.stderr
+    before = Path("raw.csv").read_bytes()
+    predict = ["predict", "raw.csv", "--release", "out/release.json", "--out"]
+    for out, more in (("raw.csv", []), ("raw.csv", ["--overwrite"]), ("out/release.json", [])):
+        assert CliRunner().invoke(cli.app, [*predict, out, *more]).exit_code == 2
+    assert Path("raw.csv").read_bytes() == before
+    for more in ([], ["--overwrite"]):
+        assert CliRunner().invoke(cli.app, [*predict, "scored.csv", *more]).exit_code == 0
+    assert CliRunner().invoke(cli.app, [*predict, "scored.csv"]).exit_code == 2
+
+
+def test_too_many_cards_have_no_time() -> None:
+    plan = [
+        "plan",
+        "--model",
+        "short",
+        "--features",
+        "300",
+        "--max-features",
+        "12",
+        "--records",
+        "100",
+        "--epsilon",
+        "1",
+    ]
+    result = CliRunner().invoke(cli.app, plan)
+    assert result.exit_code == 0
+    assert "inf" not in result.stdout
+    assert "use fewer --max-features" in " ".join(result.stdout.split())
 
 
 def without_privacy(raw: RawTable, others: pd.DataFrame) -> float:

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
+from raw_tables import RAW_TABLES
 
 
 def records(rng: np.random.Generator, n: int, rare: float = 0.0) -> pd.DataFrame:
@@ -235,3 +236,13 @@ def test_nothing_is_compiled(road: str, drafted: bool, tmp_path: Path) -> None:
         run = f"done = CliRunner().invoke(app, {command!r})\nassert done.exit_code == 0, done.output"
     done = subprocess.run([sys.executable, "-c", NO_COMPILER.format(run=run)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_only_the_columns_of_the_schema_are_needed_to_predict() -> None:
+    frame = RAW_TABLES["titanic"].frame()
+    fitted = ps.PrivateScorecard(20.0, random_state=0).fit(frame.drop(columns="Survived"), frame["Survived"])
+    used = [column.column for column in fitted.schema_.columns]
+    assert set(used) < set(frame.columns) - {"Survived"}
+    assert (fitted.predict(frame[used]) == fitted.predict(frame)).all()
+    with pytest.raises(ValueError, match="yet now missing"):
+        fitted.predict(frame[used[1:]])

@@ -307,6 +307,35 @@ def _cardio(rng: np.random.Generator, n: int) -> Made:
     }
 
 
+def _loans(rng: np.random.Generator, n: int) -> Made:
+    return {
+        "Loan_ID": [f"LP{k:06d}" for k in range(n)],
+        "ApplicantIncome": rng.lognormal(8.4, 0.6, n).round(),
+        "LoanAmount": _holes(rng, rng.lognormal(9, 0.5, n).round(), 0.03, ""),
+        "Credit_History": _holes(rng, rng.choice([0, 1], n, p=[0.16, 0.84]), 0.08, ""),
+        "Property_Area": _pick(rng, n, Urban=0.33, Rural=0.29, Semiurban=0.38),
+        "Dependents": rng.choice(["0", "1", "2", "3+"], n, p=[0.57, 0.17, 0.17, 0.09]),
+        "Married": _pick(rng, n, Yes=0.65, No=0.35),
+        "sent": [f"{1 + k % 28:02d}.{1 + k % 12:02d}.2023" for k in range(n)],
+    }
+
+
+def _survey(rng: np.random.Generator, n: int) -> Made:
+    """Thirty answers from 1 to 5, most of which say nothing; 9 is no answer."""
+    return {f"Q{j}": _holes(rng, rng.integers(1, 6, n), 0.02, 9) for j in range(1, 31)}
+
+
+def _clinic(rng: np.random.Generator, n: int) -> Made:
+    return {
+        "patient": rng.permutation(n),
+        "Age": _age(rng, n),
+        "crp": rng.lognormal(2, 1, n).round(1),
+        "WBC (10^9/l)": rng.normal(9, 3, n).round(1),
+        "Ward": _pick(rng, n, A=0.4, B=0.35, ICU=0.25),
+        "Comments": rng.choice(["", "seen; stable", 'asked for "water"'], n),
+    }
+
+
 AGES = ("age", 10, 90)
 RAW_TABLES = {
     "heart": RawTable(_heart, 303, "target", "1", 0.46, ("sex",), (AGES, ("chol", 100, 400), ("trestbps", 90, 200))),
@@ -357,5 +386,8 @@ RAW_TABLES = {
     "cardio": RawTable(
         _cardio, 70_000, "cardio", "1", 0.5, ("smoke", "active"), (("ap_hi", 80, 200), ("height", 120, 210)), ("id",)
     ),
+    "loans": RawTable(_loans, 12_000, "Loan_Status", "yes", 0.3, ("Married", "Property_Area"), (), ("Loan_ID",)),
+    "survey": RawTable(_survey, 9000, "moved", "yes", 0.4, missing=("9",)),
+    "clinic": RawTable(_clinic, 200, "died", "yes", 0.05, absent=("Comments",), separator=";", decimal=","),
     "few records": RawTable(_attrition, 150, "Attrition", "Yes", 0.16, (), (("Age", 10, 90),)),
 }

@@ -28,6 +28,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
+from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA
 from privsolve.learn.holding_out import HoldOut
@@ -41,6 +42,9 @@ from privsolve.releases import NOT_PRIVATE, Run
 from privsolve.safety.folder import SCORECARD, TREE, Folder, output_folder
 
 FASTER = "fewer --max-features are faster"
+
+LARGE = 10.0
+"""From this epsilon on a fit warns: the bound on what a release gives away is then a factor of 22,000."""
 
 
 @with_options(table=TableOptions, choice=ModelOptions)
@@ -117,6 +121,10 @@ def fit(
         if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
             total = epsilon or total_epsilon
+            _check_before_drafting(choice, total, holdout, evaluate_epsilon)
+            if not resume:
+                with output_folder(out, curator=curator, overwrite=overwrite):
+                    pass  # what is wrong with the folders is said before the draft is paid for
             if budget is not None and not resume and total:
                 _check_both(budget, total, choice)
             resume = draft_first(data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume)
@@ -124,6 +132,8 @@ def fit(
             holdout = 0.2 if holdout is None else holdout or None  # 0: no evaluation
         else:
             table.refuse_all()
+        if max(epsilon or 0.0, total_epsilon or 0.0) > LARGE:
+            warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         the_schema = _load_schema(schema)
         epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
@@ -152,6 +162,17 @@ def fit(
             typer.echo(as_json(dict(zip(("release", choice.model.page, "curator"), map(str, paths), strict=True))))
         else:
             _show(run, paths)
+
+
+def _check_before_drafting(
+    choice: ModelOptions, total: float | None, holdout: float | None, evaluate_epsilon: float | None
+) -> None:
+    """Raise for options that the fit would refuse, before the draft of the schema is paid for."""
+    choice.recipe(1.0 if total is None else total)
+    if holdout:
+        parts_of(holdout)
+    if evaluate_epsilon is not None:
+        check_epsilon(evaluate_epsilon)
 
 
 def _checked_epsilon(epsilon: float | None, total: float | None, schema: Schema) -> float:
@@ -230,7 +251,10 @@ def _show(run: Run, paths: list[Path]) -> None:
         f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
         f"{run.diagnostics.training_records:,} records), {run.diagnostics.seconds:.2f} s"
     ]
-    lines += outside_lines(run.diagnostics.outside_the_schema, f"see {paths[2]}")
+    outside = dict(run.diagnostics.outside_the_schema)
+    if run.release.schema is not None and run.release.schema.label is not None:
+        outside.pop(run.release.schema.label.column, None)  # every value but the positive one
+    lines += outside_lines(outside, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
         console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)

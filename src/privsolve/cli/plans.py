@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -125,7 +126,10 @@ class CardPlan(Plan):
                 f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them it would be "
                 f"{without.excess:,.0f}."
             )
-        console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
+        if math.isinf(self._seconds):
+            console.print("There are too many cards for the memory of a usual machine: use fewer --max-features.")
+        else:
+            console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
 
     @property
     def _by_risk(self) -> bool:

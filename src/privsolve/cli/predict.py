@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -44,6 +45,7 @@ def predict(
             min=0, max=1, help="Refuse if of a column that is used a larger share of values is missing or unknown."
         ),
     ] = 0.5,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
     header: Header = None,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
 ) -> None:
@@ -60,6 +62,10 @@ def predict(
             raise ValueError(f"--out {out}: must end in .csv or .parquet")
         if not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: its folder does not exist; make it first")
+        if out.exists() and not overwrite:
+            raise ValueError(f"--out {out} is there: choose another name, or add --overwrite")
+        if any(out.exists() and out.samefile(part) for part in glob.glob(data)):
+            raise ValueError(f"--out {out} is the table itself: choose another name")
         found = load_release(release)
         with private_folder(out.absolute().parent) as folder:
             temporary = folder / f"table{kind}"

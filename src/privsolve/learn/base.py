@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -205,18 +205,31 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if names is not None and all(isinstance(name, str) for name in names):
             if reset or hasattr(self, "n_features_in_"):
                 # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
+                if not reset and self._has_all_columns(names):
+                    return self._rows(X)
                 known = getattr(self, "feature_names_in_", None) if not reset else None
                 more = () if known is None or not set(known) <= set(names) else set(names) - set(known)
                 features = pd.DataFrame(columns=[name for name in names if name != label and name not in more])
                 validate_data(self, features, skip_check_array=True, reset=reset)
-            if is_ibis_table(X):
-                return X
-            frame = X if hasattr(X, "__len__") and not is_relation(X) else as_frame(X).to_native()
-            if len(frame) == 0:
-                raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
-            return frame
+            return self._rows(X)
         array = self._array(X, reset=reset)
         return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+
+    def _has_all_columns(self, names: Sequence[str]) -> bool:
+        """Whether a table lacks some columns of the fit, but none that the model reads."""
+        known, schema = getattr(self, "feature_names_in_", None), self.release_.schema
+        if known is None or schema is None or set(known) <= set(names):
+            return False
+        return all(column.column in names for column in schema.columns)
+
+    @staticmethod
+    def _rows(X: Any) -> Any:
+        if is_ibis_table(X):
+            return X
+        frame = X if hasattr(X, "__len__") and not is_relation(X) else as_frame(X).to_native()
+        if len(frame) == 0:
+            raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
+        return frame
 
     def _array(self, X: Any, *, reset: bool) -> NDArray[Any]:
         """Rows without names. Lists keep every value as it is: a common type would let one record change how others read."""

@@ -11,7 +11,7 @@ from privsolve.data.columns import Value
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.trees import private_tree
+from privsolve.mechanisms.trees import private_tree, tree_temperature
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
@@ -41,6 +41,9 @@ class TreeRecipe:
     adjacency: Adjacency | str = Adjacency.REPLACE
     prior: TreePrior | None = None
     simplify: bool = True
+
+    def __post_init__(self) -> None:
+        tree_temperature(self.trees(TreeQuestions.plain(1)), self.epsilon, self.adjacency)
 
     def encoding(self, schema: Schema) -> Schema:
         """The yes/no questions that a tree may ask."""

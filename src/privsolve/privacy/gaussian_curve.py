@@ -193,6 +193,11 @@ def largest_shift(
 
     low, high = 0.0, 1e-6
     if not holds(high):
+        if epsilon > 1:  # e^epsilon times what floating point may add
+            limit = math.floor(math.log(delta / output_slack(blur)[1]))
+            raise ValueError(
+                f"epsilon must be at most {limit} with delta={delta:g}, got {epsilon:g}: use a smaller one"
+            )
         raise ValueError(
             f"epsilon={epsilon:g} and delta={delta:g} leave nothing for the noise: use a larger epsilon or delta"
         )
