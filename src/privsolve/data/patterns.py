@@ -319,7 +319,9 @@ def _merge_equal_rows(rows: IntArray, counts: Int64Array) -> tuple[IntArray, Int
     order = np.argsort(keys, kind="stable")
     keys, order = keys[order], present[order]
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    return rows[order[first]], np.add.reduceat(counts[order], first, axis=0)
+    del keys  # large, as the rows that follow are
+    merged = np.add.reduceat(counts[order], first, axis=0)
+    return rows[order[first]], merged
 
 
 def _sortable(rows: IntArray) -> NDArray[np.void]:
