@@ -10,6 +10,7 @@ WHEEL ?= .venv-wheel
 
 # what is run on other versions than the latest: reading, noise, estimators and the command line rest on them
 PORTABLE := tests/learn tests/data tests/noise tests/start/test_command_line.py
+COMPILES := tests/mechanisms/test_before_paying.py
 PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient matplotlib
 
 .PHONY: demo test quick coverage oldest newest lint audit docs wheel clean
@@ -29,8 +30,9 @@ $(DEMO): pyproject.toml
 demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in a few minutes, and a scorecard to publish
 	$(BIN)/privsolve demo
 
-test: lint  ## everything that must pass
-	$(BIN)/python -m pytest -n auto --dist worksteal
+test: lint  ## everything that must pass; the first line compiles every engine once, before several processes need it
+	$(BIN)/python -m pytest -n auto $(COMPILES)
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=$(COMPILES)
 
 quick: $(STAMP)  ## the tests to run while editing: under two minutes once compiled
 	$(BIN)/python -m pytest -q -m "not slow"
