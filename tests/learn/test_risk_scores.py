@@ -121,7 +121,7 @@ def test_wrong_options_are_refused_before_anything_is_paid(wrong: dict[str, obje
 def test_every_form_of_the_card_has_the_risks() -> None:
     card = fitted().scorecard_
     for form in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
-        assert "Risk score" in form
+        assert "Risk of " in form
         assert "Risk of" in form
         for line in card.risks:
             assert line.risk.replace("%", "") in form
@@ -138,7 +138,7 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     assert "Risk of" in done.output
     release = str(tmp_path / "out" / "release.json")
-    assert "Risk score" in run(app, ["show", release]).output
+    assert "Risk of " in run(app, ["show", release]).output
     scored = tmp_path / "scored.csv"
     assert (
         run(app, ["predict", str(tmp_path / "patients.csv"), "--release", release, "--out", str(scored)]).exit_code == 0

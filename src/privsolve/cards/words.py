@@ -70,13 +70,14 @@ def first_positive(card: Card) -> Fraction:
 
 
 def title(card: Card) -> str:
-    """What the card is about, as a question."""
+    """What the card is about."""
     if card.about.question:
         return card.about.question
     if card.about.positive:
         return f"{sentence(card.about.positive)}?"
-    kind = "Scorecard" if card.scale is None else "Risk score"
-    return f"{kind}: {card.positive} or {card.negative}?"
+    if card.scale is not None:
+        return f"Risk of {card.positive}"
+    return f"Scorecard: {card.positive} or {card.negative}?"
 
 
 def facts(about: About, made: str | None = None) -> list[tuple[str, str]]:
