@@ -122,7 +122,6 @@ def test_every_form_of_the_card_has_the_risks() -> None:
     card = fitted().scorecard_
     for form in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
         assert "Risk of " in form
-        assert "Risk of" in form
         for line in card.risks:
             assert line.risk.replace("%", "") in form
     assert card.risks[0].low == card.minimum
