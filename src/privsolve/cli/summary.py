@@ -17,9 +17,8 @@ def summary(release: Release) -> list[str]:
     schema = release.schema
     assert schema is not None
     yes, _ = decision_words(schema)
-    lines.append(
-        f"Full scorecard for {yes}: {len(schema.columns)} questions, points for every answer, a risk for every total."
-    )
+    asked = "1 question" if len(schema.columns) == 1 else f"{len(schema.columns)} questions"
+    lines.append(f"Full scorecard for {yes}: {asked}, points for every answer, a risk for every total.")
     if evaluation is not None:
         cells = evaluation.cells
         lines.append(
