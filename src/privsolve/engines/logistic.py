@@ -14,6 +14,7 @@ from math import fsum, sqrt
 
 import numpy as np
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from privsolve.arrays import Floats, Int64Array, IntArray
 from privsolve.errors import OracleNotCertified
@@ -219,10 +220,12 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
     """
     some = objective.rows.sampled(CURVED)
     weights = np.zeros(objective.rows.dim)
-    if some is not objective.rows:  # a good start, from some of the rows
-        weights = _newton(replace(objective, rows=some), tolerance / 8, weights, some)
-    weights = _newton(objective, tolerance / 8, weights, some)
-    bound = gradient_bound(objective, weights)
+    # one thread: the order of sums, and so the last bits, do not depend on the machine; more threads are slower on a busy one
+    with threadpool_limits(1, user_api="blas"):
+        if some is not objective.rows:  # a good start, from some of the rows
+            weights = _newton(replace(objective, rows=some), tolerance / 8, weights, some)
+        weights = _newton(objective, tolerance / 8, weights, some)
+        bound = gradient_bound(objective, weights)
     if not bound <= tolerance:
         raise OracleNotCertified(
             f"Newton's method reached a gradient of length {bound:.3g}, and {tolerance:.3g} is needed: nothing is released"
