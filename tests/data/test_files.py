@@ -342,7 +342,13 @@ def test_predict_leaves_no_copy_behind(tmp_path: Path) -> None:
     (tmp_path / "out" / f"{PREFIX}left" / "table.csv").write_text(SECRET, encoding="utf-8")
     for source in ("a.parquet", "a.duckdb"):
         for name in ("scored.csv", "scored.parquet"):
-            options = ["--release", str(tmp_path / "release.json"), "--out", str(tmp_path / "out" / name)]
+            options = [
+                "--release",
+                str(tmp_path / "release.json"),
+                "--out",
+                str(tmp_path / "out" / name),
+                "--overwrite",
+            ]
             result = CliRunner().invoke(app, ["predict", str(tmp_path / source), *options])
             assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["scored.csv", "scored.parquet"]

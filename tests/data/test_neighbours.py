@@ -132,7 +132,7 @@ def test_predictions_do_not_depend_on_other_records(tmp_path: Path) -> None:
     for changed in (1.0, 1.5):
         pq.write_table(laboratory(changed), tmp_path / "a.parquet")
         arguments = [str(tmp_path / "a.parquet"), "--release", str(tmp_path / "release.json")]
-        result = CliRunner().invoke(app, ["predict", *arguments, "--out", str(tmp_path / "scored.csv")])
+        result = CliRunner().invoke(app, ["predict", *arguments, "--out", str(tmp_path / "scored.csv"), "--overwrite"])
         assert result.exit_code == 0, result.output
         scores.append(pd.read_csv(tmp_path / "scored.csv")["score"].to_numpy())
     assert np.array_equal(*scores)
