@@ -113,7 +113,7 @@ def test_a_column_without_a_readable_value_is_refused_before_paying(here: Path, 
     Schema([Bins("age", [30], "intervals"), Categories("colour", ["RED", "BLUE"])], INDICATORS.label).save("s.toml")
     frame.to_csv("data.csv", index=False)
     Ledger.create("ledger", 10.0)
-    options = FIT[:4] if model == "tree" else FIT
+    options = FIT if model == "short" else FIT[:4]
     refused = run(
         "fit", "--model", "short", "data.csv", "--schema", "s.toml", *options, "--model", model, "--ledger", "ledger"
     )
