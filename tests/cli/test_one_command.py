@@ -102,6 +102,19 @@ def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(
     assert CliRunner().invoke(cli.app, [*predict, "scored.csv"]).exit_code == 2
 
 
+def test_at_a_terminal_it_asks_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("privsolve.cli.draft_first.somebody_reads", lambda: True)
+    RAW_TABLES["titanic"].write(Path("raw.csv"))
+    command = [*FIT, "--out", "out", "--seed", "1"]
+    stopped = CliRunner().invoke(cli.app, command, input="n\n")
+    assert stopped.exit_code == 2
+    assert "nothing was read or spent" in stopped.output
+    assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]
+    assert CliRunner().invoke(cli.app, command, input="\n").exit_code == 0
+    assert CliRunner().invoke(cli.app, [*command[:-3], "again", "--yes"]).exit_code == 0
+
+
 def test_too_many_cards_have_no_time() -> None:
     plan = [
         "plan",

@@ -54,6 +54,11 @@ def on_a_terminal() -> bool:
     return sys.stdout.isatty()
 
 
+def somebody_reads() -> bool:
+    """Whether a person sits at a terminal and can be asked."""
+    return sys.stdin.isatty() and on_a_terminal()
+
+
 def warn(words: str) -> None:
     """One line on the error stream."""
     errors.print(f"[bold yellow]warning:[/bold yellow] {escape(_one_line(words))}", soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from privsolve.cli.common import console
+from privsolve.cli.common import console, somebody_reads
 from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import engine_at_work
 from privsolve.cli.option_groups import EXPERT, TABLE
@@ -60,10 +60,12 @@ class TableOptions:
         ),
     ] = None
 
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, in a terminal.", rich_help_panel=EXPERT)] = False
+
     def refuse_all(self) -> None:
         """Raise for any of them: a schema file says it."""
         for field in fields(self):
-            if getattr(self, field.name):
+            if field.name != "yes" and getattr(self, field.name):
                 raise ValueError(f"--{field.name.replace('_', '-')}: the schema file says that: leave it out")
 
 
@@ -119,6 +121,8 @@ def draft_first(
         "measures it on records that are held out.",
         soft_wrap=True,
     )
+    if somebody_reads() and not table.yes and not typer.confirm("Go on?", default=True):
+        raise ValueError("stopped at the plan: nothing was read or spent")
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with engine_at_work("reading", data):
         found = drafted_privately(data, header, table.label, options, About(), place, stop, resume)
