@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from math import fsum, sqrt
 
 import numpy as np
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from privsolve.arrays import Floats, Int64Array, IntArray
 from privsolve.errors import OracleNotCertified
@@ -204,6 +204,12 @@ def _kink(cap: Floats) -> Floats:
     return np.asarray(np.where(cap < 1, np.log(safe / (1 - safe)), np.finfo(float).max))
 
 
+@cache
+def _libraries() -> ThreadpoolController:
+    """The libraries of linear algebra that this process has loaded; to look for them takes a while."""
+    return ThreadpoolController()
+
+
 def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
     """The minimiser up to a certified length of the remaining gradient.
 
@@ -221,7 +227,7 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
     some = objective.rows.sampled(CURVED)
     weights = np.zeros(objective.rows.dim)
     # one thread: the order of sums, and so the last bits, do not depend on the machine; more threads are slower on a busy one
-    with threadpool_limits(1, user_api="blas"):
+    with _libraries().limit(limits=1, user_api="blas"):
         if some is not objective.rows:  # a good start, from some of the rows
             weights = _newton(replace(objective, rows=some), tolerance / 8, weights, some)
         weights = _newton(objective, tolerance / 8, weights, some)
