@@ -204,6 +204,7 @@ class Store:
         self.folder, self._archive, self._digest = folder, archive, digest
         self._owner, self._changed = os.getpid(), False
         self._said = archive is not None and self._load(archive)
+        self._loaded = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nbi")}
         _listen(self)
 
     def hear(self, module: str) -> None:
@@ -217,7 +218,7 @@ class Store:
             self._said = True
 
     def save(self) -> None:
-        """Replace the archive by what the folder holds, unless the sources have changed since."""
+        """Add to the archive what this process has compiled, unless the sources have changed since."""
         if self._archive is None or not self._changed or self._owner != os.getpid():
             return
         with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=self._archive.parent) as place:
@@ -226,10 +227,21 @@ class Store:
             written = Path(place, "archive")
             with zipfile.ZipFile(written, "w") as file:
                 file.comment = MARK
+                mine = self._compiled_here()
                 for path in sorted(self.folder.rglob("*.nb[ic]")):
-                    file.write(path, path.relative_to(self.folder))
+                    if (name := path.relative_to(self.folder).as_posix()) and _function(name) in mine:
+                        file.write(path, name)
+                for name, content in _kept(self._archive).items():  # other processes may have added to it
+                    if _function(name) not in mine:
+                        file.writestr(name, content)
             os.replace(written, self._archive)
             self._changed = False
+
+    def _compiled_here(self) -> set[str]:
+        """The functions whose index has changed since the archive was read."""
+        indices = self.folder.rglob("*.nbi")
+        new = [path for path in indices if self._loaded.get(path) != path.stat().st_mtime_ns]
+        return {_function(path.relative_to(self.folder).as_posix()) for path in new}
 
     def stop_saving(self) -> None:
         """Two processes will write this folder from now on."""
@@ -255,6 +267,21 @@ class Store:
                     shutil.rmtree(path, ignore_errors=True)
             return False
         return True
+
+
+def _function(name: str) -> str:
+    """The function that a file of numba's is about: an index (`.nbi`), or the code for some types (`.1.nbc`)."""
+    return re.sub(r"(\.\d+)?\.nb[ic]$", "", name)
+
+
+def _kept(archive: Path) -> dict[str, bytes]:
+    """What an archive holds; nothing if there is none, or it is not ours."""
+    try:
+        with zipfile.ZipFile(archive) as file:
+            ours = file.comment == MARK and file.testzip() is None
+            return {name: file.read(name) for name in file.namelist()} if ours else {}
+    except Exception:  # whatever is wrong with it
+        return {}
 
 
 def _listen(store: Store) -> None:

@@ -20,6 +20,10 @@ from privsolve.noise.coins import take
 @compiled
 def twice(stream):
     return take(stream) + take(stream)
+
+@compiled
+def once(stream):
+    return take(stream)
 '''
 
 CALL = """
@@ -154,6 +158,16 @@ def test_processes_at_once_do_not_disturb_each_other(package: Path) -> None:
     for kind in kinds:
         run_python(package, code.format(kind))
         assert run_python(package, code.format(kind)).stdout.split() == ["0.75", "0"]
+
+
+def test_what_two_processes_compile_at_the_same_time_is_kept_of_both(package: Path) -> None:
+    """The slower one began before the faster one had kept anything."""
+    slow = CALL + "import subprocess, sys\nsubprocess.run([sys.executable, '-c', sys.argv[1]], check=True)\n"
+    fast = CALL.replace("twice", "once")
+    done = run_python(package, slow, fast)
+    assert done.returncode == 0, done.stderr
+    for code, value in ((CALL, "0.75"), (fast, "0.25")):
+        assert run_python(package, code).stdout.split() == [value, "0"]
 
 
 def test_what_compiled_code_depends_on_is_complete() -> None:

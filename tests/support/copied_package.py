@@ -16,11 +16,11 @@ def copy_package(folder: Path) -> Path:
     return Path(shutil.copytree(SOURCES, folder / "privsolve", ignore=shutil.ignore_patterns("__pycache__")))
 
 
-def run_python(package: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(package: Path, code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own that imports this copy."""
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PYTHON", "PYTEST_"))}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         env=variables | {"PYTHONPATH": str(package.parent)} | environment,
         cwd=package.parent,
         capture_output=True,
