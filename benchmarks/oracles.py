@@ -144,10 +144,17 @@ def line(case: Case, result: Result, tree: Result | None) -> str:
         more = "" if result.status == "solved" else "> "
         ratio = f"{more}{result.seconds / tree.seconds:,.0f}"
     cells = [
-        case.problem, f"{case.epsilon:g}", str(case.seed), case.oracle, number(result.seconds, ".2f"),
-        verdict(result, tree), number(result.objective, ",.2f"), number(result.bound, ",.2f"),
-        number(result.gap, ",.2f"), ratio,
-    ]  # fmt: skip
+        case.problem,
+        f"{case.epsilon:g}",
+        str(case.seed),
+        case.oracle,
+        number(result.seconds, ".2f"),
+        verdict(result, tree),
+        number(result.objective, ",.2f"),
+        number(result.bound, ",.2f"),
+        number(result.gap, ",.2f"),
+        ratio,
+    ]
     return "| " + " | ".join(cells) + " |"
 
 

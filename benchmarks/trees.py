@@ -75,9 +75,18 @@ def growth() -> None:
     print("| features | records | depth | seconds of the processor | on the clock | MiB |\n" + "|---" * 6 + "|")
     rng = np.random.default_rng(0)
     for features, records, depth in (
-        (33, 5_000, 3), (33, 50_000, 3), (33, 500_000, 3), (33, 5_000, 4), (33, 50_000, 4), (33, 5_000, 5),
-        (100, 5_000, 3), (200, 5_000, 3), (500, 5_000, 3), (100, 5_000, 4), (2_000, 5_000, 2),
-    ):  # fmt: skip
+        (33, 5_000, 3),
+        (33, 50_000, 3),
+        (33, 500_000, 3),
+        (33, 5_000, 4),
+        (33, 50_000, 4),
+        (33, 5_000, 5),
+        (100, 5_000, 3),
+        (200, 5_000, 3),
+        (500, 5_000, 3),
+        (100, 5_000, 4),
+        (2_000, 5_000, 2),
+    ):
         questions = TreeQuestions.plain(features)
         trees = ps.DecisionTrees(questions, depth, LabelLeaves([0, 1]))
         answers = rng.integers(0, 2, (records, features), dtype=np.uint8)

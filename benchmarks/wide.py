@@ -94,10 +94,13 @@ def draw(cards: ps.Problem, epsilon: float, seed: int) -> dict[str, float]:
     card = sampler.draw()[0]
     end = time.perf_counter()
     return {
-        "seconds": end - start, "list": listed - start, "CPU": time.process_time() - used,
-        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "attempts": sampler.statistics["attempts"],
+        "seconds": end - start,
+        "list": listed - start,
+        "CPU": time.process_time() - used,
+        "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "attempts": sampler.statistics["attempts"],
         "mistakes": cards.total_loss(card) / cards.n,
-    }  # fmt: skip
+    }
 
 
 def in_process(*cell: float, limit: float) -> dict[str, float] | None:

@@ -77,9 +77,12 @@ class MilpOracle:
         noise = np.array([table[1] - table[0] for table in perturbation.coordinate]) / UNIT
         start = sum(int(table[0]) for table in perturbation.coordinate) / UNIT
         found = milp(
-            problem.total + noise, constraints=problem.domain.rules, bounds=Bounds(0, 1), integrality=np.ones(STOPS),
+            problem.total + noise,
+            constraints=problem.domain.rules,
+            bounds=Bounds(0, 1),
+            integrality=np.ones(STOPS),
             options={"mip_rel_gap": 0.0},
-        )  # fmt: skip
+        )
         return SimpleNamespace(
             weights=np.rint(found.x).astype(int), bound=start + found.mip_dual_bound - self.tolerance / 2
         )

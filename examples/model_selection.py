@@ -13,9 +13,15 @@ import privsolve as ps
 
 PATIENTS, EPSILON = 300, 0.3
 PUBLISHED = {
-    "Adler 2009": 0.71, "Bianchi 2012": 0.74, "Chen 2014": 0.78, "Dufour 2015": 0.69,
-    "Eriksen 2017": 0.80, "Fuentes 2018": 0.79, "Gupta 2020": 0.76, "Hansen 2022": 0.62,
-}  # fmt: skip
+    "Adler 2009": 0.71,
+    "Bianchi 2012": 0.74,
+    "Chen 2014": 0.78,
+    "Dufour 2015": 0.69,
+    "Eriksen 2017": 0.80,
+    "Fuentes 2018": 0.79,
+    "Gupta 2020": 0.76,
+    "Hansen 2022": 0.62,
+}
 
 
 def right_answers() -> dict[str, int]:

@@ -71,11 +71,17 @@ def exchange(name: str, number: int) -> Exchange:
     numeric_names, bounds, indicators = _numeric_public(table)
     codings = [_used_codes(column) for column in table.schema.columns]
     public = Public(
-        name, number, list(table.schema.features[:-1]), numeric_names, bounds, indicators,
-        [column.column for column in table.schema.columns], [len(used) for used in codings],
+        name,
+        number,
+        list(table.schema.features[:-1]),
+        numeric_names,
+        bounds,
+        indicators,
+        [column.column for column in table.schema.columns],
+        [len(used) for used in codings],
         [column.expand(used).tolist() for column, used in zip(table.schema.columns, codings, strict=True)],
         table.schema.to_toml(),
-    )  # fmt: skip
+    )
     return Exchange(public, _part(table, train, codings), _part(table, test, codings))
 
 
@@ -131,9 +137,12 @@ def adult() -> Table:
     frame = ps.datasets.adult()
     schema = ps.datasets.adult_schema()
     bounds = {
-        "age": (17, 90), "education-num": (1, 16), "hours-per-week": (1, 99), "capital-gain": (0, 99999),
+        "age": (17, 90),
+        "education-num": (1, 16),
+        "hours-per-week": (1, 99),
+        "capital-gain": (0, 99999),
         "capital-loss": (0, 5000),
-    }  # fmt: skip
+    }
     labels = (frame["income"] == ">50K").to_numpy().astype(int)
     used = frame[[column.column for column in schema.columns]]
     return Table("adult", used, labels, _labelled(schema), bounds, (frame["split"] == "test").to_numpy())

@@ -90,9 +90,11 @@ class Worker:
         self.log = log.open("ab")
         self.process = subprocess.Popen(
             [python_of(competitor.env), "-m", "peers.worker", competitor.runner],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths)), "PYTHONWARNINGS": "ignore"},
-        )  # fmt: skip
+        )
 
     def ask(self, job: Job, limit: float) -> dict[str, Any]:
         """The answer, or what happened instead of one; the worker is then gone."""
@@ -236,9 +238,14 @@ def append(path: Path, task: Task, reply: dict[str, Any]) -> None:
     """Add the line and say so."""
     c = task.competitor
     row = {
-        "name": c.name, "group": c.group, "dataset": task.dataset, "split": task.split, "epsilon": task.epsilon,
-        "delta": None if c.group == "plain" else c.delta, "adjacency": task.adjacency,
-    } | reply  # fmt: skip
+        "name": c.name,
+        "group": c.group,
+        "dataset": task.dataset,
+        "split": task.split,
+        "epsilon": task.epsilon,
+        "delta": None if c.group == "plain" else c.delta,
+        "adjacency": task.adjacency,
+    } | reply
     with path.open("a") as file:
         print(json.dumps(row), file=file)
     shown = [row["name"], row["dataset"], row["split"], row["epsilon"], row["adjacency"], row["status"]]

@@ -78,8 +78,12 @@ def test_every_room_is_on_a_floor() -> None:
 
 
 def test_no_import_goes_upwards() -> None:
-    assert [wrong for path in sorted(PACKAGE.rglob("*.py")) if path.parent != PACKAGE or path.stem != "__init__"
-            for wrong in upwards(path)] == []  # fmt: skip
+    assert [
+        wrong
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent != PACKAGE or path.stem != "__init__"
+        for wrong in upwards(path)
+    ] == []
 
 
 def test_the_test_sees_hidden_imports(tmp_path: Path) -> None:

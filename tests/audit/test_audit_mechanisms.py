@@ -333,8 +333,16 @@ def test_choices_with_half_the_noise_are_caught(monkeypatch: pytest.MonkeyPatch)
     assert all(row.as_expected for row in audit.run_checks(whole))
 
     def hot(case: SelectionCase, scores: Sequence[int], method: ps.Selection, rng: Randomness | None = None) -> Any:
-        return ps.Selector(scores, Fraction(1, 2), suite.EPSILON, monotone=case.monotone, method=method,
-                           adjacency=case.adjacency, step=Fraction(1, 2), random_state=rng)  # fmt: skip
+        return ps.Selector(
+            scores,
+            Fraction(1, 2),
+            suite.EPSILON,
+            monotone=case.monotone,
+            method=method,
+            adjacency=case.adjacency,
+            step=Fraction(1, 2),
+            random_state=rng,
+        )
 
     monkeypatch.setattr(suite, "_selector", hot)
     rows = list(audit.run_checks(whole))

@@ -121,8 +121,10 @@ def recomputed(books: list[Any], folder: Path) -> list[Any]:
     profile = f"-env:UserInstallation=file://{folder}/profile"
     subprocess.run(
         [SOFFICE, profile, "--headless", "--convert-to", "xlsx", "--outdir", str(folder / "out"), *files],
-        check=True, capture_output=True, timeout=300,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
     return [openpyxl.load_workbook(path, data_only=True)["Card"] for path in sorted((folder / "out").iterdir())]
 
 

@@ -21,9 +21,16 @@ from promises import promise
 from random_scorecards import GUARANTEE, release_of, risk_release
 
 ABOUT = About(
-    subject="mushroom", question="Is it <edible>?", positive="edible", negative="poisonous", owner="The Society",
-    data="8,124 mushrooms", date="1987", questions={"odour": "What does it smell of?"}, units={"cap": "cm"},
-)  # fmt: skip
+    subject="mushroom",
+    question="Is it <edible>?",
+    positive="edible",
+    negative="poisonous",
+    owner="The Society",
+    data="8,124 mushrooms",
+    date="1987",
+    questions={"odour": "What does it smell of?"},
+    units={"cap": "cm"},
+)
 SCHEMA = Schema(
     [Categories("odour", ["almond", "a<b"]), Bins("cap", [2, 5], "thresholds")], Label("class", "e", "p"), about=ABOUT
 )

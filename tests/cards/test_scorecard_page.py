@@ -152,11 +152,15 @@ def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark
     options = [Option(text, (text,)) for text in (*AWKWARD, long)]
     names = [*AWKWARD, long, "number"]
     card = Scorecard.of(
-        release_of(names, [1_048_576] * len(names), [1] * (len(names) - 1) + [99_999],
-                   promise(1.0, 1e-9, seeded=True, proof=Proof.NONE)),
+        release_of(
+            names,
+            [1_048_576] * len(names),
+            [1] * (len(names) - 1) + [99_999],
+            promise(1.0, 1e-9, seeded=True, proof=Proof.NONE),
+        ),
         [Choice("c" + long, tuple(options)), Quantity(long, "number", -1e6, 1e6, 0.5, 99_999)],
         positive=long,
-    )  # fmt: skip
+    )
     browser.media("screen", dark)
     show(browser, card, tmp_path, width)
     assert browser.layout_problems() == []

@@ -43,9 +43,14 @@ def test_show_tells_budget_spending_and_what_is_left(path: Path) -> None:
     assert "1 of 2 releases not proved; 1 of 2 releases seeded" in words
     values = json.loads(run("show", path, "--json").output)
     assert values["spent"] == {
-        "epsilon": 0.75, "delta": 1e-7, "rho": 0.15625, "releases": 2, "not_proved": 1, "seeded": 1,
+        "epsilon": 0.75,
+        "delta": 1e-7,
+        "rho": 0.15625,
+        "releases": 2,
+        "not_proved": 1,
+        "seeded": 1,
         "negligible": 0.0,
-    }  # fmt: skip
+    }
     assert values["remaining"]["epsilon"] == 0.25
     assert values["budget"]["rho"] == ledger.budget.rho_limit
     assert "(1, 1e-06)-DP for changing one record" in values["promise"]

@@ -57,16 +57,22 @@ def test_fit_writes_and_shows_a_release(here: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "Scorecard: ill yes or ill no?" in result.stdout
     assert "changes the probability of any published result" in " ".join(result.stdout.split())
-    assert all(f"{name}  ({words})" in result.stdout for name, words in (
-        ("out/release.json", "to publish"), ("out/scorecard.html", "to publish"),
-        ("out-curator/diagnostics.json", "curator only"),
-    ))  # fmt: skip
+    assert all(
+        f"{name}  ({words})" in result.stdout
+        for name, words in (
+            ("out/release.json", "to publish"),
+            ("out/scorecard.html", "to publish"),
+            ("out-curator/diagnostics.json", "curator only"),
+        )
+    )
     assert "accuracy" not in result.stdout  # the curator's part is on the error stream
     assert "training accuracy" in result.stderr
     assert "age: " in result.stderr
     assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
-        "diagnostics.json", "release.json", "scorecard.html",
-    ]  # fmt: skip
+        "diagnostics.json",
+        "release.json",
+        "scorecard.html",
+    ]
     release = load_release("out/release.json")
     assert not release.guarantee.seeded
     assert release.schema == INDICATORS
@@ -159,11 +165,14 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("data.csv", "--false-negative", 0, "--false-positive", 0), "both 0"),
     (("data.csv", "--seed", -1), "random_state must not be negative"),
     (("data.csv", "--out", "data.csv/out"), "--out data.csv/out cannot be written to"),
-    (("data.csv", "--out", "earlier"), "earlier/release.json exists already: choose another --out, or pass --overwrite"),
+    (
+        ("data.csv", "--out", "earlier"),
+        "earlier/release.json exists already: choose another --out, or pass --overwrite",
+    ),
     (("data.csv", "--ledger", "none"), "make one with `privsolve budget init`"),
     (("data.csv", "--ledger", "ledger", "--epsilon", 11), "refused before any noise was drawn"),
     (("data.csv", "--ledger", "ledger", "--adjacency", "add-remove"), "the budget is under replace"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("arguments", "words"), WRONG, ids=[w for _, w in WRONG])
@@ -362,10 +371,14 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("yes", "written"),
     [
-        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"), ("@SUM(1)", "'@SUM(1)"), ("-2+3", "'-2+3"),
-        ("+1", "+1"), ("-1.5e3", "-1.5e3"), ("yes", "yes"),
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("-2+3", "'-2+3"),
+        ("+1", "+1"),
+        ("-1.5e3", "-1.5e3"),
+        ("yes", "yes"),
     ],
-)  # fmt: skip
+)
 def test_predicted_labels_are_no_formulas(here: Path, yes: str, written: str) -> None:
     pd.DataFrame({"colour": ["red", "blue"] * 40, "y": [yes, "no"] * 40}).to_parquet("odd.parquet", index=False)
     Schema([Categories("colour", ["red", "blue"])], Label("y", yes, "no")).save("odd.toml")
@@ -391,14 +404,30 @@ def test_what_is_the_curators_is_apart_and_private(here: Path) -> None:
         )
     finally:
         os.umask(before)
-    modes = {str(path): path.stat().st_mode & 0o777 for path in map(Path, (
-        "out", "out/release.json", "out/scorecard.html", "out-curator", "out-curator/diagnostics.json", "safe/mine",
-        "safe/mine/diagnostics.json",
-    ))}  # fmt: skip
+    modes = {
+        str(path): path.stat().st_mode & 0o777
+        for path in map(
+            Path,
+            (
+                "out",
+                "out/release.json",
+                "out/scorecard.html",
+                "out-curator",
+                "out-curator/diagnostics.json",
+                "safe/mine",
+                "safe/mine/diagnostics.json",
+            ),
+        )
+    }
     assert modes == {
-        "out": 0o755, "out/release.json": 0o644, "out/scorecard.html": 0o644, "out-curator": 0o700,
-        "out-curator/diagnostics.json": 0o600, "safe/mine": 0o700, "safe/mine/diagnostics.json": 0o600,
-    }  # fmt: skip
+        "out": 0o755,
+        "out/release.json": 0o644,
+        "out/scorecard.html": 0o644,
+        "out-curator": 0o700,
+        "out-curator/diagnostics.json": 0o600,
+        "safe/mine": 0o700,
+        "safe/mine/diagnostics.json": 0o600,
+    }
     assert sorted(path.name for path in Path("out").iterdir()) == ["release.json", "scorecard.html"]
 
 

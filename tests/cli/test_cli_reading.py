@@ -192,11 +192,19 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
     height = [f"{h:.2f}".replace(".", ",") for h in rng.normal(1.7, 0.1, n)]
     income = np.where(rng.random(n) < 0.1, -999, rng.integers(1000, 5000, n) // 20 * 20)
     born = pd.Timestamp("1950-01-01") + pd.to_timedelta(rng.integers(0, 20_000, n), "D")
-    frame = pd.DataFrame({
-        "": range(n), "height": height, "income": income, "smoker": rng.choice(["yes", "no", "NA"], n),
-        "born": born.strftime("%Y-%m-%d"), "visit": born.strftime("%d.%m.%Y"), "note": [f"n{i}" for i in range(n)],
-        "amount": rng.permutation(np.r_[np.arange(n - 35), np.arange(35)]), "ill": rng.choice(["a", "b"], n),
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "": range(n),
+            "height": height,
+            "income": income,
+            "smoker": rng.choice(["yes", "no", "NA"], n),
+            "born": born.strftime("%Y-%m-%d"),
+            "visit": born.strftime("%d.%m.%Y"),
+            "note": [f"n{i}" for i in range(n)],
+            "amount": rng.permutation(np.r_[np.arange(n - 35), np.arange(35)]),
+            "ill": rng.choice(["a", "b"], n),
+        }
+    )
     frame.loc[:5, "height"] = "?"
     frame.to_csv("raw.csv", index=False, sep=";")
     draft = (

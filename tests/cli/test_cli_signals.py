@@ -81,9 +81,14 @@ def check_what_it_says(folder: Path, status: int, number: int) -> str:
 
 
 EXPECTED = {
-    "reading": "nothing", "preparing": "nothing", "before paying": "paid", "paid": "paid", "drawing": "paid",
-    "drawn": "paid", "making the release": "paid",
-}  # fmt: skip
+    "reading": "nothing",
+    "preparing": "nothing",
+    "before paying": "paid",
+    "paid": "paid",
+    "drawing": "paid",
+    "drawn": "paid",
+    "making the release": "paid",
+}
 """Elsewhere the release is complete. A signal that comes while the payment is made takes effect when it has been made."""
 
 

@@ -49,14 +49,22 @@ def test_fit_show_and_predict(here: Path, leaves: str) -> None:
     assert "training accuracy" in result.stderr
     assert "accuracy" not in result.stdout
     assert sorted(p.name for p in here.glob("out*/**/*") if p.is_file()) == [
-        "diagnostics.json", "release.json", "tree.html",
-    ]  # fmt: skip
+        "diagnostics.json",
+        "release.json",
+        "tree.html",
+    ]
     assert len(Ledger.open("ledger").history()) == 1
     tree = load_release("out/release.json").model
     assert isinstance(tree, DecisionTree)
     assert tree.depth <= 2
-    for form, mark in (("text", "Decision tree"), ("markdown", "## Decision tree"), ("latex", "tabular"),
-                       ("html", "<!DOCTYPE html>"), ("sql", "CASE"), ("json", '"decision-tree"')):  # fmt: skip
+    for form, mark in (
+        ("text", "Decision tree"),
+        ("markdown", "## Decision tree"),
+        ("latex", "tabular"),
+        ("html", "<!DOCTYPE html>"),
+        ("sql", "CASE"),
+        ("json", '"decision-tree"'),
+    ):
         shown = run("show", "out/release.json", "--format", form)
         assert shown.exit_code == 0, shown.output
         assert mark in shown.stdout
@@ -74,8 +82,10 @@ def test_fit_show_and_predict(here: Path, leaves: str) -> None:
 def test_machine_readable(here: Path) -> None:
     result = run(*FIT, "--json", "--seed", 1)
     assert json.loads(result.stdout) == {
-        "release": "out/release.json", "tree": "out/tree.html", "curator": "out-curator/diagnostics.json",
-    }  # fmt: skip
+        "release": "out/release.json",
+        "tree": "out/tree.html",
+        "curator": "out-curator/diagnostics.json",
+    }
 
 
 @pytest.mark.parametrize(

@@ -184,9 +184,11 @@ def euclidean(data: Floats) -> Objective:
 def manhattan(data: Floats) -> Objective:
     """Nowhere smooth."""
     return Objective(
-        lambda points: np.array([np.abs(data - p).sum() for p in points]), len(data), 1.0,
+        lambda points: np.array([np.abs(data - p).sum() for p in points]),
+        len(data),
+        1.0,
         lambda point: np.asarray(np.sign(point - data).sum(axis=0)),
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("make", [euclidean, manhattan])

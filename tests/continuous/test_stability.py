@@ -201,8 +201,13 @@ def test_published_stability_is_too_small_for_small_boxes() -> None:
 )
 def test_wrong_arguments_are_named(change: dict[str, object], name: str) -> None:
     arguments: dict[str, object] = {
-        "n": 1000, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6, "draws": 100,
-    }  # fmt: skip
+        "n": 1000,
+        "widths": [1.0],
+        "lipschitz": 1.0,
+        "epsilon": 1.0,
+        "delta": 1e-6,
+        "draws": 100,
+    }
     noise = {key: change[key] for key in ("calibration", "sigma", "grid", "beta") if key in change}
     rest = {key: value for key, value in change.items() if key not in noise}
     with pytest.raises(ValueError, match=name):

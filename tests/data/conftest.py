@@ -18,10 +18,13 @@ def spark() -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what Spark warns of while it starts is not ours
         session = (
-            pyspark.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "1").config("spark.driver.memory", "1g")
-            .config("spark.sql.codegen.wholeStage", "false").config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+            pyspark.SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.driver.memory", "1g")
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .getOrCreate()
-        )  # fmt: skip
+        )
     yield session
     session.stop()

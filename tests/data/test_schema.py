@@ -38,9 +38,21 @@ def encode(column: Column, values: Any) -> list[list[int]]:
 
 def test_features_are_named_scaled_and_in_order() -> None:
     assert PEOPLE.features == (
-        "age<25", "age=25-34", "age=35", "age>=36", "pay>=0.5", "pay>=2", "pay=unknown", "status=married",
-        "status=Never-married", "status=other", "status=missing", "smoker=true", "hours", "intercept",
-    )  # fmt: skip
+        "age<25",
+        "age=25-34",
+        "age=35",
+        "age>=36",
+        "pay>=0.5",
+        "pay>=2",
+        "pay=unknown",
+        "status=married",
+        "status=Never-married",
+        "status=other",
+        "status=missing",
+        "smoker=true",
+        "hours",
+        "intercept",
+    )
     assert PEOPLE.names == PEOPLE.features
     assert PEOPLE.scales == (*[1] * 12, 99, 1)
     assert PEOPLE.column("hours") == Number("hours", 0, 99, 0.5, 99, missing=40)
@@ -53,11 +65,19 @@ def test_features_are_named_scaled_and_in_order() -> None:
 def test_a_value_at_a_cut_opens_the_next_bin() -> None:
     bins = Bins("x", [0, 1.5], "intervals")
     assert encode(bins, [-math.inf, -0.0, 1.4999, 1.5, math.inf, math.nan]) == [
-        [1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 0],
-    ]  # fmt: skip
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [0, 0, 1],
+        [0, 0, 0],
+    ]
     assert encode(Bins("x", [0, 1.5], "thresholds", missing="none"), [-1, 0, 2, None]) == [
-        [0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1],
-    ]  # fmt: skip
+        [0, 0, 0],
+        [1, 0, 0],
+        [1, 1, 0],
+        [0, 0, 1],
+    ]
 
 
 def test_numbers_are_clipped_and_rounded_half_up() -> None:
@@ -83,8 +103,13 @@ def test_what_falls_outside() -> None:
 
 def test_values_match_by_kind() -> None:
     assert encode(Categories("x", [1, 0]), ["1", " 1.0 ", "0", "one", True, 1]) == [
-        [1, 0], [1, 0], [0, 1], [0, 0], [1, 0], [1, 0],
-    ]  # fmt: skip
+        [1, 0],
+        [1, 0],
+        [0, 1],
+        [0, 0],
+        [1, 0],
+        [1, 0],
+    ]
     assert encode(Categories("x", [True]), ["TRUE", "false", "1", "2"]) == [[1], [0], [1], [0]]
     assert encode(Categories("x", [True]), [1, 0, 2]) == [[1], [0], [0]]
     assert encode(Categories("x", ["1"]), ["1", "1.0"]) == [[1], [0]]
@@ -118,17 +143,21 @@ def test_questions_are_what_a_person_can_answer() -> None:
     assert age == Choice(
         "age",
         (
-            Option("under 25", ("age<25",), Span(None, 25, True)), Option("25 to 34", ("age=25-34",), Span(25, 35, True)),
-            Option("35", ("age=35",), Span(35, 36, True)), Option("36 or more", ("age>=36",), Span(36, None, True)),
+            Option("under 25", ("age<25",), Span(None, 25, True)),
+            Option("25 to 34", ("age=25-34",), Span(25, 35, True)),
+            Option("35", ("age=35",), Span(35, 36, True)),
+            Option("36 or more", ("age>=36",), Span(36, None, True)),
         ),
-    )  # fmt: skip
+    )
     assert pay == Choice(
         "pay",
         (
-            Option("under 0.5", (), Span(None, 0.5)), Option("0.5 to under 2", ("pay>=0.5",), Span(0.5, 2)),
-            Option("2 or more", ("pay>=0.5", "pay>=2"), Span(2, None)), Option("unknown", ("pay=unknown",)),
+            Option("under 0.5", (), Span(None, 0.5)),
+            Option("0.5 to under 2", ("pay>=0.5",), Span(0.5, 2)),
+            Option("2 or more", ("pay>=0.5", "pay>=2"), Span(2, None)),
+            Option("unknown", ("pay=unknown",)),
         ),
-    )  # fmt: skip
+    )
     assert isinstance(status, Choice)
     assert [option.text for option in status.options] == ["married", "Never-married", "other", "missing"]
     assert smoker == Choice("smoker", (Option("true", ("smoker=true",)), Option("other", ())))

@@ -54,9 +54,14 @@ class Case:
 
 
 cases = st.builds(
-    Case.of, st.integers(0, 10**6), st.integers(2, 8), st.sampled_from((0, 1, 7, 64, 65, 300)), st.integers(2, 5),
-    st.sampled_from(LOSSES), st.sampled_from((1, 5, 1000)),
-)  # fmt: skip
+    Case.of,
+    st.integers(0, 10**6),
+    st.integers(2, 8),
+    st.sampled_from((0, 1, 7, 64, 65, 300)),
+    st.integers(2, 5),
+    st.sampled_from(LOSSES),
+    st.sampled_from((1, 5, 1000)),
+)
 
 
 @MANY

@@ -17,8 +17,17 @@ from privsolve.learn.card_limits import CardLimits
 
 def test_default_features_follow_from_the_number_of_columns() -> None:
     assert [default_max_features(m) for m in (1, 2, 4, 30, 148, 149, 493, 494, 6_324, 6_325)] == [
-        1, 2, 4, 4, 4, 3, 3, 2, 2, 1,
-    ]  # fmt: skip
+        1,
+        2,
+        4,
+        4,
+        4,
+        3,
+        3,
+        2,
+        2,
+        1,
+    ]
     assert CardLimits().plain_domain(150, True).max_features == 3
     assert CardLimits().plain_domain(101, True).max_features == 4
     assert CardLimits(6).plain_domain(101, True).max_features == 6

@@ -80,9 +80,15 @@ class Scorecards:
 
 
 def problem(
-    seed: int, columns: int, max_features: int, points=(-2, -1, 1, 2), intercepts=range(-2, 3), flat=False, cost=4,
+    seed: int,
+    columns: int,
+    max_features: int,
+    points=(-2, -1, 1, 2),
+    intercepts=range(-2, 3),
+    flat=False,
+    cost=4,
     loss=MISTAKES,
-) -> Scorecards:  # fmt: skip
+) -> Scorecards:
     rng = np.random.default_rng(seed)
     every = np.array(list(itertools.product((0, 1), repeat=columns)), dtype=np.int64).reshape(-1, columns)
     rows = every[np.sort(rng.permutation(len(every))[: rng.integers(1, len(every) + 1)])]

@@ -336,10 +336,16 @@ def test_every_form_of_a_card_shows_the_evaluation() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("counts", [[[1, 2]]]), ("counts", [[[1.5, 2]] * 6]), ("tested", "yesterday"), ("labels", ["a"]), ("outcomes", 3),
-        ("groups", [1]), ("kind", None), ("guarantee", {}),
+        ("counts", [[[1, 2]]]),
+        ("counts", [[[1.5, 2]] * 6]),
+        ("tested", "yesterday"),
+        ("labels", ["a"]),
+        ("outcomes", 3),
+        ("groups", [1]),
+        ("kind", None),
+        ("guarantee", {}),
     ],
-)  # fmt: skip
+)
 def test_damaged_evaluations_are_refused(field: str, value: object) -> None:
     evaluation = evaluate(CARD, [table(patients(50))], 0.25, labels=YES_NO, random_state=1).to_dict()
     with pytest.raises(ValueError):

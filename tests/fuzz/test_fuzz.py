@@ -226,11 +226,15 @@ def test_what_is_no_vector_and_no_table_of_an_engine(value: Any) -> None:
 
 READERS = {
     domain_from_dict: [
-        ps.IntegerBall(3, 5), ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(3, 1), ps.SparsePoints(3, 1, 2, (-2, 2)),
+        ps.IntegerBall(3, 5),
+        ps.SignCube(2),
+        ps.TernaryCube(2),
+        ps.SparseSigns(3, 1),
+        ps.SparsePoints(3, 1, 2, (-2, 2)),
         ps.FiniteSet([[1, 0], [0, 1]]),
     ],
     loss_from_dict: [ps.ZeroOneLoss(1, 5), LinearLoss(3)],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("read", READERS)
@@ -273,10 +277,22 @@ def test_release_files() -> None:
 
 MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
 OPSAMP: dict[str, Any] = {
-    "objective": MEDIAN, "box": [(0, 1)], "lipschitz": 1.0, "n": 3, "epsilon": 1.0, "delta": 1e-3, "draws": 5,
-    "oracle": PiecewiseLinearOracle(), "adjacency": "replace", "calibration": "proved", "sigma": None, "grid": None,
-    "centred": True, "random_state": 0, "budget": None,
-}  # fmt: skip
+    "objective": MEDIAN,
+    "box": [(0, 1)],
+    "lipschitz": 1.0,
+    "n": 3,
+    "epsilon": 1.0,
+    "delta": 1e-3,
+    "draws": 5,
+    "oracle": PiecewiseLinearOracle(),
+    "adjacency": "replace",
+    "calibration": "proved",
+    "sigma": None,
+    "grid": None,
+    "centred": True,
+    "random_state": 0,
+    "budget": None,
+}
 PROBLEM_PARTS, NOISE_PARTS = ("objective", "box", "lipschitz", "n"), ("calibration", "sigma", "grid", "centred")
 
 
@@ -340,10 +356,41 @@ def test_oracles_that_return_nonsense(weights: Any, bound: Any) -> None:
 
 
 AWKWARD = (
-    None, "x", "", b"", [], {}, (), Odd(), Odd, 1j, True, -1, 0, 2, 1.5, 1e-300, 1e-12, 1e6, 1e300, 1.7e308,
-    math.nan, math.inf, -math.inf, 2**63, 2**64, 10**400, -(10**400), [1, 2], [[1]], np.array([1.5]), np.float64("nan"),
-    GUARANTEE, TABLE, PROBLEM,
-)  # fmt: skip
+    None,
+    "x",
+    "",
+    b"",
+    [],
+    {},
+    (),
+    Odd(),
+    Odd,
+    1j,
+    True,
+    -1,
+    0,
+    2,
+    1.5,
+    1e-300,
+    1e-12,
+    1e6,
+    1e300,
+    1.7e308,
+    math.nan,
+    math.inf,
+    -math.inf,
+    2**63,
+    2**64,
+    10**400,
+    -(10**400),
+    [1, 2],
+    [[1]],
+    np.array([1.5]),
+    np.float64("nan"),
+    GUARANTEE,
+    TABLE,
+    PROBLEM,
+)
 BALL = PROBLEM.domain
 PLAN: dict[str, Any] = {"n": 100, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6, "draws": 10}
 

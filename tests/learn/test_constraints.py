@@ -33,9 +33,12 @@ COLUMNS = (
 )
 LABEL = Label("ill", 1, 0)
 STATED = Constraints(
-    {"age": "down", "priors": "up", "smokes": "up"}, required=["priors"], excluded=["sex"], max_cuts={"age": 1},
+    {"age": "down", "priors": "up", "smokes": "up"},
+    required=["priors"],
+    excluded=["sex"],
+    max_cuts={"age": 1},
     alternatives=[["age", "visits"]],
-)  # fmt: skip
+)
 SCHEMA = Schema(COLUMNS, LABEL, constraints=STATED)
 
 

@@ -56,8 +56,10 @@ def test_an_engine_scores_exactly_as_python_does(data: Any) -> None:
     release = release_of(schema, data.draw(points))
     unit = math.lcm(*schema.scales)
     encoded = schema.encode(table)
-    exact = [sum(int(x) * int(w) * (unit // s) for x, w, s in zip(row, release.weights, schema.scales, strict=True))
-             for row in encoded]  # fmt: skip
+    exact = [
+        sum(int(x) * int(w) * (unit // s) for x, w, s in zip(row, release.weights, schema.scales, strict=True))
+        for row in encoded
+    ]
     numbered = table.append_column("row", pa.array(range(len(table))))
     found = scored(ibis.memtable(numbered), release).order_by("row").to_pyarrow()
     assert found["score"].to_pylist() == list(release.model.totals(table))  # type: ignore[attr-defined]
@@ -178,8 +180,10 @@ def test_an_output_folder_is_checked_first_and_left_as_it_was(tmp_path: Path) ->
     with output_folder(tmp_path / "out", overwrite=True) as folder:
         folder.write(run_on(patients(50), 0))
     assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")) == [
-        "out-curator/diagnostics.json", "out/release.json", "out/scorecard.html",
-    ]  # fmt: skip
+        "out-curator/diagnostics.json",
+        "out/release.json",
+        "out/scorecard.html",
+    ]
 
 
 def test_a_release_keeps_its_schema() -> None:

@@ -70,10 +70,16 @@ def test_scikit_learn(estimator: Any, check: Any) -> None:
         PrivateLinearClassifier(5.0, mechanism="opdisc", schema=SCHEMA, random_state=0),
         PrivateLinearClassifier(5.0, mechanism="rspm", domain="ternary", schema=INDICATORS, random_state=0),
         PrivateLinearClassifier(
-            5.0, mechanism="opdisc", noise="gaussian", delta=1e-6, domain=ps.SignCube(8), schema=INDICATORS, random_state=0
+            5.0,
+            mechanism="opdisc",
+            noise="gaussian",
+            delta=1e-6,
+            domain=ps.SignCube(8),
+            schema=INDICATORS,
+            random_state=0,
         ),
     ],
-)  # fmt: skip
+)
 def test_every_mechanism_fits_and_predicts(estimator: Estimator) -> None:
     fitted = estimator.fit(X, Y)
     assert list(fitted.classes_) == ["no", "yes"]

@@ -14,10 +14,17 @@ import pytest
 import privsolve as ps
 
 CASES = [
-    "exponential, supports", "exponential, supports in blocks",
-    "exponential, tree", "exponential, enumeration", "opdisc, tree", "opdisc, scorecard", "opdisc, highs",
-    "rspm, tree", "rspm, scorecard", "decision trees",
-]  # fmt: skip
+    "exponential, supports",
+    "exponential, supports in blocks",
+    "exponential, tree",
+    "exponential, enumeration",
+    "opdisc, tree",
+    "opdisc, scorecard",
+    "opdisc, highs",
+    "rspm, tree",
+    "rspm, scorecard",
+    "decision trees",
+]
 SCRIPT = Path(__file__).parents[1] / "support" / "compiled_functions.py"
 
 
@@ -26,9 +33,12 @@ def test_everything_is_compiled_before_paying(case: str) -> None:
     """In a new process, where no function is ready: none is compiled, or loaded from the cache, after the payment."""
     source = str(Path(ps.__file__).parents[1])
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), case], capture_output=True, text=True, check=False,
+        [sys.executable, str(SCRIPT), case],
+        capture_output=True,
+        text=True,
+        check=False,
         env=os.environ | {"PYTHONPATH": source},
-    )  # fmt: skip
+    )
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
 
 

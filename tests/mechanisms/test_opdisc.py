@@ -117,9 +117,16 @@ def guarantee_of(**arguments: Any) -> ps.Guarantee:
 
 def test_guarantee_of_the_default() -> None:
     assert guarantee_of() == ps.Guarantee(
-        Pure(0.5), Adjacency.REPLACE, "OPDisc", "l2-gamma noise", theory="2.1", oracle="enumeration", proof=Proof.COMPLETE,
-        seeded=False, negligible=2.0**-100,
-    )  # fmt: skip
+        Pure(0.5),
+        Adjacency.REPLACE,
+        "OPDisc",
+        "l2-gamma noise",
+        theory="2.1",
+        oracle="enumeration",
+        proof=Proof.COMPLETE,
+        seeded=False,
+        negligible=2.0**-100,
+    )
     assert ps.opdisc(PROBLEM, 0.5).release.guarantee.oracle == "tree"
 
 
@@ -240,8 +247,12 @@ def test_a_constant_penalty_changes_nothing() -> None:
 
 
 LEMMA_DOMAINS: list[Domain] = [
-    ps.IntegerBall(2, 5), ps.SignCube(3), ps.TernaryCube(2), ps.SparseSigns(3, 2), ps.FiniteSet([[0, 0], [3, -1]])
-]  # fmt: skip
+    ps.IntegerBall(2, 5),
+    ps.SignCube(3),
+    ps.TernaryCube(2),
+    ps.SparseSigns(3, 2),
+    ps.FiniteSet([[0, 0], [3, -1]]),
+]
 
 
 def _broken_inclusions(domain: Domain, adjacency: str, strength: float, penalised: bool, loss: ps.ZeroOneLoss) -> int:

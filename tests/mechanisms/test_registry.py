@@ -150,9 +150,15 @@ def permute_and_flip() -> type[Mechanism]:
         def run(self, problem: Any, epsilon: float, **options: Any) -> Run:
             rng, adjacency = as_randomness(options["random_state"]), Adjacency.of(options["adjacency"])
             guarantee = Guarantee(
-                Pure(epsilon), adjacency, self.title, "coins", theory="4", oracle="enumeration",
-                proof=Proof.REAL_ARITHMETIC, seeded=rng.is_seeded,
-            )  # fmt: skip
+                Pure(epsilon),
+                adjacency,
+                self.title,
+                "coins",
+                theory="4",
+                oracle="enumeration",
+                proof=Proof.REAL_ARITHMETIC,
+                seeded=rng.is_seeded,
+            )
             with charged(options.get("budget"), guarantee):
                 members = problem.domain.members()
                 losses = problem.losses_of(members)

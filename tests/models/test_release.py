@@ -84,11 +84,16 @@ def test_equal_weights_on_neighbours_give_equal_bytes(adjacency: str, noise: str
     for seed in range(40):
         runs = [
             ps.opdisc(
-                ps.Problem(table, ps.IntegerBall(2, 4)), 0.5, adjacency=adjacency, noise=noise, delta=delta,
-                oracle="enumeration", random_state=seed,
+                ps.Problem(table, ps.IntegerBall(2, 4)),
+                0.5,
+                adjacency=adjacency,
+                noise=noise,
+                delta=delta,
+                oracle="enumeration",
+                random_state=seed,
             )
             for table in tables
-        ]  # fmt: skip
+        ]
         if runs[0].release.weights.tolist() == runs[1].release.weights.tolist():
             equal += 1
             assert runs[0].release.to_json().encode() == runs[1].release.to_json().encode()
@@ -321,8 +326,13 @@ def test_diagnostics_say_first_that_they_are_not_private() -> None:
     assert next(iter(json.loads(text))) == "warning"
     assert text.splitlines()[1].strip().startswith('"warning": "Curator only')
     assert json.loads(text) == {
-        "warning": NOT_PRIVATE, "seconds": 0.5, "training_accuracy": 0.75, "mistakes": 3, "objective": 1.5, "nodes": 7
-    }  # fmt: skip
+        "warning": NOT_PRIVATE,
+        "seconds": 0.5,
+        "training_accuracy": 0.75,
+        "mistakes": 3,
+        "objective": 1.5,
+        "nodes": 7,
+    }
 
 
 def test_an_oracle_cannot_hide_the_warning() -> None:

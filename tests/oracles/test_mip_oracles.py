@@ -367,9 +367,7 @@ def _python(code: str) -> str:
 
 def test_the_catalogue_imports_no_native_code() -> None:
     names = [s.name for s in SOLVERS]
-    assert names == [
-        "tree", "enumeration", "assignment", "subset", "spanning-tree", "highs", "cpsat", "scip", "gurobi"
-    ]  # fmt: skip
+    assert names == ["tree", "enumeration", "assignment", "subset", "spanning-tree", "highs", "cpsat", "scip", "gurobi"]
     assert names == [oracle.about.name for oracle in ps.oracles.ORACLES if oracle.about]
     printed = _python(
         "import sys\n"

@@ -373,10 +373,13 @@ def test_delta_is_split_between_composition_and_releases() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0.0,), "epsilon"), ((math.inf,), "epsilon"), ((1.0, -1e-9), "delta"), ((1.0, 1.0), "delta"),
+        ((0.0,), "epsilon"),
+        ((math.inf,), "epsilon"),
+        ((1.0, -1e-9), "delta"),
+        ((1.0, 1.0), "delta"),
         ((1.0, 0.0, "swap"), "adjacency"),
     ],
-)  # fmt: skip
+)
 def test_wrong_budgets_are_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Accountant(*arguments)  # type: ignore[arg-type]

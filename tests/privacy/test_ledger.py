@@ -55,8 +55,11 @@ def test_a_ledger_keeps_its_terms_and_payments(tmp_path: Path) -> None:
     again = Ledger.open(str(path))
     assert again == made
     assert (again.budget.epsilon, again.budget.delta, again.budget.adjacency, again.dataset) == (
-        0.3, 1e-6, "add-remove", "visits",
-    )  # fmt: skip
+        0.3,
+        1e-6,
+        "add-remove",
+        "visits",
+    )
     (entry,) = again.history()
     assert (entry.number, entry.guarantee, entry.note, entry.outcome) == (1, guarantee, "first look", "spent")
     assert again.remaining().epsilon == 0.2

@@ -320,11 +320,13 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
     "a function of one's own": (mine, (CARDS,), "whether a function is still the same"),
     "a lambda": (lambda **options: None, (), "cannot be sealed"),
     "a problem made by a function": (
-        ps.release_or_failure, ([1, 2], lambda records: CARDS, ps.Parts(1000, 1.0, 1e-3)), "whether a function is still the",
+        ps.release_or_failure,
+        ([1, 2], lambda records: CARDS, ps.Parts(1000, 1.0, 1e-3)),
+        "whether a function is still the",
     ),
     "an object": (ps.exponential, (object(), 0.1), "object has no fingerprint"),
     "no mechanism": (ps.compose, ([],), "cannot be sealed"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -439,16 +441,59 @@ KEY = bytes(32)
 
 def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     different: list[Any] = [
-        None, True, 1, 2, 0.5, "1", "None", b"1", [1], [1, 2], [[1], 2], [1, [2]], {"a": 1}, {"a": 2}, {"b": 1}, {1, 2}, "", [],
-        np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 2), ps.BrierLoss(0.5),
-        ps.SparsePrior(), ps.UniformPrior(), TABLE, table_of(1), INDICATORS, float("inf"), ps.ZeroOneLoss,
-        ["ab", "c"], ["a", "bc"], np.array(["a", None], dtype=object), np.array([["a"], [None]], dtype=object),
-        DATA, DATA[:-1], DATA.rename(columns={"age": "years"}), Path("1"), ps.exponential, ps.opdisc,
-    ]  # fmt: skip
+        None,
+        True,
+        1,
+        2,
+        0.5,
+        "1",
+        "None",
+        b"1",
+        [1],
+        [1, 2],
+        [[1], 2],
+        [1, [2]],
+        {"a": 1},
+        {"a": 2},
+        {"b": 1},
+        {1, 2},
+        "",
+        [],
+        np.array([1, 2]),
+        np.array([[1, 2]]),
+        np.array([1.0, 2.0]),
+        ps.ZeroOneLoss(),
+        ps.ZeroOneLoss(1, 2),
+        ps.BrierLoss(0.5),
+        ps.SparsePrior(),
+        ps.UniformPrior(),
+        TABLE,
+        table_of(1),
+        INDICATORS,
+        float("inf"),
+        ps.ZeroOneLoss,
+        ["ab", "c"],
+        ["a", "bc"],
+        np.array(["a", None], dtype=object),
+        np.array([["a"], [None]], dtype=object),
+        DATA,
+        DATA[:-1],
+        DATA.rename(columns={"age": "years"}),
+        Path("1"),
+        ps.exponential,
+        ps.opdisc,
+    ]
     found = [fingerprint(KEY, value) for value in different]
     assert len(set(found)) == len(found)
-    equal = [(0.5, Fraction(1, 2)), ((1, 2), [1, 2]), (np.int64(2), 2), ("replace", Adjacency.REPLACE),
-             ({"a": 1, "b": 2}, {"b": 2, "a": 1}), (TABLE, copy.deepcopy(TABLE)), (DATA, DATA.copy())]  # fmt: skip
+    equal = [
+        (0.5, Fraction(1, 2)),
+        ((1, 2), [1, 2]),
+        (np.int64(2), 2),
+        ("replace", Adjacency.REPLACE),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (TABLE, copy.deepcopy(TABLE)),
+        (DATA, DATA.copy()),
+    ]
     for one, other in equal:
         assert fingerprint(KEY, one) == fingerprint(KEY, other)
     order = np.random.default_rng(0).permutation(len(TABLE.features))

@@ -19,10 +19,19 @@ CHROMEDRIVER = shutil.which("chromedriver")
 
 # quiet, and with no reason to go online
 ARGUMENTS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
-    "--hide-scrollbars", "--force-device-scale-factor=1",
-)  # fmt: skip
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+)
 
 # elements whose text or controls stick out of the window, and neighbours in the flow of the page that overlap
 LAYOUT_PROBLEMS = """

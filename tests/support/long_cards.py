@@ -60,9 +60,7 @@ def long_release(schema: Schema, seed: int = 0, log_odds: float = 0.12) -> ps.Re
     weights[rng.random(schema.dim) < 0.1] = 0
     if schema.intercept:
         weights[-1] = -int(weights[:-1].sum()) // 2
-    model = RiskScore(
-        weights, schema.features, schema.scales, schema.intercept, schema, log_odds=log_odds, cut=0
-    )  # fmt: skip
+    model = RiskScore(weights, schema.features, schema.scales, schema.intercept, schema, log_odds=log_odds, cut=0)
     setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
     return ps.Release(model, GUARANTEE, setting)
 

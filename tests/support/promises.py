@@ -9,9 +9,13 @@ from privsolve.privacy.profiles import BoundedRange, profile_of
 def promise(epsilon: float, delta: float = 0.0, **fields: object) -> Guarantee:
     """What OPDisc would promise."""
     values: dict[str, object] = {
-        "profile": profile_of(epsilon, delta), "adjacency": "replace", "mechanism": "OPDisc", "noise": "l2-gamma noise",
-        "theory": "2.1", "oracle": "tree",
-    }  # fmt: skip
+        "profile": profile_of(epsilon, delta),
+        "adjacency": "replace",
+        "mechanism": "OPDisc",
+        "noise": "l2-gamma noise",
+        "theory": "2.1",
+        "oracle": "tree",
+    }
     return Guarantee(**(values | fields))  # type: ignore[arg-type]
 
 

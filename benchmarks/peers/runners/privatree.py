@@ -27,9 +27,12 @@ def fit(data: Exchange, job: Job) -> Fitted:
         ranges = [(0.0, 1.0) if place is None else data.public.bounds[place] for place in data.places]
         sizes = [s if p is None else 0 for p, s in zip(data.places, data.public.sizes, strict=True)]
     model = PrivaTreeClassifier(
-        max_depth=job.options["depth"], epsilon=job.epsilon, feature_range=np.array(ranges),
-        categorical_features=np.array(sizes, dtype=int), random_state=job.seed,
-    )  # fmt: skip
+        max_depth=job.options["depth"],
+        epsilon=job.epsilon,
+        feature_range=np.array(ranges),
+        categorical_features=np.array(sizes, dtype=int),
+        random_state=job.seed,
+    )
     model.fit(train, data.train.labels.astype(int))
     return Fitted(_nodes(model.root_), lambda: (model.predict(test), model.predict(test), None))
 

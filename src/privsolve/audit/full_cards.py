@@ -90,15 +90,21 @@ def _cases() -> tuple[FullCardCase, ...]:
         scores = FullCardCase(
             f"one label, {adjacency}",
             "the record has the largest gradient that is allowed, and it is in the direction of all points",
-            _table([yes, no], FEATURES), _table(neighbour, FEATURES), 0.5,
-            Plan(1.0, 0.4, adjacency, FEATURES, FEATURES), _all_points,
-        )  # fmt: skip
+            _table([yes, no], FEATURES),
+            _table(neighbour, FEATURES),
+            0.5,
+            Plan(1.0, 0.4, adjacency, FEATURES, FEATURES),
+            _all_points,
+        )
         bits = FullCardCase(
             f"last bits, {adjacency}",
             "without the record the weight is a multiple of the step of the noise; output noise must hide that",
-            _table([no, no] if adjacency is Adjacency.REPLACE else [yes, no], 1), _table(moved, 1), 1.0,
-            Plan(1.0, 1e-6, adjacency, 1, 1), _is_noise,
-        )  # fmt: skip
+            _table([no, no] if adjacency is Adjacency.REPLACE else [yes, no], 1),
+            _table(moved, 1),
+            1.0,
+            Plan(1.0, 1e-6, adjacency, 1, 1),
+            _is_noise,
+        )
         found += [scores, bits]
     return tuple(found)
 

@@ -121,9 +121,17 @@ def run_checks(to_run: Sequence[Check], confidence: float = 0.999) -> Iterator[R
         verdict = REFUTED if finding.refutes(check.epsilon) else "exact: holds" if exact else "not refuted"
         runs = finding.runs if isinstance(finding, Finding) else 0
         yield Row(
-            check.mechanism, check.noise, check.case, check.epsilon, check.delta, check.proof, finding.epsilon, exact,
-            runs, verdict,
-        )  # fmt: skip
+            check.mechanism,
+            check.noise,
+            check.case,
+            check.epsilon,
+            check.delta,
+            check.proof,
+            finding.epsilon,
+            exact,
+            runs,
+            verdict,
+        )
 
 
 def checks(*, long: bool = False, random_state: int | Randomness | None = None) -> list[Check]:

@@ -75,9 +75,14 @@ def tree_html(
 
 
 def _common(
-    about: About, guarantee: Guarantee, what: str, evaluation: Evaluation | None, problems: list[str], date: str | None,
+    about: About,
+    guarantee: Guarantee,
+    what: str,
+    evaluation: Evaluation | None,
+    problems: list[str],
+    date: str | None,
     version: str,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What every page says: who answers for it, what is wrong with it, how good it is, and its guarantee."""
     privacy = words.privacy_words(guarantee, what)
     return {
@@ -152,24 +157,35 @@ def _quality(evaluation: Evaluation) -> dict[str, Any]:
     texts = [o.text if evaluation.kind == "total" else str(i + 1) for i, o in enumerate(evaluation.outcomes)]
     every = max(1, -(-count // TICKS))
     points = [
-        {"at": (i + 0.5) / count, "figure": figure, "risk": outcome.risk, "tick": "" if i % every else text.split(" to ")[0]}
+        {
+            "at": (i + 0.5) / count,
+            "figure": figure,
+            "risk": outcome.risk,
+            "tick": "" if i % every else text.split(" to ")[0],
+        }
         for i, (figure, outcome, text) in enumerate(zip(shares, evaluation.outcomes, texts, strict=True))
-    ]  # fmt: skip
+    ]
     legend = "Dots are shares, with 95% intervals: thick for the noise alone. The line is the share made never to fall."
     own = cells.false_positives().value, cells.false_negatives().value
     return {
-        "lead": rare_line(evaluation), "where": where(evaluation), "yes": yes, "no": no, "kind": evaluation.kind,
+        "lead": rare_line(evaluation),
+        "where": where(evaluation),
+        "yes": yes,
+        "no": no,
+        "kind": evaluation.kind,
         "figures": [(name, *figure_cells(figure)) for name, figure in main_figures(cells, evaluation.labels)],
         "legend": legend + (" Bars are what the card states." if cells.states_risks else ""),
         "steps": [(i / count, (i + 1) / count, risk) for i, risk in enumerate(risks)],
         "points": points,
         "roc": [
-            (p.false_positives.value, 1 - p.false_negatives.value) for p in cells.threshold_points()
+            (p.false_positives.value, 1 - p.false_negatives.value)
+            for p in cells.threshold_points()
             if p.false_positives.value is not None and p.false_negatives.value is not None
         ],
         "own": None if own[0] is None or own[1] is None else (own[0], 1 - own[1]),
-        **_outcome_table(evaluation), **_group_table(evaluation),
-    }  # fmt: skip
+        **_outcome_table(evaluation),
+        **_group_table(evaluation),
+    }
 
 
 def _outcome_table(evaluation: Evaluation) -> dict[str, Any]:

@@ -199,9 +199,11 @@ def _amount(asked: Amount, engine: DuckDB) -> tuple[list[Case], str]:
     low, high, step, points = asked.low, asked.high, asked.step, asked.points
     first, last = (int(end // 1) for end in (low / step + 0.5, high / step + 0.5))
     cases = [
-        *_marked(asked, engine, value), (engine.no_number(name, asked.marks), asked.missing),
-        (f"{value} < {low!r}", first * points), (f"{value} > {high!r}", last * points),
-    ]  # fmt: skip
+        *_marked(asked, engine, value),
+        (engine.no_number(name, asked.marks), asked.missing),
+        (f"{value} < {low!r}", first * points),
+        (f"{value} > {high!r}", last * points),
+    ]
     return cases, f"CAST(FLOOR({value} / {step!r} + 0.5) AS INTEGER) * {points}"
 
 

@@ -72,9 +72,13 @@ def history(file: File, as_json: AsJson = False) -> None:
         marks = [word for word, holds in facts if holds]
         mechanism = f"{g.mechanism}, {g.noise}" + (f" ({', '.join(marks)})" if marks else "")
         table.add_row(
-            str(entry.number), entry.spent_at[:16].replace("T", " "), f"{g.epsilon:.12g}", f"{g.delta:.6g}",
-            escape("\n".join(filter(None, (entry.note, mechanism)))), entry.outcome,
-        )  # fmt: skip
+            str(entry.number),
+            entry.spent_at[:16].replace("T", " "),
+            f"{g.epsilon:.12g}",
+            f"{g.delta:.6g}",
+            escape("\n".join(filter(None, (entry.note, mechanism)))),
+            entry.outcome,
+        )
     console.print(table)
 
 
@@ -96,13 +100,17 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     for name in ("", "budget", "spent", "next release at most"):
         table.add_column(name, justify="left" if not name else "right")
     table.add_row(
-        "epsilon", f"{ledger.budget.epsilon:.12g}", f"{values['spent']['epsilon']:.12g}",
+        "epsilon",
+        f"{ledger.budget.epsilon:.12g}",
+        f"{values['spent']['epsilon']:.12g}",
         f"{remaining.epsilon:.6g}\n{remaining.exponential:.6g} (exponential mechanism)",
-    )  # fmt: skip
+    )
     table.add_row(
-        "delta of releases", f"{values['budget']['release_delta']:.6g}", f"{values['spent']['delta']:.6g}",
+        "delta of releases",
+        f"{values['budget']['release_delta']:.6g}",
+        f"{values['spent']['delta']:.6g}",
         f"{remaining.delta:.6g}",
-    )  # fmt: skip
+    )
     if ledger.budget.rho_limit:
         table.add_row("rho", f"{ledger.budget.rho_limit:.6g}", f"{values['spent']['rho']:.6g}", "")
         table.caption = "The sum of the epsilons may exceed the budget while the sum of the rhos does not."
@@ -116,19 +124,28 @@ def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
         "dataset": ledger.dataset,
         "adjacency": budget.adjacency,
         "budget": {
-            "epsilon": budget.epsilon, "delta": budget.delta, "composition_delta": budget.composition_delta,
-            "release_delta": at_most(budget.release_delta), "rho": budget.rho_limit,
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "composition_delta": budget.composition_delta,
+            "release_delta": at_most(budget.release_delta),
+            "rho": budget.rho_limit,
         },
         "spent": {
-            "epsilon": at_least(totals.epsilon), "delta": at_least(totals.delta), "rho": at_least(totals.rho),
-            "releases": totals.releases, "not_proved": totals.unproved, "seeded": totals.seeded,
+            "epsilon": at_least(totals.epsilon),
+            "delta": at_least(totals.delta),
+            "rho": at_least(totals.rho),
+            "releases": totals.releases,
+            "not_proved": totals.unproved,
+            "seeded": totals.seeded,
             "negligible": at_least(totals.negligible),
         },
         "remaining": {
-            "epsilon": remaining.epsilon, "epsilon_exponential": remaining.exponential, "delta": remaining.delta,
+            "epsilon": remaining.epsilon,
+            "epsilon_exponential": remaining.exponential,
+            "delta": remaining.delta,
         },
         "promise": _promise(ledger, totals),
-    }  # fmt: skip
+    }
 
 
 def _counted(releases: int) -> str:
@@ -146,6 +163,9 @@ def _promise(ledger: Ledger, totals: Totals) -> str:
 
 def _entry_values(entry: Entry) -> dict[str, Any]:
     return {
-        "number": entry.number, "spent_at": entry.spent_at, "outcome": entry.outcome, "note": entry.note,
+        "number": entry.number,
+        "spent_at": entry.spent_at,
+        "outcome": entry.outcome,
+        "note": entry.note,
         "guarantee": entry.guarantee.to_dict(),
-    }  # fmt: skip
+    }

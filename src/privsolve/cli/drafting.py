@@ -99,9 +99,18 @@ class PrivateOptions:
             raise ValueError("--positive is needed: the values of the label are stated, not read off the data")
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
         return cls(
-            spent, delta, positive, negative, Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)), use, decimal, adjacency, Ledger.open(ledger) if ledger else None, seed,
-        )  # fmt: skip
+            spent,
+            delta,
+            positive,
+            negative,
+            Schema.load(stated).columns if stated else (),
+            dict(map(_bounds, bounds)),
+            use,
+            decimal,
+            adjacency,
+            Ledger.open(ledger) if ledger else None,
+            seed,
+        )
 
     def label(self, table: Any, name: str) -> Label:
         """The label with its values as the table has them: texts, numbers or booleans, by its type."""

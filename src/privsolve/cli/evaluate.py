@@ -77,9 +77,12 @@ def evaluate(
                 tables, column = counted(found.model, open_table(data, header=header), group_of(by))
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
             run = release_from(
-                sealed, stop, partial(evaluated, found, tables, epsilon, column, tested),
-                lambda made: None if folder is None else folder.write(made)[0], resumable=folder is not None,
-            )  # fmt: skip
+                sealed,
+                stop,
+                partial(evaluated, found, tables, epsilon, column, tested),
+                lambda made: None if folder is None else folder.write(made)[0],
+                resumable=folder is not None,
+            )
             paths = [] if folder is None else folder.files
         assert run.release.evaluation is not None
         if json_output:
@@ -91,9 +94,12 @@ def evaluate(
 def _content(release: Release, evaluation: Evaluation) -> dict[str, Any]:
     groups = {name: summary(evaluation.of_group(name)) for name in evaluation.groups} if evaluation.by else {}
     return {
-        "figures": summary(evaluation.cells), "groups": groups, "risks": list(evaluation.cells.risks()),
-        "evaluation": evaluation.to_dict(), "total": release.total.to_dict(),
-    }  # fmt: skip
+        "figures": summary(evaluation.cells),
+        "groups": groups,
+        "risks": list(evaluation.cells.risks()),
+        "evaluation": evaluation.to_dict(),
+        "total": release.total.to_dict(),
+    }
 
 
 def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths: list[Path]) -> None:

@@ -94,10 +94,15 @@ def opsamp(
         warnings.warn(message, PrivacyWarning, stacklevel=2)
     prepared = solver.prepare(problem.objective, box)  # what the oracle cannot take is refused before it costs anything
     guarantee = Guarantee(
-        profile_of(plan.epsilon, plan.delta), Adjacency.of(adjacency), "OPSamp",
-        "discrete Laplace noise on the average of perturbed optima", theory="5", oracle=_oracle_name(solver),
-        proof=Proof.COMPLETE if plan.proved else Proof.NONE, seeded=rng.is_seeded,
-    )  # fmt: skip
+        profile_of(plan.epsilon, plan.delta),
+        Adjacency.of(adjacency),
+        "OPSamp",
+        "discrete Laplace noise on the average of perturbed optima",
+        theory="5",
+        oracle=_oracle_name(solver),
+        proof=Proof.COMPLETE if plan.proved else Proof.NONE,
+        seeded=rng.is_seeded,
+    )
     with charged(budget, guarantee):
         # all objective noise is drawn here, so that the result does not depend on who solves what
         etas = exponential_noise(rng, plan.sigma, (plan.draws, box.dim), centred=plan.centred)

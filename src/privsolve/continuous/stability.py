@@ -270,9 +270,16 @@ class SamplingPlan:
     def excess(self) -> float:
         """Bound on the expected excess of the mean loss, for convex losses; never more than `G·D₁`."""
         bound = expected_excess(
-            self.n, self.widths, self.lipschitz, self.epsilon, self.sigma, self.sensitivity_steps * self.grid,
-            error=self.error, grid=self.grid, centred=self.centred,
-        )  # fmt: skip
+            self.n,
+            self.widths,
+            self.lipschitz,
+            self.epsilon,
+            self.sigma,
+            self.sensitivity_steps * self.grid,
+            error=self.error,
+            grid=self.grid,
+            centred=self.centred,
+        )
         return min(bound, self.lipschitz * self.diameter)
 
     def utility_bound(self, beta: float = 0.05) -> float:
@@ -360,9 +367,21 @@ def plan_opsamp(
     if step > min(sides):
         raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
     plan = SamplingPlan(
-        n, sides, lipschitz, epsilon, delta, m, adjacency, error, centred, rate, bound, lam, step,
+        n,
+        sides,
+        lipschitz,
+        epsilon,
+        delta,
+        m,
+        adjacency,
+        error,
+        centred,
+        rate,
+        bound,
+        lam,
+        step,
         noise.calibration is Calibration.PROVED,
-    )  # fmt: skip
+    )
     if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
@@ -385,9 +404,16 @@ def draws_needed(
 
     def excess(draws: int) -> float:
         return plan_opsamp(
-            n, widths, lipschitz, epsilon, delta, draws, error=error, adjacency=adjacency,
+            n,
+            widths,
+            lipschitz,
+            epsilon,
+            delta,
+            draws,
+            error=error,
+            adjacency=adjacency,
             noise=SamplingNoise(centred=centred),
-        ).excess  # fmt: skip
+        ).excess
 
     target = (1 + slack) * excess(_MANY_DRAWS)
     return _smallest_count(lambda m: excess(m) <= target)

@@ -94,17 +94,23 @@ class Constraints:
         for name, most in more.max_cuts:
             cuts[name] = min(most, cuts.get(name, most))
         return Constraints(
-            mine | theirs, (*self.required, *more.required), (*self.excluded, *more.excluded), cuts,
+            mine | theirs,
+            (*self.required, *more.required),
+            (*self.excluded, *more.excluded),
+            cuts,
             tuple(dict.fromkeys((*self.alternatives, *more.alternatives))),
-        )  # fmt: skip
+        )
 
     def check(self, columns: Sequence[Column]) -> None:
         """Raise if a column is unknown, or has no direction to speak of."""
         known = {column.column: column for column in columns}
         named = {
-            "direction": [name for name, _ in self.directions], "required": self.required, "excluded": self.excluded,
-            "max_cuts": [name for name, _ in self.max_cuts], "alternatives": [n for names in self.alternatives for n in names],
-        }  # fmt: skip
+            "direction": [name for name, _ in self.directions],
+            "required": self.required,
+            "excluded": self.excluded,
+            "max_cuts": [name for name, _ in self.max_cuts],
+            "alternatives": [n for names in self.alternatives for n in names],
+        }
         for what, names in named.items():
             for name in names:
                 if name not in known:

@@ -286,9 +286,13 @@ class Schema:
             raise ValueError("the data has no records: give at least one")
         positive = codes[-1] == 0 if coded[-1] is DECIDED else decided(self._stated_label, codes[-1], counts)
         table = PatternTable(
-            self._expand(codes[:-1]), counts * positive, counts * ~positive, names=self.features, scales=self.scales,
+            self._expand(codes[:-1]),
+            counts * positive,
+            counts * ~positive,
+            names=self.features,
+            scales=self.scales,
             ranges=self.ranges,
-        )  # fmt: skip
+        )
         unreadable = _unreadable(coded[:-1], codes[:-1])
         if _none_listed(coded[-1], codes[-1]):
             unreadable = (*unreadable, coded[-1].column)

@@ -105,10 +105,17 @@ def _read_csv(engine: Any, files: list[str], stated: str | None) -> Any:
             raise ValueError(f"{file}: its header differs from that of {files[0]}: files read together must agree")
         quotes |= check_quotes(file, separator, skipped=int(stated is None))
     return engine.read_csv(
-        [literal(file) for file in files], header=False, skip=int(stated is None), auto_detect=False, delim=separator,
-        quote='"', escape='"', columns=dict.fromkeys(names, "VARCHAR"), hive_partitioning=False,
+        [literal(file) for file in files],
+        header=False,
+        skip=int(stated is None),
+        auto_detect=False,
+        delim=separator,
+        quote='"',
+        escape='"',
+        columns=dict.fromkeys(names, "VARCHAR"),
+        hive_partitioning=False,
         parallel=not quotes,  # from the middle of a file nobody can tell whether a line feed is within quotes
-    )  # fmt: skip
+    )
 
 
 def _header(path: str) -> tuple[str, tuple[str, ...]]:

@@ -103,9 +103,11 @@ class ConstrainedPoints(SparsePoints):
         if len(self.signs) != self.columns or not set(self.signs) <= {-1, 0, 1}:
             raise ValueError(f"signs must hold -1, 0 or 1 for each of the {self.columns} columns")
         named = {
-            "max_cuts": [name for name, _ in self.max_cuts], "required": self.required, "excluded": self.excluded,
+            "max_cuts": [name for name, _ in self.max_cuts],
+            "required": self.required,
+            "excluded": self.excluded,
             "alternatives": [name for names in self.alternatives for name in names],
-        }  # fmt: skip
+        }
         known = set(self.variables)
         for what, names in named.items():
             for name in names:
@@ -210,10 +212,18 @@ class ConstrainedPoints(SparsePoints):
     def on(self, cards: SparsePoints) -> ConstrainedPoints:
         """The same constraints on the same columns, with other limits of features, points and intercept."""
         return ConstrainedPoints(
-            cards.dim, cards.max_features, cards.max_points, cards.intercept, variables=self.variables,
-            max_questions=self.max_questions, max_cuts=self.max_cuts, signs=self.signs, required=self.required,
-            excluded=self.excluded, alternatives=self.alternatives,
-        )  # fmt: skip
+            cards.dim,
+            cards.max_features,
+            cards.max_points,
+            cards.intercept,
+            variables=self.variables,
+            max_questions=self.max_questions,
+            max_cuts=self.max_cuts,
+            signs=self.signs,
+            required=self.required,
+            excluded=self.excluded,
+            alternatives=self.alternatives,
+        )
 
     @property
     def plain(self) -> SparsePoints:

@@ -52,9 +52,15 @@ def no_rule(columns: int, most: int) -> Rule:
     """Every support of at most so many columns is allowed."""
     each = np.arange(columns)
     return Rule(
-        False, each, np.ones(columns, dtype=np.int64), np.full(columns, -1), np.zeros(columns, dtype=np.bool_), each,
-        columns, most,
-    )  # fmt: skip
+        False,
+        each,
+        np.ones(columns, dtype=np.int64),
+        np.full(columns, -1),
+        np.zeros(columns, dtype=np.bool_),
+        each,
+        columns,
+        most,
+    )
 
 
 def rule_of(domain: ConstrainedPoints, columns: Int64Array, most: int) -> Rule:
@@ -69,10 +75,15 @@ def rule_of(domain: ConstrainedPoints, columns: Int64Array, most: int) -> Rule:
     last_of = np.full(len(names), -1)
     last_of[variable] = np.arange(len(columns))  # the last assignment stays
     return Rule(
-        True, variable, np.array([questions[name].most for name in names]), lists,
-        np.array([questions[name].required for name in names]), last_of,
-        domain.most_questions if domain.max_questions is None else domain.max_questions, most,
-    )  # fmt: skip
+        True,
+        variable,
+        np.array([questions[name].most for name in names]),
+        lists,
+        np.array([questions[name].required for name in names]),
+        last_of,
+        domain.most_questions if domain.max_questions is None else domain.max_questions,
+        most,
+    )
 
 
 def required_first(rule: Rule, order: Int64Array) -> Int64Array:
@@ -85,9 +96,11 @@ def new_room(rule: Rule) -> Room:
     """Room for one thread."""
     m, lists = len(rule.variable), int(rule.list_of.max(initial=-1)) + 1
     return Room(
-        np.zeros(len(rule.most_of), dtype=np.int64), np.zeros(lists, dtype=np.int64), np.ones(m, dtype=np.bool_),
+        np.zeros(len(rule.most_of), dtype=np.int64),
+        np.zeros(lists, dtype=np.int64),
         np.ones(m, dtype=np.bool_),
-    )  # fmt: skip
+        np.ones(m, dtype=np.bool_),
+    )
 
 
 @helper

@@ -108,9 +108,12 @@ class RejectionSampler(ABC):
     def statistics(self) -> SamplingStatistics:
         """What sampling has cost so far."""
         return SamplingStatistics(
-            attempts=self._attempts_made, accepted=self._kept, frontier=self._frontier_size(),
-            seconds=time.monotonic() - self._start, **self._engine_statistics(),
-        )  # fmt: skip
+            attempts=self._attempts_made,
+            accepted=self._kept,
+            frontier=self._frontier_size(),
+            seconds=time.monotonic() - self._start,
+            **self._engine_statistics(),
+        )
 
     def _until_kept(self, read: Callable[[], Drawn]) -> Drawn:
         """Attempts until one is kept, and what it has drawn: `read` where the engine put it, before anybody else may draw."""

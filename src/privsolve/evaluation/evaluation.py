@@ -128,9 +128,15 @@ class Evaluation:
         counts = _whole(values["counts"], (len(groups), len(outcomes), 2))
         guarantee = Guarantee.from_dict(values["guarantee"])
         return cls(
-            values["kind"], outcomes, (labels[0], labels[1]), counts, MeasuredOn(values["tested"]), guarantee,
-            values["by"], groups,
-        )  # fmt: skip
+            values["kind"],
+            outcomes,
+            (labels[0], labels[1]),
+            counts,
+            MeasuredOn(values["tested"]),
+            guarantee,
+            values["by"],
+            groups,
+        )
 
 
 def noise_scale(guarantee: Guarantee) -> float:

@@ -40,9 +40,14 @@ def promise(epsilon: float, adjacency: Adjacency | str, *, seeded: bool = False)
     if checked < 2 / LARGEST_SCALE:
         raise ValueError(f"epsilon must be at least {2 / LARGEST_SCALE:.3g} for exact noise, got {checked:g}")
     return Guarantee(
-        Pure(checked), Adjacency.of(adjacency), "noisy histogram", "discrete Laplace noise", theory="11", oracle="none",
+        Pure(checked),
+        Adjacency.of(adjacency),
+        "noisy histogram",
+        "discrete Laplace noise",
+        theory="11",
+        oracle="none",
         seeded=seeded,
-    )  # fmt: skip
+    )
 
 
 def evaluate(

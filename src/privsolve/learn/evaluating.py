@@ -65,9 +65,16 @@ def evaluate_frame(
     tables, column = counted(release.model, frame, by, positive)
     account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
     found: Evaluation = run_paid(
-        evaluate_tables, release.model, tables, epsilon, column, where, release.guarantee.adjacency,
-        random_state=random_state, budget=account,
-    )  # fmt: skip
+        evaluate_tables,
+        release.model,
+        tables,
+        epsilon,
+        column,
+        where,
+        release.guarantee.adjacency,
+        random_state=random_state,
+        budget=account,
+    )
     return found
 
 
@@ -115,9 +122,17 @@ def evaluate_tables(
     yes, no = decision_words(getattr(model, "schema", None))
     names = group_names(column) if column is not None else ("all",)
     return evaluate(
-        model, tables, epsilon, labels=(no, yes), names=names, by=None if column is None else column.column,
-        adjacency=adjacency, tested=tested, random_state=random_state, budget=budget,
-    )  # fmt: skip
+        model,
+        tables,
+        epsilon,
+        labels=(no, yes),
+        names=names,
+        by=None if column is None else column.column,
+        adjacency=adjacency,
+        tested=tested,
+        random_state=random_state,
+        budget=budget,
+    )
 
 
 def evaluated(

@@ -233,9 +233,14 @@ class ExponentialSampler:
         chosen = _best_method(problem) if method is Method.AUTO else method
         columns = columns_of(problem) if isinstance(problem, Problem) and chosen is Method.SUPPORTS else None
         self.guarantee = Guarantee(
-            BoundedRange(epsilon), Adjacency.of(adjacency), "exponential mechanism", "exact sample",
-            theory="4", oracle="exact sampler", seeded=rng.is_seeded,
-        )  # fmt: skip
+            BoundedRange(epsilon),
+            Adjacency.of(adjacency),
+            "exponential mechanism",
+            "exact sample",
+            theory="4",
+            oracle="exact sampler",
+            seeded=rng.is_seeded,
+        )
         self._method = chosen
         self._draws: _Draws
         if chosen is Method.ENUMERATION:
@@ -244,9 +249,15 @@ class ExponentialSampler:
             raise ValueError(f"method={str(chosen)!r} needs a classification Problem: use method='enumeration'")
         elif columns is not None and chosen is Method.SUPPORTS:
             self._draws = _Supports(
-                problem, columns, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts,
+                problem,
+                columns,
+                kappa,
+                self.prior,
+                rng,
+                max_nodes=max_nodes,
+                max_attempts=max_attempts,
                 progress=progress,
-            )  # fmt: skip
+            )
         else:
             self._draws = _Tree(
                 problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress
@@ -343,9 +354,16 @@ def exponential(
     start = time.perf_counter()
     rng = as_randomness(random_state)
     sampler = ExponentialSampler(
-        problem, epsilon, adjacency=adjacency, prior=prior, random_state=rng, method=method,
-        max_nodes=max_nodes, max_attempts=max_attempts, progress=progress,
-    )  # fmt: skip
+        problem,
+        epsilon,
+        adjacency=adjacency,
+        prior=prior,
+        random_state=rng,
+        method=method,
+        max_nodes=max_nodes,
+        max_attempts=max_attempts,
+        progress=progress,
+    )
     with charged(budget, sampler.guarantee, draft=draft_of(problem)):
         try:
             weights = sampler.draw()[0]

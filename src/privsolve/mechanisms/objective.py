@@ -182,10 +182,17 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The numbers, as a release states them."""
         return {
-            "epsilon": self.epsilon, "delta": self.delta, "adjacency": str(self.adjacency), "features": self.dim,
-            "longest": self.longest, "choosing": self.choosing, "clip": CLIP, "offset": math.fsum(self.offsets),
-            "deviation": self.deviation(len(self.offsets) - 1), "output_deviation": OUTPUT_DEVIATION,
-        }  # fmt: skip
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "adjacency": str(self.adjacency),
+            "features": self.dim,
+            "longest": self.longest,
+            "choosing": self.choosing,
+            "clip": CLIP,
+            "offset": math.fsum(self.offsets),
+            "deviation": self.deviation(len(self.offsets) - 1),
+            "output_deviation": OUTPUT_DEVIATION,
+        }
 
 
 @dataclass(frozen=True)
@@ -264,9 +271,14 @@ def perturbed_card(
     _check(table, plan)
     rng = as_randomness(random_state)
     guarantee = Guarantee(
-        plan.curve, plan.adjacency, "objective perturbation of logistic regression", "rounded Gaussian noise",
-        theory="19", oracle="Newton's method, certified", seeded=rng.is_seeded,
-    )  # fmt: skip
+        plan.curve,
+        plan.adjacency,
+        "objective perturbation of logistic regression",
+        "rounded Gaussian noise",
+        theory="19",
+        oracle="Newton's method, certified",
+        seeded=rng.is_seeded,
+    )
     with charged(budget, guarantee, draft=draft):
         centre, unsure, offset = _centre(table, plan, options.guess, rng)
         kept = np.ones(plan.dim, dtype=bool)

@@ -123,9 +123,14 @@ def sphere_noise(
 ) -> Noise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
     return _OPDISC.calibrate(
-        Sphere(domain), epsilon, noise=noise, delta=delta, adjacency=adjacency,
-        loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
-    )  # fmt: skip
+        Sphere(domain),
+        epsilon,
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        loss=loss or ZeroOneLoss(),
+        solver_tolerance=solver_tolerance,
+    )
 
 
 def opdisc(
@@ -166,6 +171,15 @@ def opdisc(
     """
     check_arguments(problem, penalty)
     return _OPDISC.release(
-        problem, epsilon, Sphere(problem.domain), noise=noise, delta=delta, adjacency=adjacency, oracle=oracle,
-        penalty=penalty, random_state=random_state, progress=progress, budget=budget,
-    )  # fmt: skip
+        problem,
+        epsilon,
+        Sphere(problem.domain),
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        oracle=oracle,
+        penalty=penalty,
+        random_state=random_state,
+        progress=progress,
+        budget=budget,
+    )

@@ -107,9 +107,11 @@ class Parts:
     def setting(self) -> dict[str, Any]:
         """Plain values for a release."""
         return {
-            "count": self.count, "threshold": self.threshold, "withheld": self.withheld,
+            "count": self.count,
+            "threshold": self.threshold,
+            "withheld": self.withheld,
             "part_epsilon": self.part_epsilon,
-        }  # fmt: skip
+        }
 
     @cached_property
     def noise(self) -> DiscreteLaplace:
@@ -230,10 +232,16 @@ def _guarantee(
     if one.delta or not one.proved:
         raise ValueError("noise must be pure and proved for every part: leave it out, or use another law")
     return Guarantee(
-        Approximate(parts.epsilon, parts.delta), adjacency, f"{one.mechanism} on one of {parts.count} parts, or no answer",
-        f"{one.noise}, then discrete Laplace noise", theory="15.4", oracle=one.oracle, proof=one.proof,
-        seeded=rng.is_seeded, negligible=parts.count * one.negligible,
-    )  # fmt: skip
+        Approximate(parts.epsilon, parts.delta),
+        adjacency,
+        f"{one.mechanism} on one of {parts.count} parts, or no answer",
+        f"{one.noise}, then discrete Laplace noise",
+        theory="15.4",
+        oracle=one.oracle,
+        proof=one.proof,
+        seeded=rng.is_seeded,
+        negligible=parts.count * one.negligible,
+    )
 
 
 def _answer(

@@ -223,17 +223,28 @@ class PerturbedMechanism(Mechanism):
             delta = max(problem.n, 1) ** -2.0  # n is public
         paid_for = oracle_tolerance(the_oracle)
         found = self.calibrate(
-            geometry, epsilon, noise=noise, delta=delta, adjacency=the_adjacency, loss=problem.loss,
+            geometry,
+            epsilon,
+            noise=noise,
+            delta=delta,
+            adjacency=the_adjacency,
+            loss=problem.loss,
             solver_tolerance=paid_for,
-        )  # fmt: skip
+        )
         check_scipy()
 
         def promise(with_oracle: Oracle) -> Guarantee:
             return Guarantee(
-                found.profile, the_adjacency, self.title, f"{found.law_type.name} noise", theory=found.theory,
-                oracle=oracle_name(with_oracle), proof=found.proof, seeded=rng.is_seeded,
+                found.profile,
+                the_adjacency,
+                self.title,
+                f"{found.law_type.name} noise",
+                theory=found.theory,
+                oracle=oracle_name(with_oracle),
+                proof=found.proof,
+                seeded=rng.is_seeded,
                 negligible=NOISE_BEYOND_RANGE,
-            )  # fmt: skip
+            )
 
         def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
             layout = prepared if with_oracle is the_oracle else None
@@ -251,9 +262,14 @@ class PerturbedMechanism(Mechanism):
     ) -> tuple[Expectation, ...]:
         """The bound for the default law."""
         found = self.calibrate(
-            self.geometry(domain), epsilon, noise=self.noises()[0], delta=None, adjacency=adjacency,
-            loss=loss, solver_tolerance=0.0,
-        )  # fmt: skip
+            self.geometry(domain),
+            epsilon,
+            noise=self.noises()[0],
+            delta=None,
+            adjacency=adjacency,
+            loss=loss,
+            solver_tolerance=0.0,
+        )
         return (Expectation(self.name, found.utility_bound(beta)),)
 
     def variants(self, delta: float) -> tuple[Variant, ...]:
@@ -271,9 +287,14 @@ class PerturbedMechanism(Mechanism):
     ) -> Int64Array:
         """By listing the members and adding the noise in floating point."""
         found = self.calibrate(
-            self.geometry(problem.domain), epsilon, noise=options["noise"], delta=options.get("delta"),
-            adjacency=adjacency, loss=problem.loss, solver_tolerance=0.0,
-        )  # fmt: skip
+            self.geometry(problem.domain),
+            epsilon,
+            noise=options["noise"],
+            delta=options.get("delta"),
+            adjacency=adjacency,
+            loss=problem.loss,
+            solver_tolerance=0.0,
+        )
         return perturbed_draws(problem, found, runs, rng)
 
 

@@ -114,9 +114,14 @@ def separator_noise(
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
     thresholds = _RSPM.geometry(domain)
     return _RSPM.calibrate(
-        thresholds if count is None else Separators(domain, check_count("count", count)), epsilon, noise=noise, delta=delta,
-        adjacency=adjacency, loss=loss or ZeroOneLoss(), solver_tolerance=solver_tolerance,
-    )  # fmt: skip
+        thresholds if count is None else Separators(domain, check_count("count", count)),
+        epsilon,
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        loss=loss or ZeroOneLoss(),
+        solver_tolerance=solver_tolerance,
+    )
 
 
 def rspm(
@@ -162,6 +167,15 @@ def rspm(
         own = Indicators(problem.domain, indicators)
         geometry = Separators(problem.domain, own.count, own)
     return _RSPM.release(
-        problem, epsilon, geometry, noise=noise, delta=delta, adjacency=adjacency, oracle=the_oracle,
-        penalty=penalty, random_state=random_state, progress=progress, budget=budget,
-    )  # fmt: skip
+        problem,
+        epsilon,
+        geometry,
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        oracle=the_oracle,
+        penalty=penalty,
+        random_state=random_state,
+        progress=progress,
+        budget=budget,
+    )

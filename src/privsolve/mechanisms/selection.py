@@ -136,9 +136,12 @@ class Selector:
         """What is public about the choice, as plain values."""
         step = self.sensitivity.step
         return {
-            "candidates": list(self.names), "sensitivity": str(self.sensitivity.stated),
-            "monotone": self.sensitivity.monotone, "method": str(self.method), "step": None if step is None else str(step),
-        }  # fmt: skip
+            "candidates": list(self.names),
+            "sensitivity": str(self.sensitivity.stated),
+            "monotone": self.sensitivity.monotone,
+            "method": str(self.method),
+            "step": None if step is None else str(step),
+        }
 
     def draw(self, size: int = 1) -> Int64Array:
         """The places of `size` candidates drawn independently; each of them spends epsilon."""
@@ -191,9 +194,16 @@ def choose(
     start = time.perf_counter()
     rng = as_randomness(random_state)
     selector = Selector(
-        scores, sensitivity, epsilon, names=names, monotone=monotone, method=method, step=step, adjacency=adjacency,
+        scores,
+        sensitivity,
+        epsilon,
+        names=names,
+        monotone=monotone,
+        method=method,
+        step=step,
+        adjacency=adjacency,
         random_state=rng,
-    )  # fmt: skip
+    )
     with charged(budget, selector.guarantee):
         index = int(selector.draw()[0])
     best = max(selector.scores)

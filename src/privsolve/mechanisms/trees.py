@@ -85,9 +85,14 @@ class TreeSampler:
         self.work = check_work(problem, max_memory, max_work, adjacency)
         rng = as_randomness(random_state)
         self.guarantee = Guarantee(
-            BoundedRange(calibration.check_epsilon(epsilon)), Adjacency.of(adjacency), "exponential mechanism",
-            "exact sample", theory="4", oracle="exact sums over trees", seeded=rng.is_seeded,
-        )  # fmt: skip
+            BoundedRange(calibration.check_epsilon(epsilon)),
+            Adjacency.of(adjacency),
+            "exponential mechanism",
+            "exact sample",
+            theory="4",
+            oracle="exact sums over trees",
+            seeded=rng.is_seeded,
+        )
         self._sums = TreeSums(problem, self.prior, self.kappa)
         self.relative_error = relative_error(self._sums.law, problem.largest_loss)
         if self.relative_error > RELATIVE_ERROR:
@@ -156,18 +161,30 @@ def private_tree(
     start = time.perf_counter()
     rng = as_randomness(random_state)
     sampler = TreeSampler(
-        problem, epsilon, prior=prior, adjacency=adjacency, random_state=rng, simplify=simplify,
-        max_memory=max_memory, max_work=max_work, max_attempts=max_attempts, progress=progress,
-    )  # fmt: skip
+        problem,
+        epsilon,
+        prior=prior,
+        adjacency=adjacency,
+        random_state=rng,
+        simplify=simplify,
+        max_memory=max_memory,
+        max_work=max_work,
+        max_attempts=max_attempts,
+        progress=progress,
+    )
     with charged(budget, sampler.guarantee, draft=draft_of(problem)):
         try:
             tree = sampler.draw()
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
     values = {
-        "least_loss": sampler.reference, "units": sampler.work.units, "leaf_values": sampler.work.leaf_values,
-        "memory": sampler.work.memory, "lost": sampler.lost, "cut_back": sampler.cut_back,
-    }  # fmt: skip
+        "least_loss": sampler.reference,
+        "units": sampler.work.units,
+        "leaf_values": sampler.work.leaf_values,
+        "memory": sampler.work.memory,
+        "lost": sampler.lost,
+        "cut_back": sampler.cut_back,
+    }
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
     return Run(Release(problem.model(tree), sampler.guarantee, setting_of(problem.trees, sampler.prior)), diagnostics)
 

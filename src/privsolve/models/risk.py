@@ -85,9 +85,15 @@ class RiskScore(LinearRule):
             raise ValueError(f"the release file's model has missing or unknown fields: {', '.join(sorted(missing))}")
         rule = LinearRule.from_dict(plain)
         return cls(
-            np.asarray(rule.weights), rule.features, rule.scales, rule.intercept, rule.schema,
-            log_odds=values["log_odds"], cut=values["cut"], base=values.get("base", 0.0),
-        )  # fmt: skip
+            np.asarray(rule.weights),
+            rule.features,
+            rule.scales,
+            rule.intercept,
+            rule.schema,
+            log_odds=values["log_odds"],
+            cut=values["cut"],
+            base=values.get("base", 0.0),
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -516,9 +516,14 @@ def _patterns(problem: Problem) -> Patterns:
     known = int(if_negative.sum() + (if_positive - if_negative)[low > 0].sum())
     nonpositive, positive = _scores_around_zero(domain, scores[first[open_]]) // divisor[first[open_]]
     return Patterns(
-        csr_array(rows[open_]), nonpositive, positive, low[open_], high[open_],
-        (if_positive - if_negative)[open_] * UNIT, known * UNIT,
-    )  # fmt: skip
+        csr_array(rows[open_]),
+        nonpositive,
+        positive,
+        low[open_],
+        high[open_],
+        (if_positive - if_negative)[open_] * UNIT,
+        known * UNIT,
+    )
 
 
 def _score_ranges(domain: Domain, rows: Int64Array) -> tuple[Int64Array, Int64Array]:

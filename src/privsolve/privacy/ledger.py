@@ -134,9 +134,13 @@ class Ledger:
         """A new ledger with nothing spent; never replaces a file. `dataset` says in words what it is for."""
         budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
         terms = {
-            "epsilon": budget.epsilon, "delta": budget.delta, "adjacency": budget.adjacency,
-            "composition_delta": budget.composition_delta, "dataset": _text("dataset", dataset), "created": _now(),
-        }  # fmt: skip
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "adjacency": budget.adjacency,
+            "composition_delta": budget.composition_delta,
+            "dataset": _text("dataset", dataset),
+            "created": _now(),
+        }
         _write_new(Path(path).absolute(), json.dumps(terms))
         return cls.open(path)
 

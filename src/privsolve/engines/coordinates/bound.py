@@ -156,13 +156,39 @@ def _charge_rows(inst, ws, k, left):
     ws.decided[k] = decided
     for j in range(k, inst.row_levels):
         _charge_rows_to(
-            active[:kept], score, inst.row_first[k], j, inst.rows, inst.row_low[j + 1], inst.row_high[j + 1],
-            inst.scale, inst.row_costs, inst.n_values[j], inst.values[j], inst.costs[j], left, ws.gain[j],
-        )  # fmt: skip
+            active[:kept],
+            score,
+            inst.row_first[k],
+            j,
+            inst.rows,
+            inst.row_low[j + 1],
+            inst.row_high[j + 1],
+            inst.scale,
+            inst.row_costs,
+            inst.n_values[j],
+            inst.values[j],
+            inst.costs[j],
+            left,
+            ws.gain[j],
+        )
     _charge_rows_to_tables(
-        active[:kept], score, inst.row_first[k], inst.row_levels, inst.rows, inst.row_rest, inst.grid, inst.reach_low,
-        inst.reach_high, inst.scale, inst.row_costs, inst.n_values, inst.values, inst.costs, left, ws.gain,
-    )  # fmt: skip
+        active[:kept],
+        score,
+        inst.row_first[k],
+        inst.row_levels,
+        inst.rows,
+        inst.row_rest,
+        inst.grid,
+        inst.reach_low,
+        inst.reach_high,
+        inst.scale,
+        inst.row_costs,
+        inst.n_values,
+        inst.values,
+        inst.costs,
+        left,
+        ws.gain,
+    )
     return decided
 
 
@@ -224,9 +250,14 @@ def _charge_groups(inst, ws, k, left):
             if after >= 0:
                 centre = inst.offset + inst.run_step[level, r] * inst.values[j, x]
                 ws.gain[j, x] += _sum_of_minima(
-                    cells, low, high, n, centre + inst.reach_low[rest, after], centre + inst.reach_high[rest, after],
+                    cells,
+                    low,
+                    high,
+                    n,
+                    centre + inst.reach_low[rest, after],
+                    centre + inst.reach_high[rest, after],
                     ws.smallest,
-                )  # fmt: skip
+                )
     return decided
 
 

@@ -146,29 +146,60 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
     _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), knapsack.limit)
     low, high = _group_reach(
-        groups.n_groups, groups.feature, groups.merged, n_values[row_levels:], padded_values[row_levels:],
-        padded_costs[row_levels:], knapsack.limit,
-    )  # fmt: skip
+        groups.n_groups,
+        groups.feature,
+        groups.merged,
+        n_values[row_levels:],
+        padded_values[row_levels:],
+        padded_costs[row_levels:],
+        knapsack.limit,
+    )
     row_low, row_high = _row_reach(
-        ordered_scores, row_levels, n_values, padded_values, padded_costs,
-        low[groups.group_of], high[groups.group_of], grid,
-    )  # fmt: skip
+        ordered_scores,
+        row_levels,
+        n_values,
+        padded_values,
+        padded_costs,
+        low[groups.group_of],
+        high[groups.group_of],
+        grid,
+    )
     lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
     level_start = np.concatenate([[0], np.cumsum(groups.n_groups)[:-1]])
     runs = _sort_into_runs(groups, _classes(low, high))
     return Layout(
-        order=order, n_values=n_values, values=padded_values, costs=padded_costs, tables=padded_tables,
-        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE), completable=knapsack.completable,
-        rows=ordered_scores, scale=_scale(problem),
-        row_costs=np.ascontiguousarray(problem.costs.T), row_levels=row_levels,
-        row_first=_first_columns(ordered_scores, row_levels), row_low=row_low, row_high=row_high,
-        group_of=runs.group_of, row_rest=runs.row_rest, n_groups=groups.n_groups, merged=runs.merged,
-        n_runs=runs.n_runs, run_start=runs.start, run_first=runs.first, run_step=runs.step, run_rest=runs.rest,
-        reach_low=low[runs.representative], reach_high=high[runs.representative],
+        order=order,
+        n_values=n_values,
+        values=padded_values,
+        costs=padded_costs,
+        tables=padded_tables,
+        total_table=np.where(knapsack.allowed, by_total, INFEASIBLE),
+        completable=knapsack.completable,
+        rows=ordered_scores,
+        scale=_scale(problem),
+        row_costs=np.ascontiguousarray(problem.costs.T),
+        row_levels=row_levels,
+        row_first=_first_columns(ordered_scores, row_levels),
+        row_low=row_low,
+        row_high=row_high,
+        group_of=runs.group_of,
+        row_rest=runs.row_rest,
+        n_groups=groups.n_groups,
+        merged=runs.merged,
+        n_runs=runs.n_runs,
+        run_start=runs.start,
+        run_first=runs.first,
+        run_step=runs.step,
+        run_rest=runs.rest,
+        reach_low=low[runs.representative],
+        reach_high=high[runs.representative],
         span_low=np.minimum(np.minimum.reduceat(low, level_start, axis=0), 0),
         span_high=np.maximum(np.maximum.reduceat(high, level_start, axis=0), 0),
-        grid=grid, offset=-lowest, width=highest - lowest + 1, exact_from=_exact_from(ordered_scores),
-    )  # fmt: skip
+        grid=grid,
+        offset=-lowest,
+        width=highest - lowest + 1,
+        exact_from=_exact_from(ordered_scores),
+    )
 
 
 def _scale(problem: Problem) -> Scale | None:

@@ -81,9 +81,15 @@ def new_search(inst: Layout) -> Search:
         return np.zeros(shape, dtype=np.int64)
 
     return Search(
-        child_bound=zeros(dim + 1, most), child_order=zeros(dim + 1, most), next_child=zeros(dim + 1),
-        spent=zeros(dim + 1), perturbed=zeros(dim + 1), path=zeros(dim + 1), suffix=suffix, unary=zeros(dim, most),
-    )  # fmt: skip
+        child_bound=zeros(dim + 1, most),
+        child_order=zeros(dim + 1, most),
+        next_child=zeros(dim + 1),
+        spent=zeros(dim + 1),
+        perturbed=zeros(dim + 1),
+        path=zeros(dim + 1),
+        suffix=suffix,
+        unary=zeros(dim, most),
+    )
 
 
 @compiled
@@ -114,8 +120,16 @@ def _combine(inst, search, k):
     """`suffix[j, t]`: the least that columns from j on can add when a total of `t` is spent before them."""
     for j in range(len(inst.order) - 1, k, -1):
         add_column(
-            Costs(INFEASIBLE, 0), search.suffix, j + 1, j, search.spent[k], j, inst.n_values[j], inst.costs, search.unary
-        )  # fmt: skip
+            Costs(INFEASIBLE, 0),
+            search.suffix,
+            j + 1,
+            j,
+            search.spent[k],
+            j,
+            inst.n_values[j],
+            inst.costs,
+            search.unary,
+        )
 
 
 @compiled
@@ -350,7 +364,14 @@ class _Team:
         prefix = self.subs[sub]
         if prefix.bound < _to_beat(self.found, sub):
             _search_below(
-                self.inst, ws, search, np.array(prefix.indices, dtype=np.int64), self.found, sub, self.paths[sub],
-                nodes, self.stop,
-            )  # fmt: skip
+                self.inst,
+                ws,
+                search,
+                np.array(prefix.indices, dtype=np.int64),
+                self.found,
+                sub,
+                self.paths[sub],
+                nodes,
+                self.stop,
+            )
         self.open[sub] = self.stop[0] != 0

@@ -254,9 +254,17 @@ class TreeSampler(RejectionSampler):
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
         tree = self._frontier.tree
         compile_for(
-            _attempts, self.inst, self._ws, self._weighing, self._cache, self._frontier, self._uniforms.stream,
-            self._reserve, BLOCK, self._drawn,
-        )  # fmt: skip
+            _attempts,
+            self.inst,
+            self._ws,
+            self._weighing,
+            self._cache,
+            self._frontier,
+            self._uniforms.stream,
+            self._reserve,
+            BLOCK,
+            self._drawn,
+        )
         compile_for(log_total, tree)
         compile_for(copy_leaves, tree, tree)
 
@@ -281,9 +289,16 @@ class TreeSampler(RejectionSampler):
 
     def _attempt(self, most: int) -> tuple[int, int]:
         outcome, made, nodes = _attempts(
-            self.inst, self._ws, self._weighing, self._cache, self._frontier, self._uniforms.stream, self._reserve, most,
+            self.inst,
+            self._ws,
+            self._weighing,
+            self._cache,
+            self._frontier,
+            self._uniforms.stream,
+            self._reserve,
+            most,
             self._drawn,
-        )  # fmt: skip
+        )
         self._nodes += nodes
         if outcome == NEEDS_ROOM:
             self._frontier, outcome = self._grown(), LOST

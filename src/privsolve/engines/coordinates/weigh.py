@@ -69,12 +69,20 @@ def new_weighing(inst: Layout, kappa: float, reference: int, log_prior: NDArray[
     suffix[dim] = inst.total_table < INFEASIBLE
     largest = kappa * float(np.ptp(inst.row_costs, axis=0).sum()) + public_logarithms(log_prior)
     return Weighing(
-        kappa=float(kappa), reference=int(reference), log_prior=np.ascontiguousarray(log_prior),
-        spent=np.zeros(dim + 1, dtype=np.int64), prior=np.zeros(dim + 1), path=np.zeros(dim + 1, dtype=np.int64),
-        child_log=np.full((dim + 1, most), -np.inf), suffix=suffix, suffix_log=np.zeros(dim + 1),
-        factor=np.zeros((dim, most)), least=np.zeros(dim, dtype=np.int64),
-        inflation=INFLATION + 2.0**-53 * 8 * (dim + 1) * largest, shifted=np.zeros(most),
-    )  # fmt: skip
+        kappa=float(kappa),
+        reference=int(reference),
+        log_prior=np.ascontiguousarray(log_prior),
+        spent=np.zeros(dim + 1, dtype=np.int64),
+        prior=np.zeros(dim + 1),
+        path=np.zeros(dim + 1, dtype=np.int64),
+        child_log=np.full((dim + 1, most), -np.inf),
+        suffix=suffix,
+        suffix_log=np.zeros(dim + 1),
+        factor=np.zeros((dim, most)),
+        least=np.zeros(dim, dtype=np.int64),
+        inflation=INFLATION + 2.0**-53 * 8 * (dim + 1) * largest,
+        shifted=np.zeros(most),
+    )
 
 
 @helper

@@ -113,10 +113,17 @@ def new_walk(bits: Bits, n_columns: int, size: int) -> Walk:
     start = np.zeros((levels, len(bits.start)), dtype=np.int64)
     rows[0], columns[0], start[0] = bits.rows, bits.columns, bits.start
     return Walk(
-        np.full(size, -1), rows, columns, start, np.zeros(1, dtype=np.int64), np.zeros(words, dtype=np.uint64),
-        np.zeros(words, dtype=np.uint64), np.zeros(bits.columns.shape[1], dtype=np.uint64),
-        np.zeros(bits.columns.shape[1], dtype=np.int64), n_columns,
-    )  # fmt: skip
+        np.full(size, -1),
+        rows,
+        columns,
+        start,
+        np.zeros(1, dtype=np.int64),
+        np.zeros(words, dtype=np.uint64),
+        np.zeros(words, dtype=np.uint64),
+        np.zeros(bits.columns.shape[1], dtype=np.uint64),
+        np.zeros(bits.columns.shape[1], dtype=np.int64),
+        n_columns,
+    )
 
 
 @compiled
@@ -161,9 +168,14 @@ def _copy_from(walk, changed):
     walk.level[0] = size if whole else size - 1
     for i in range(changed, walk.level[0]):
         _keep(
-            walk.rows[i], walk.columns[i], walk.start[i], walk.path[i],
-            walk.rows[i + 1], walk.columns[i + 1], walk.start[i + 1],
-        )  # fmt: skip
+            walk.rows[i],
+            walk.columns[i],
+            walk.start[i],
+            walk.path[i],
+            walk.rows[i + 1],
+            walk.columns[i + 1],
+            walk.start[i + 1],
+        )
     columns, n = walk.columns[walk.level[0]], walk.start[walk.level[0], -1]
     for w in range(n):
         walk.mask[w] = ~np.uint64(0) if whole else columns[w, walk.path[size - 1]]

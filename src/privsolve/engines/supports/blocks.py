@@ -103,9 +103,20 @@ class BlockFrontier:
         chain, stream = self._chain, self._chain.uniforms.stream
         self._make_room()
         outcome, entry, chosen = _attempt_until_kept(
-            chain.law, chain.grid, self.supports, self.target, self.sums, self.tightened, self.tree, stream, chain.fold,
-            chain.now, chain.counts, most, chain.reserve,
-        )  # fmt: skip
+            chain.law,
+            chain.grid,
+            self.supports,
+            self.target,
+            self.sums,
+            self.tightened,
+            self.tree,
+            stream,
+            chain.fold,
+            chain.now,
+            chain.counts,
+            most,
+            chain.reserve,
+        )
         if outcome == NEEDS_LOGS:
             step, log_bound = look_up(self.tightened, chosen.key)
             outcome, log_bound = chain.finish_in_logs(chosen.size, int(step), float(log_bound))
@@ -118,9 +129,21 @@ class BlockFrontier:
         """Compile what `attempt` uses, without running it."""
         chain, tables = self._chain, (self.supports, self.sums, self.tightened, self.tree)
         compile_for(
-            _attempt_until_kept, chain.law, chain.grid, self.supports, self.target, self.sums, self.tightened, self.tree,
-            chain.uniforms.stream, chain.fold, chain.now, chain.counts, 0, 0,
-        )  # fmt: skip
+            _attempt_until_kept,
+            chain.law,
+            chain.grid,
+            self.supports,
+            self.target,
+            self.sums,
+            self.tightened,
+            self.tree,
+            chain.uniforms.stream,
+            chain.fold,
+            chain.now,
+            chain.counts,
+            0,
+            0,
+        )
         compile_for(look_up, self.tightened, 0)
         compile_for(move, self.tightened, self.tightened)
         compile_for(_put_in_force, *tables, 0, Chosen(0, 0, 0, 0, 0, 0), 0, 0.0)
@@ -141,9 +164,20 @@ class BlockFrontier:
 def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np.bool_], rule: Rule) -> Supports:
     m = inst.n_columns
     return Supports(
-        moments, new_node(inst), bits.columns, bits.start, bits.weight, flip, np.zeros(len(bits.columns), dtype=np.uint64),
-        np.zeros(m, dtype=np.int64), np.zeros(m + 1), np.zeros(m + 1), np.zeros(4 * (m + 1)), rule, new_room(rule),
-    )  # fmt: skip
+        moments,
+        new_node(inst),
+        bits.columns,
+        bits.start,
+        bits.weight,
+        flip,
+        np.zeros(len(bits.columns), dtype=np.uint64),
+        np.zeros(m, dtype=np.int64),
+        np.zeros(m + 1),
+        np.zeros(m + 1),
+        np.zeros(4 * (m + 1)),
+        rule,
+        new_room(rule),
+    )
 
 
 @helper

@@ -62,9 +62,18 @@ class ListedFrontier:
         """Attempts until one is kept or the uniforms run low: its outcome and the size of its support."""
         chain, bounds = self._chain, self._bounds
         outcome, support, size = _attempt_until_kept(
-            chain.law, chain.grid, self._listing, bounds, self.tree, chain.uniforms.stream, chain.fold, chain.now,
-            chain.counts, most, chain.reserve,
-        )  # fmt: skip
+            chain.law,
+            chain.grid,
+            self._listing,
+            bounds,
+            self.tree,
+            chain.uniforms.stream,
+            chain.fold,
+            chain.now,
+            chain.counts,
+            most,
+            chain.reserve,
+        )
         if outcome == NEEDS_LOGS:
             step, log_bound = int(bounds.step[support]), float(bounds.log_bound[support])
             outcome, log_bound = chain.finish_in_logs(size, step, log_bound)
@@ -76,9 +85,19 @@ class ListedFrontier:
         """Compile what `attempt` uses, without running it."""
         chain = self._chain
         compile_for(
-            _attempt_until_kept, chain.law, chain.grid, self._listing, self._bounds, self.tree, chain.uniforms.stream,
-            chain.fold, chain.now, chain.counts, 0, 0,
-        )  # fmt: skip
+            _attempt_until_kept,
+            chain.law,
+            chain.grid,
+            self._listing,
+            self._bounds,
+            self.tree,
+            chain.uniforms.stream,
+            chain.fold,
+            chain.now,
+            chain.counts,
+            0,
+            0,
+        )
 
     def log_bound(self, support: int, step: int = EXACT) -> float:
         """`log` of the bound of a support at a step of its chain (`chain.STEPS`): for small problems and tests."""

@@ -299,10 +299,26 @@ class BlockSearch:
         columns = self._columns(self._bounds.first_row + row)
         solver.now.columns[: len(columns)] = columns
         mask, counted, lower = self._scratch
-        members = int(_sketch_row(
-            solver.grid, solver.fold, solver.now, self._moments, self._node, self._bits, self._flip, self._bounds,
-            solver.weight, mask, counted, len(columns) - 1, solver.best, lower, self._rule, self._room,
-        ))  # fmt: skip
+        members = int(
+            _sketch_row(
+                solver.grid,
+                solver.fold,
+                solver.now,
+                self._moments,
+                self._node,
+                self._bits,
+                self._flip,
+                self._bounds,
+                solver.weight,
+                mask,
+                counted,
+                len(columns) - 1,
+                solver.best,
+                lower,
+                self._rule,
+                self._room,
+            )
+        )
         self.sketched += members
         self._limits.check(self.sketched)
         for x in np.flatnonzero(lower[:members] < INFINITE_COST).tolist():

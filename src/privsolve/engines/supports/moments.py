@@ -69,11 +69,18 @@ def new_node(inst: CardInstance) -> Node:
     loss = kind if isinstance(inst.costs, Step) else np.float64
     pairs = min(m * (m - 1) // 2, PAIRS + m)
     return Node(
-        np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=kind), np.zeros((cells, m), dtype=kind),
-        np.zeros(pairs, dtype=np.uint32), np.zeros(pairs, dtype=np.uint32), np.zeros((cells, pairs), dtype=kind),
-        np.zeros(max(pairs, m), dtype=kind), np.zeros(pairs, dtype=kind), np.zeros(pairs, dtype=loss), np.zeros(m, dtype=loss),
+        np.zeros(cells, dtype=np.int64),
+        np.zeros(cells, dtype=kind),
+        np.zeros((cells, m), dtype=kind),
+        np.zeros(pairs, dtype=np.uint32),
+        np.zeros(pairs, dtype=np.uint32),
+        np.zeros((cells, pairs), dtype=kind),
+        np.zeros(max(pairs, m), dtype=kind),
+        np.zeros(pairs, dtype=kind),
+        np.zeros(pairs, dtype=loss),
+        np.zeros(m, dtype=loss),
         np.ones(m, dtype=np.bool_),
-    )  # fmt: skip
+    )
 
 
 def count_moments(inst: CardInstance, bits: Bits) -> Moments:

@@ -81,10 +81,21 @@ def support_sampler(
     domain = problem.domain
     assert isinstance(domain, SparsePoints)
     return SupportSampler(
-        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
-        columns.points, columns.intercepts, *relative_log_weights(prior, domain), kappa, rng, max_attempts=max_attempts,
-        max_supports=max_nodes, progress=progress, constraints=constraints_of(domain),
-    )  # fmt: skip
+        columns.rows,
+        problem.table.positives,
+        problem.table.negatives,
+        problem.loss,
+        domain.max_features,
+        columns.points,
+        columns.intercepts,
+        *relative_log_weights(prior, domain),
+        kappa,
+        rng,
+        max_attempts=max_attempts,
+        max_supports=max_nodes,
+        progress=progress,
+        constraints=constraints_of(domain),
+    )
 
 
 def constraints_of(domain: SparsePoints) -> ConstrainedPoints | None:
@@ -118,10 +129,20 @@ def minimise(
         tables[j] = np.where(values[found] == every, np.asarray(table)[found], 0)
     intercept = perturbation.coordinate[-1] if domain.intercept is not None else np.zeros(1, dtype=np.int64)
     return minimise_supports(
-        columns.rows, problem.table.positives, problem.table.negatives, problem.loss, domain.max_features,
-        columns.points, columns.intercepts, tables[:, 1:], intercept, tables[:, 0], node_limit=node_limit,
-        time_limit=time_limit, constraints=constraints_of(domain),
-    )  # fmt: skip
+        columns.rows,
+        problem.table.positives,
+        problem.table.negatives,
+        problem.loss,
+        domain.max_features,
+        columns.points,
+        columns.intercepts,
+        tables[:, 1:],
+        intercept,
+        tables[:, 0],
+        node_limit=node_limit,
+        time_limit=time_limit,
+        constraints=constraints_of(domain),
+    )
 
 
 def can_minimise(problem: Problem, perturbation: Perturbation) -> bool:

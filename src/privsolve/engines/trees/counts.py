@@ -52,10 +52,17 @@ def rows_of(problem: TreeProblem, sizes: list[int]) -> Rows:
     planes, statistic, digit, length = _planes(statistics)
     lists, words = _steps(per_row, statistics.shape[1], length, answers.shape[1], sizes)
     return Rows(
-        np.ascontiguousarray(answers), np.ascontiguousarray(statistics.astype(kind)), starts,
-        np.nonzero(answers)[1].astype(np.int32), bit_sets(answers.T), planes, statistic, digit, length,
+        np.ascontiguousarray(answers),
+        np.ascontiguousarray(statistics.astype(kind)),
+        starts,
+        np.nonzero(answers)[1].astype(np.int32),
+        bit_sets(answers.T),
+        planes,
+        statistic,
+        digit,
+        length,
         by_bits=WORD_STEP * words < LIST_STEP * lists,
-    )  # fmt: skip
+    )
 
 
 def _steps(per_row: Int64Array, width: int, length: Int64Array, m: int, sizes: list[int]) -> tuple[float, float]:

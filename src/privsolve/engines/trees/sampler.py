@@ -251,9 +251,17 @@ class TreeSums:
         members = np.array([j for j, _ in path] or [0], np.int64)
         pattern = sum(1 << k for k, (_, yes) in enumerate(path) if yes)
         n = alternatives(
-            self.law, self._binomials, level, members, pattern, self._statistics(path)[None, :],
-            *self._tables[level + 1], losses, logs, asked,
-        )  # fmt: skip
+            self.law,
+            self._binomials,
+            level,
+            members,
+            pattern,
+            self._statistics(path)[None, :],
+            *self._tables[level + 1],
+            losses,
+            logs,
+            asked,
+        )
         return Alternatives(losses[:n], logs[:n], asked[:n])
 
     def _unit(self, path: Path, asked: Int64Array) -> tuple[Int64Array, Floats]:

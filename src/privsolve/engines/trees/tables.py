@@ -50,10 +50,22 @@ def law_of(
     coarse, fine, bits = _powers(kappa, largest) if sums else (np.zeros(1), np.ones(1), 0)
     first, last, codes, every = _code_words(trees.questions)
     law = Law(
-        kappa, coarse, fine, bits, np.ascontiguousarray(trees.leaves.coefficients), prior.values_of(trees.leaves.size),
-        price, sums, prior.split_of(trees.depth), prior.weights_of(trees.questions.names, trees.depth),
-        np.array(trees.questions.columns, dtype=np.int64), first, last, codes, every,
-    )  # fmt: skip
+        kappa,
+        coarse,
+        fine,
+        bits,
+        np.ascontiguousarray(trees.leaves.coefficients),
+        prior.values_of(trees.leaves.size),
+        price,
+        sums,
+        prior.split_of(trees.depth),
+        prior.weights_of(trees.questions.names, trees.depth),
+        np.array(trees.questions.columns, dtype=np.int64),
+        first,
+        last,
+        codes,
+        every,
+    )
     if least_log(law.weights, law.split, law.values, 2) < -LEAST_MASS:
         raise ValueError("prior is too uneven for exact sums: make its weights differ less")
     return law
