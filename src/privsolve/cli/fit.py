@@ -132,8 +132,6 @@ def fit(
             holdout = 0.2 if holdout is None else holdout or None  # 0: no evaluation
         else:
             table.refuse_all()
-        if max(epsilon or 0.0, total_epsilon or 0.0) > LARGE:
-            warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         the_schema = _load_schema(schema)
         epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
@@ -158,6 +156,8 @@ def fit(
             with _progress(choice) as progress:
                 run = release_from(sealed, stop, call, lambda made: folder.write(made)[0], progress=progress)
             paths = folder.files
+        if run.release.total.epsilon > LARGE:
+            warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         if json_output:
             typer.echo(as_json(dict(zip(("release", choice.model.page, "curator"), map(str, paths), strict=True))))
         else:
