@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import Category
+from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.planning import expectations
 from privsolve.models.risk import RiskScore
 from privsolve.privacy.profiles import BoundedRange
@@ -79,7 +80,7 @@ def test_the_draw_has_the_law_of_brier_over_short_cards() -> None:
     """One draw of the exponential mechanism over the ordinary cards, and its guarantee."""
     card = fitted(max_features=2, adjacency="add-remove")
     assert card.release_.guarantee.profile == BoundedRange(3.0)
-    assert card.release_.domain == ps.PrivateShortCard(3.0, max_features=2)._domain(SCHEMA)
+    assert card.release_.domain == CardLimits(max_features=2).domain(SCHEMA)
     assert set(card.release_.setting) == {"domain", "loss"}
 
 

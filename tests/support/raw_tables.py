@@ -351,7 +351,7 @@ RAW_TABLES = {
     "readmission": RawTable(
         _readmission, 20_000, "readmitted", "<30", 0.11, ("gender", "insulin"), (), ("encounter_id", "patient_nbr")
     ),
-    "fraud": RawTable(_fraud, 28_000, "Class", "1", 0.015, (), (("V1", -6, 6), ("Amount", 50, 60_000)), ("Time",)),
+    "fraud": RawTable(_fraud, 28_000, "Class", "1", 0.015, (), (("V1", -6, 6), ("Amount", 1, 2000)), ("Time",)),
     "hospital": RawTable(
         _hospital,
         300,
