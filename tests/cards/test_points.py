@@ -43,7 +43,7 @@ def decisions(points: Points) -> list[bool]:
 
 
 @given(st.lists(LEVELS, min_size=1, max_size=5), st.integers(-25, 30))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_decisions_stay_on_every_combination_of_answers(parts: list[Levels], threshold: int) -> None:
     raw = Points(tuple(parts), threshold)
     plain = smallest(raw)

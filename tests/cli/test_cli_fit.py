@@ -546,9 +546,7 @@ def test_plan_finds_the_epsilon_for_what_may_be_lost(here: Path) -> None:
         assert "lose" in refused.stderr
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("--objective", "risk", "--max-features", 2), ("--model", "tree", "--depth", 2)]
-)
+@pytest.mark.parametrize("options", [(), ("--model", "scorecard"), ("--model", "tree", "--depth", 2)])
 def test_a_rehearsal_fits_made_up_records(here: Path, options: tuple[Any, ...]) -> None:
     ask = ("plan", "--model", "short", "--records", 4000, "--schema", "s.toml", "--epsilon", 2, "--rehearse", *options)
     found = json.loads(run(*ask, "--json").stdout)["rehearsal"]

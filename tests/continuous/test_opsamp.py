@@ -355,6 +355,7 @@ def test_add_remove_takes_a_public_n() -> None:
 # --- accuracy -------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("dim", [1, 2])
 def test_excess_risk_of_a_million_records_is_under_its_bound(dim: int) -> None:
     """Mean absolute deviation, n = 10^6, ε = 1, 20 runs: mean and every run below the bound stated beforehand."""

@@ -12,7 +12,7 @@ from privsolve.data.private import DRAFT_SHARE, default_delta, private_draft
 from privsolve.data.tables import open_table
 from raw_tables import RAW_TABLES
 
-SEEDS = 3
+SEEDS = 1
 
 
 @pytest.mark.parametrize("name", RAW_TABLES)

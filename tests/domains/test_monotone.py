@@ -99,6 +99,7 @@ def test_draws_have_the_law_of_the_monotone_trees(leaves: Leaves, ways: dict[str
     assert chi2.sf(((observed - wanted) ** 2 / wanted).sum(), len(wanted) - 1) > 1e-4
 
 
+@pytest.mark.nightly
 def test_whatever_is_drawn_there_is_a_monotone_tree_with_the_law_of_a_public_prior() -> None:
     """Other trees have a third of their weight, and are cut back; nothing fails after it was paid for."""
     at, draws, ways = problem(LABELS, 3), 4000, {"x0": -1}

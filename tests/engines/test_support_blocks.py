@@ -75,6 +75,7 @@ def test_moments_are_sums_over_the_rows(case: Case, seed: int) -> None:
     assert found.tolist() == wanted
 
 
+@pytest.mark.nightly
 @MANY
 @given(cases, st.sampled_from((0.0, 0.02, 0.7, 50.0)), st.integers(0, 10**6))
 def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: float, seed: int) -> None:

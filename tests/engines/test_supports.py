@@ -202,6 +202,7 @@ def test_blocks_have_the_same_law(name):
     assert sampler.statistics.nodes > 0
 
 
+@pytest.mark.nightly
 def test_blocks_of_losses_beyond_32_bits_have_the_same_law_and_minimum():
     """A hundred million times as many records at a temperature that is as much higher."""
     cards = problem(13, 4, 3, points=(-1, 1), cost=12)

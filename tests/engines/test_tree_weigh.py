@@ -146,6 +146,7 @@ def test_columns_with_thousands_of_values() -> None:
     assert chi2.sf(statistic, common.sum() - 1) > 1e-4
 
 
+@pytest.mark.nightly
 def test_choices_among_thousands_have_their_probabilities() -> None:
     weight = np.random.default_rng(0).random(5000) ** 3
     order = np.empty(5000, dtype=np.int64)

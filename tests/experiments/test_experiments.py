@@ -193,6 +193,7 @@ def test_quick_and_full_do_not_mix(tmp_path: Path, real: tuple[Path, Results]) -
         run_experiment(tmp_path, QUICK, 1, lambda stage, done, total: None)
 
 
+@pytest.mark.nightly
 def test_kill_and_go_on(tmp_path: Path) -> None:
     out = tmp_path / "adult"
     command = [

@@ -175,6 +175,7 @@ def only_some_parts(records: Any) -> ps.DiscreteProblem:
     return ps.DiscreteProblem(LINE, lost, records, bound=1)
 
 
+@pytest.mark.nightly
 def test_runs_have_the_exact_law_failures_included() -> None:
     plan, records, runs = ps.Parts(8, 3.0, 0.9, allowed=5, withheld=0.5), (2,) * 7, 2000
 
@@ -201,6 +202,7 @@ def test_runs_have_the_exact_law_failures_included() -> None:
     assert right < chi2.ppf(1 - 1e-4, 3) < wrong
 
 
+@pytest.mark.nightly
 def test_the_number_of_failed_parts_is_noisy() -> None:
     plan, runs, published = ps.Parts(8, 2.0, 0.9, allowed=4, withheld=0.5), 1500, 0
     assert plan.threshold == 4

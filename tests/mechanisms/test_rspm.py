@@ -87,6 +87,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(("domain", "features", "labels", "changed"), PAIRS)
 def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list[bool], changed: list[bool]) -> None:
@@ -105,6 +106,7 @@ def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list
     assert bound(1 / 8).refutes(1.0)
 
 
+@pytest.mark.nightly
 def test_laplace_uses_its_whole_budget_on_the_worst_pair() -> None:
     domain, features, labels, changed = PAIRS[0]
     rng = Randomness.seeded(1)

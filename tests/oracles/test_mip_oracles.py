@@ -54,7 +54,7 @@ def available(name: str) -> pytest.MarkDecorator:
 
 
 class MipConformance(OracleConformance):
-    problems_per_domain = 60
+    problems_per_domain = 30
     oracle_class: type[MipOracle]
 
     def oracle(self) -> Oracle:

@@ -14,7 +14,7 @@ class OracleConformance:
     """Subclasses give the oracle, the domains it takes and how many random problems each is tried on."""
 
     domains: tuple[str, ...] = DOMAIN_KINDS
-    problems_per_domain = 1000
+    problems_per_domain = 400
 
     def oracle(self) -> Oracle:
         raise NotImplementedError
