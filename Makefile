@@ -10,7 +10,7 @@ WHEEL ?= .venv-wheel
 
 # what is run on other versions than the latest: reading, noise, estimators and the command line rest on them
 PORTABLE := tests/learn tests/data tests/noise tests/start/test_command_line.py
-COMPILES := tests/engines/test_as_python.py tests/mechanisms/test_before_paying.py
+COMPILES := tests/mechanisms/test_before_paying.py
 PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient matplotlib
 
 .PHONY: demo test nightly quick coverage oldest newest lint audit docs wheel clean
@@ -32,7 +32,7 @@ demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in a few min
 
 test: lint  ## everything that must pass; the first line compiles every engine once, before several processes need it
 	$(BIN)/python -m pytest -n auto $(COMPILES)
-	$(BIN)/python -m pytest -n auto --dist worksteal $(addprefix --ignore=,$(COMPILES))
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=$(COMPILES)
 
 nightly: lint  ## the same, and what takes longer
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""

@@ -15,6 +15,7 @@ import privsolve as ps
 
 CASES = [
     "exponential, supports",
+    "exponential, supports by risk",
     "exponential, supports in blocks",
     "exponential, tree",
     "exponential, enumeration",

@@ -56,6 +56,8 @@ def run(case: str) -> set[tuple[str, str]]:
         ps.private_tree(ps.TreeProblem.from_table(table, trees), 0.5, budget=account)
     elif case == "exponential, supports":
         ps.exponential(few, 0.5, budget=account)
+    elif case == "exponential, supports by risk":
+        ps.exponential(ps.Problem(table, ps.SparsePoints(8, 2, 2), ps.BrierLoss(0.5)), 0.5, budget=account)
     elif case == "exponential, supports in blocks":
         ps.exponential(many, 0.5, adjacency="add-remove", budget=account)
     elif case == "exponential, tree":
