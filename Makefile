@@ -31,7 +31,7 @@ demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in a few min
 	$(BIN)/privsolve demo
 
 test: lint  ## everything that must pass; the first line compiles every engine once, before several processes need it
-	$(BIN)/python -m pytest -n auto $(COMPILES)
+	$(BIN)/python -m pytest -n auto --maxschedchunk 1 $(COMPILES)
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=$(COMPILES)
 
 nightly: lint  ## the same, and what takes longer
