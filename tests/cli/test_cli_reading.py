@@ -205,7 +205,7 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
             "ill": rng.choice(["a", "b"], n),
         }
     )
-    frame.loc[:5, "height"] = "?"
+    frame.loc[:60, "height"] = "?"
     frame.to_csv("raw.csv", index=False, sep=";")
     draft = (
         "schema",
@@ -239,7 +239,7 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
         assert why in result.stdout
     outside = schema.table(ps.data.tables.open_table("raw.csv")).outside
     assert {name: counts for name, counts in outside.items() if name != "ill"} == {
-        "height": {"missing": 6},
+        "height": {"missing": 61},
         "income": {"missing": int((income == -999).sum())},
         "smoker": {"missing": int((frame["smoker"] == "NA").sum())},
     }
