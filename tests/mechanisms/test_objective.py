@@ -12,8 +12,9 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit
 
 from privsolve.data.patterns import PatternTable
-from privsolve.engines import logistic as engine
-from privsolve.engines.logistic import Objective, Rows, gradient_bound, minimise
+from privsolve.engines import regression as engine
+from privsolve.engines.regression import Objective, Rows, gradient_bound, minimise
+from privsolve.engines.regression_losses import Logistic
 from privsolve.errors import OracleNotCertified
 from privsolve.mechanisms import objective as mechanism
 from privsolve.mechanisms.objective import Options, Plan, perturbed_card, whole_points
@@ -150,7 +151,7 @@ def small_rows(rng: np.random.Generator, rows: int = 40, dim: int = 5) -> Rows:
     features = np.unique(rng.integers(0, 2, (rows, dim)), axis=0).astype(np.int8)
     counts = rng.integers(0, 9, (2, len(features)))
     centre = np.round(rng.random(dim) * 1024) / 1024
-    return Rows(features, counts[0], counts[1], centre, 1.0, 1.4, 1.0, float(rng.normal()))
+    return Rows(features, Logistic(*counts), centre, 1.0, 1.4, 1.0, float(rng.normal()))
 
 
 def reference(objective: Objective) -> np.ndarray:
@@ -167,7 +168,7 @@ def reference(objective: Objective) -> np.ndarray:
 
     def value(w: np.ndarray) -> float:
         scores = vectors @ w + rows.offset
-        total = rows.positives @ loss(scores) + rows.negatives @ loss(-scores)
+        total = rows.losses.positives @ loss(scores) + rows.losses.negatives @ loss(-scores)
         return float(total + objective.penalty / 2 * w @ w + objective.linear @ w)
 
     return minimize(value, np.zeros(rows.dim), method="BFGS", options={"gtol": 1e-9}).x
@@ -188,9 +189,9 @@ def test_second_derivatives_of_some_rows_lead_to_the_same_minimiser(monkeypatch:
     rng = np.random.default_rng(6)
     for heavy in (0, 500):
         rows = small_rows(rng, 400, 7)
-        counts = rows.positives.copy()
+        counts = rows.losses.positives.copy()
         counts[1] += heavy
-        rows = replace(rows, positives=counts)
+        rows = replace(rows, losses=Logistic(counts, rows.losses.negatives))
         for signs in (None, rng.integers(-1, 2, rows.dim - 1)):
             objective = Objective(rows, 0.5, rng.normal(0, 3, rows.dim), signs=signs)
             whole, _ = minimise(objective, 1e-9)
@@ -210,7 +211,7 @@ def test_the_certificate_is_above_the_gradient_in_many_digits() -> None:
         objective = Objective(rows, 0.7, rng.normal(0, 2, rows.dim))
         weights = minimise(objective, 1e-9)[0] + rng.normal(0, 1e-12, rows.dim)
         total = [Fraction(0)] * rows.dim
-        for z, p, n in zip(rows.features, rows.positives, rows.negatives, strict=True):
+        for z, p, n in zip(rows.features, rows.losses.positives, rows.losses.negatives, strict=True):
             x = [Fraction(int(a)) - Fraction(float(b)) for a, b in zip(z, rows.centre, strict=True)] + [Fraction(1)]
             length = Fraction(math.isqrt(int(sum(a * a for a in x) * 4**80))) / 2**80
             factor = min(Fraction(1), Fraction(rows.radius) / length)

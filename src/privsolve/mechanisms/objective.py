@@ -19,7 +19,8 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_finite, check_integer
 from privsolve.data.patterns import PatternTable
-from privsolve.engines.logistic import CENTRE_BITS, Objective, Rows, minimise
+from privsolve.engines.regression import CENTRE_BITS, Objective, Rows, minimise
+from privsolve.engines.regression_losses import Logistic
 from privsolve.errors import IntegerRangeError
 from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT
 from privsolve.noise.accuracy import check_scipy
@@ -418,7 +419,7 @@ def _solve(
     """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
     radius = RADIUS * math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
     features = table.rows if kept.all() else table.rows[:, kept]
-    rows = Rows(features, table.positives, table.negatives, centre[kept], CONSTANT, radius, CLIP, offset)
+    rows = Rows(features, Logistic(table.positives, table.negatives), centre[kept], CONSTANT, radius, CLIP, offset)
     penalty = plan.penalty(solve, radius)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
     linear = np.asarray(drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS), dtype=np.float64)

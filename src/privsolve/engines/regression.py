@@ -1,8 +1,8 @@
-"""Clipped logistic regression with a linear term, minimised by Newton's method and certified (theory, section 19).
+"""A clipped regression with a linear term, minimised by Newton's method and certified (theory, section 19).
 
-The records are distinct rows of 0/1 features with their label counts. A row is centred at public numbers, gets a constant for
-the intercept, and is shrunk if it is longer than a public radius; all of that looks at one row at a time. The certificate is
-an upper bound on the length of the gradient that counts every rounding.
+The records are rows of 0/1 features with their losses, which are functions of the row's score. A row is centred at public
+numbers, gets a constant for the intercept, and is shrunk if it is longer than a public radius; all of that looks at one row
+at a time. The certificate is an upper bound on the length of the gradient that counts every rounding.
 """
 
 from __future__ import annotations
@@ -13,18 +13,14 @@ from functools import cache, cached_property
 from math import fsum, sqrt
 
 import numpy as np
-from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
 from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.engines.regression_losses import UNIT_ROUNDOFF, RowLosses
 from privsolve.errors import OracleNotCertified
 
 CENTRE_BITS = 10
 """Centres are multiples of `2^-10`, so that the length of a row is computed without rounding."""
-
-UNIT_ROUNDOFF = 2.0**-53
-EXPIT_ERROR = 2.0**-48
-"""Allowed for SciPy's logistic function; `privsolve.noise.accuracy` checks it before anything is paid for."""
 
 ROWS = 8192
 """Rows that are worked on at once."""
@@ -48,22 +44,20 @@ _ROUNDING = 2.0**-36
 
 @dataclass(frozen=True)
 class Rows:
-    """Distinct 0/1 rows with label counts, and the public numbers that make vectors of them.
+    """0/1 rows with the losses of their records, and the public numbers that make vectors of them.
 
     Args:
         features: one row of 0/1 features each, without a constant.
-        positives: number of positive records of each row; a sample of rows has numbers that stand for all records.
-        negatives: number of negative records of each row.
+        losses: what the records of each row cost, by its score.
         centre: what is taken off each feature; multiples of `2^-10` between 0 and 1.
         constant: the value of the intercept's feature.
         radius: vectors that are longer are shrunk to this length.
         clip: the largest length of a record's gradient.
-        offset: public log-odds that are added to every score.
+        offset: a public number that is added to every score.
     """
 
     features: IntArray
-    positives: Int64Array | Floats
-    negatives: Int64Array | Floats
+    losses: RowLosses
     centre: Floats
     constant: float
     radius: float
@@ -92,7 +86,7 @@ class Rows:
     @property
     def records(self) -> int:
         """Number of records."""
-        return int(self.positives.sum() + self.negatives.sum())
+        return int(self.losses.counts(slice(None)).sum())
 
     def sampled(self, most: int) -> Rows:
         """Every k-th row, so that there are at most `most`, with counts that stand for all records."""
@@ -100,9 +94,8 @@ class Rows:
         if every == 1:
             return self
         some = slice(None, None, every)
-        share = self.records / max(int(self.positives[some].sum() + self.negatives[some].sum()), 1)
-        positives, negatives = (np.asarray(counts[some] * share) for counts in (self.positives, self.negatives))
-        return replace(self, features=self.features[some], positives=positives, negatives=negatives)
+        share = self.records / max(int(self.losses.counts(some).sum()), 1)
+        return replace(self, features=self.features[some], losses=self.losses.sampled(some, share))
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """The 0/1 rows as floating point numbers, some at a time."""
@@ -120,13 +113,9 @@ class Rows:
         full = np.hstack([block - self.centre, np.full((len(block), 1), self.constant)])
         return np.asarray(full * self.shrink(place)[:, None])
 
-    def residuals(self, scores: Floats, place: slice) -> Floats:
-        """The derivative of the loss of every row by its score, summed over its records."""
-        cap = self.slope(place)
-        return np.asarray(
-            self.negatives[place] * np.minimum(expit(scores), cap)
-            - self.positives[place] * np.minimum(expit(-scores), cap)
-        )
+    def pulls(self, scores: Floats, place: slice) -> Floats:
+        """What every row adds to the gradient, in multiples of its vector before it is shrunk."""
+        return np.asarray(self.losses.slopes(scores, self.slope(place), place) * self.shrink(place))
 
 
 @dataclass(frozen=True)
@@ -170,8 +159,8 @@ class Objective:
         gradient = self.penalty * weights + self.linear
         for place, block in rows.blocks():
             scores = rows.scores(block, place, weights)
-            value += _losses(rows, scores, place)
-            pulls = rows.residuals(scores, place) * rows.shrink(place)
+            value += rows.losses.value(scores, rows.slope(place), place)
+            pulls = rows.pulls(scores, place)
             gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, rows.constant * pulls.sum())
         return value, gradient
 
@@ -181,27 +170,8 @@ def _second_derivatives(rows: Rows, weights: Floats) -> Floats:
     total = np.zeros((rows.dim, rows.dim))
     for place, block in rows.blocks():
         scores, vectors = rows.scores(block, place, weights), rows.vectors(block, place)
-        risk, cap = expit(scores), rows.slope(place)
-        count = rows.negatives[place] * (risk <= cap) + rows.positives[place] * (1 - risk <= cap)
-        total += (vectors * (count * risk * (1 - risk))[:, None]).T @ vectors
+        total += (vectors * rows.losses.curvatures(scores, rows.slope(place), place)[:, None]).T @ vectors
     return total
-
-
-def _losses(rows: Rows, scores: Floats, place: slice) -> float:
-    """The total loss of some rows: logistic, and linear beyond where its slope is the largest that is allowed."""
-    cap = rows.slope(place)
-    kink = _kink(cap)
-    total = 0.0
-    for count, against in ((rows.negatives[place], scores), (rows.positives[place], -scores)):
-        inside = np.minimum(against, kink)
-        total += float(count @ (np.logaddexp(0.0, inside) + cap * (against - inside)))
-    return total
-
-
-def _kink(cap: Floats) -> Floats:
-    """The score against the label at which the slope of the logistic loss is `cap`."""
-    safe = np.where(cap < 1, cap, 0.5)
-    return np.asarray(np.where(cap < 1, np.log(safe / (1 - safe)), np.finfo(float).max))
 
 
 @cache
@@ -284,14 +254,13 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     leading = np.round(weights * 2.0**20) / 2.0**20
     rest = weights - leading
     parts: list[Floats] = []
-    records, pulled, farthest = 0, 0.0, 0.0
+    pulled, farthest = 0.0, 0.0
     for place, block in rows.blocks():
         inner = (block @ leading[:-1] + (rows.constant * leading[-1] - rows.centre @ leading[:-1])) + (
             block @ rest[:-1] + (rows.constant * rest[-1] - rows.centre @ rest[:-1])
         )
         scores = rows.shrink(place) * inner + rows.offset
-        pulls = rows.residuals(scores, place) * rows.shrink(place)
-        records += int(rows.positives[place].sum() + rows.negatives[place].sum())
+        pulls = rows.pulls(scores, place)
         pulled += float(np.abs(pulls).sum())
         farthest = max(farthest, float(np.abs(scores).max(initial=0.0)))
         parts.append(_summed(pulls, block))
@@ -301,7 +270,7 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     left = float(np.linalg.norm(objective.remaining(weights, gradient)))
     small = UNIT_ROUNDOFF
     score_error = 8 * small * (farthest + abs(rows.offset)) + 4 * dim * small * float(np.abs(rest).sum())
-    of_residuals = records * rows.radius * (score_error / 4 + EXPIT_ERROR + 8 * small)
+    of_residuals = rows.records * rows.radius * rows.losses.slope_error(score_error)
     of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled * max(1.0, rows.constant)
     of_rest = 8 * small * (objective.penalty * float(np.linalg.norm(weights)) + float(np.linalg.norm(objective.linear)))
     return (left + of_residuals + of_sums + of_rest) * (1 + 2.0**-40)
