@@ -35,6 +35,7 @@ EXECUTED = (
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
     "guides/constraints.md",
+    "guides/curators-view.md",
     "guides/budgets.md",
     "guides/drafts.md",
     "guides/evaluation.md",

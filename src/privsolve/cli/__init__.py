@@ -15,6 +15,7 @@ COMMANDS = {
     "predict": Listed("predict", "predict", "Score a table with a release."),
     "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),
+    "compare": Listed("compare", "compare", "Compare models on the curator's own records; not to be published."),
     "plan": Listed("plan", "plan", "What a release may cost at most, with probability 0.95."),
     "schema": Listed("schema", "app", "Say what is public about a table."),
     "budget": Listed("budget", "app", "Privacy budgets on disk: one ledger per data set."),

@@ -133,10 +133,11 @@ def output_folder(
 
 
 @contextmanager
-def output_file(path: Path, *, resume: bool = False) -> Iterator[Callable[[str], None]]:
+def output_file(path: Path, *, resume: bool = False, mode: int = 0o666) -> Iterator[Callable[[str], None]]:
     """A function that writes the text of a new file, for which there is room on the disk.
 
-    It writes the whole file or nothing. With `resume` the file may be there already, with this very text.
+    It writes the whole file or nothing. With `resume` the file may be there already, with this very text. `mode` says who
+    may read it.
     """
     if path.exists() and not resume:
         raise ValueError(f"{path} exists: choose another name or delete it")
@@ -150,7 +151,7 @@ def output_file(path: Path, *, resume: bool = False) -> Iterator[Callable[[str],
 
     with ExitStack() as stack:
         try:
-            stack.enter_context(_set_aside(path, 0o666))
+            stack.enter_context(_set_aside(path, mode))
         except OSError as error:
             raise ValueError(f"--out {path} cannot be written to: {error.strerror}; choose another file") from None
         yield write

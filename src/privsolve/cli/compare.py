@@ -1,0 +1,55 @@
+"""`privsolve compare`: the curator's view of several models, which must not be published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from privsolve.cards.comparison import figures
+from privsolve.cli.common import console, one_line_errors, stoppable
+from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
+from privsolve.cli.options import Adjacency, Epsilon
+from privsolve.data import Schema
+from privsolve.data.tables import open_table
+from privsolve.learn.comparing import compare_models
+from privsolve.learn.full_card_recipe import DEFAULT_DELTA
+from privsolve.safety.folder import output_file
+
+
+def compare(
+    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    schema: Annotated[Path, typer.Option(help="Schema file; a fit without one leaves it in OUT-curator/schema.toml.")],
+    epsilon: Epsilon,
+    out: Annotated[Path, typer.Option(help="The page to write; it must stay with the curator.")],
+    delta: Annotated[float, typer.Option(help="Of the full scorecard.")] = DEFAULT_DELTA,
+    adjacency: Adjacency = "replace",
+    header: Header = None,
+    seed: Annotated[int | None, typer.Option(help="Repeatable split and noise.")] = None,
+) -> None:
+    """Compare all kinds of models on the curator's own records: a page that must NOT be published.
+
+    Example: privsolve compare patients.csv --schema out-curator/schema.toml --epsilon 1 --out curator.html
+
+    The full scorecard, the short card, the tree and logistic regression without privacy are fitted on four fifths of the
+    records and measured on the rest, without noise. Nothing is released, so nothing is paid for.
+    """
+    with one_line_errors(), stoppable("nothing was written"), output_file(out, mode=0o600) as write:
+        the_schema = Schema.load(schema)
+        with engine_at_work("comparing models on", data):
+            table = open_table(data, header=header)
+            found = compare_models(the_schema, table, epsilon, delta=delta, adjacency=adjacency, seed=seed)
+        write(found.to_html())
+        shown = Table(title="Curator only: do not publish", title_style="bold red")
+        for heading in ("model", "privacy", "right", "AUC", "mean risk", "Brier"):
+            shown.add_column(heading)
+        for model, cells in found.found:
+            shown.add_row(model.name, model.privacy, *figures(cells))
+        console.print(shown)
+        for model in found.models:
+            if model.problem:
+                console.print(f"{model.name}: {escape(model.problem)}", soft_wrap=True)
+        console.print(f"{escape(str(out))}  [bold red](curator only: do not publish)[/bold red]", soft_wrap=True)
