@@ -153,3 +153,42 @@ def without_privacy(raw: RawTable, others: pd.DataFrame) -> float:
     model = make_pipeline(steps, LogisticRegression(max_iter=500)).fit(features(train), train[raw.label])
     scores = model.decision_function(features(others)) * (1 if model.classes_[1] == raw.positive else -1)
     return float(roc_auc_score(others[raw.label] == raw.positive, scores))
+
+
+def test_a_label_by_a_threshold_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a file with decimal commas; what stands for no value is no small number."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    ages = rng.integers(20, 80, 2000)
+    sugar = [
+        f"{100 + age + noise:.1f}".replace(".", ",") for age, noise in zip(ages, rng.normal(size=2000), strict=True)
+    ]
+    table = pd.DataFrame({"age": ages, "sugar": sugar})
+    table.to_csv("raw.csv", index=False, sep=";")
+    fit = [
+        "fit",
+        "raw.csv",
+        "--label",
+        "sugar",
+        "--positive",
+        "<150",
+        "--epsilon",
+        "3",
+        "--missing",
+        "-999",
+        "--seed",
+        "1",
+    ]
+    result = CliRunner().invoke(cli.app, [*fit, "--out", "out"])
+    assert result.exit_code == 0, result.output
+    assert "Full scorecard for sugar below 150" in result.stdout
+    for said in ("--format", "sql"), ("--format", "html"), ():
+        assert "sugar at least 150" in CliRunner().invoke(cli.app, ["show", "out/release.json", *said]).stdout
+    score = ["predict", "raw.csv", "--release", "out/release.json", "--out", "scored.csv"]
+    assert CliRunner().invoke(cli.app, score).exit_code == 0
+    right = (ages < 50) == (pd.read_csv("scored.csv", sep=",")["prediction"] == "sugar below 150")
+    assert right.mean() > 0.9
+    table.assign(sugar=["-999", *sugar[1:]]).to_csv("raw.csv", index=False, sep=";")
+    refused = CliRunner().invoke(cli.app, [*fit, "--out", "other"])
+    assert refused.exit_code == 2
+    assert "at least one record has none that is a number" in " ".join(refused.stderr.split())

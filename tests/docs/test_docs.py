@@ -40,6 +40,7 @@ EXECUTED = (
     "guides/drafts.md",
     "guides/evaluation.md",
     "guides/few-records.md",
+    "guides/labels.md",
     "guides/left-out-columns.md",
     "guides/scoring.md",
     "guides/tables.md",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import privsolve as ps
+from privsolve.data.tables import open_table
 from privsolve.learn.labels import class_numbers, classes_of
 from small_tables import INDICATORS, patients
 
@@ -79,3 +83,60 @@ def test_more_than_two_classes_are_refused_with_what_takes_them(estimator: type,
         1.0, depth=1, classes=["mild", "moderate", "severe"], schema=ps.Schema(INDICATORS.columns)
     )
     assert tree.fit(table, y).classes_.tolist() == ["mild", "moderate", "severe"]
+
+
+@pytest.mark.parametrize(
+    ("positive", "yes", "words"),
+    [
+        (">=150", [0, 1, 1, 1, 0], ("sugar at least 150", "sugar below 150")),
+        (">150", [0, 0, 1, 1, 0], ("sugar above 150", "sugar at most 150")),
+        ("<= 150", [1, 1, 0, 0, 1], ("sugar at most 150", "sugar above 150")),
+        ("<150.0", [1, 0, 0, 0, 1], ("sugar below 150", "sugar at least 150")),
+    ],
+)
+def test_a_comparison_makes_a_label_of_numbers(
+    positive: str, yes: list[int], words: tuple[str, str], tmp_path: Path
+) -> None:
+    label = ps.Label("sugar", positive)
+    frame = pd.DataFrame({"a": [0, 1, 0, 1, 0], "sugar": [149.99999999999997, 150, 150.00000000000003, 1e40, -3]})
+    schema = ps.Schema([ps.Categories("a", [1])], label)
+    assert schema.positive(frame["sugar"]).tolist() == [bool(one) for one in yes]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for table in (frame, frame.astype(str), open_table(tmp_path / "t.csv")):
+        counted = schema.table(table).table
+        assert [counted.positives.sum(), counted.negatives.sum()] == [sum(yes), 5 - sum(yes)]
+    assert label.answers == words
+    assert ps.Schema.from_toml(schema.to_toml()) == schema
+    fitted = ps.PrivateScorecard(1.0, schema=schema, random_state=1).fit(frame)
+    assert set(fitted.classes_) == set(words) >= set(fitted.predict(frame))
+    assert words[0] in fitted.release_.card().to_text()
+    assert 0 <= fitted.score(frame, frame["sugar"]) <= 1
+
+
+def test_what_is_no_number_is_a_missing_label() -> None:
+    columns = [ps.Categories("a", [1])]
+    odd = pd.DataFrame({"a": [1, 1, 0], "sugar": ["-999", "high", "160,5"]})
+    marks = {"missing_values": [-999], "decimal": ","}
+    with pytest.raises(ValueError, match="at least one record has none that is a number"):
+        ps.Schema(columns, ps.Label("sugar", "<=200", **marks)).table(odd)
+    kept = ps.Schema(columns, ps.Label("sugar", "<=200", missing="negative", **marks)).table(odd).table
+    assert (kept.positives.sum(), kept.negatives.sum()) == (1, 2)
+    with pytest.raises(ValueError, match="no record has a number, so none can be at most 200"):
+        ps.Schema(columns, ps.Label("sugar", "<=200")).table(odd.head(2).assign(sugar=["high", None]))
+
+
+def test_values_that_only_look_like_comparisons_stay_values() -> None:
+    for label in (
+        ps.Label("income", ">50K"),
+        ps.Label("income", [">50"]),
+        ps.Label("income", ">50", "<=50"),
+        ps.Label("income", "> fifty"),
+        ps.Label("income", 50),
+    ):
+        assert isinstance(label.positive, tuple)
+        assert ps.Label.from_dict(label.to_dict()) == label
+    table, y = patients(20).drop(columns="ill"), pd.Series(["<=50", ">50"] * 10, name="income")
+    fitted = ps.PrivateTreeClassifier(1.0, schema=ps.Schema(INDICATORS.columns), classes=["<=50", ">50"]).fit(table, y)
+    assert fitted.release_.schema.label == ps.Label("income", [">50"], ["<=50"])
+    with pytest.raises(ValueError, match="number of usual size"):
+        ps.Label("income", "<1" + "0" * 30 + "e99")

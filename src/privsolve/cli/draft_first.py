@@ -13,6 +13,7 @@ from privsolve.cli.common import console, somebody_reads
 from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import engine_at_work
 from privsolve.cli.option_groups import EXPERT, TABLE
+from privsolve.cli.options import Negative, Positive
 from privsolve.cli.schema import drafted_privately
 from privsolve.data import About
 from privsolve.data.private import DRAFT_SHARE
@@ -30,10 +31,8 @@ class TableOptions:
     label: Annotated[
         str | None, typer.Option(help="The column to predict; a schema file names it.", rich_help_panel=TABLE)
     ] = None
-    positive: Annotated[str | None, typer.Option(help="The positive value of the label.", rich_help_panel=TABLE)] = None
-    negative: Annotated[
-        str | None, typer.Option(help="The negative value; every other one if left out.", rich_help_panel=TABLE)
-    ] = None
+    positive: Positive = None
+    negative: Negative = None
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Columns not to use, with commas between them.", rich_help_panel=TABLE)
     ] = None

@@ -10,6 +10,7 @@ from typing import Any
 
 from privsolve.data import About, Label, Schema
 from privsolve.data.columns import Column, Value, tidy
+from privsolve.data.columns.label import Comparison
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
@@ -116,6 +117,8 @@ class PrivateOptions:
         """The label with its values as the table has them: texts, numbers or booleans, by its type."""
         check_columns([name], table.columns)
         kind = table[name].type()
+        if self.negative is None and Comparison.of(self.positive) is not None:
+            return Label(name, self.positive, missing_values=self.use.missing, decimal=self.decimal)
         return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
 
     def draft(
@@ -193,7 +196,9 @@ def _value(text: str, kind: Any) -> Value:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"the label holds numbers, got {text!r}: give one of its values") from None
+        raise ValueError(
+            f"the label holds numbers, got {text!r}: give one of its values, or a comparison such as '>=150' alone"
+        ) from None
     return int(number) if number.is_integer() else number
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY
+from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE
 from privsolve.data import Categories
 
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
@@ -18,6 +18,16 @@ By = Annotated[
         help="Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values.",
         rich_help_panel=EXPERT,
     ),
+]
+Positive = Annotated[
+    str | None,
+    typer.Option(
+        help="The positive value of the label; or a comparison with a plain number, such as '>=150' ('>50K' is a value).",
+        rich_help_panel=TABLE,
+    ),
+]
+Negative = Annotated[
+    str | None, typer.Option(help="The negative value; every other one if left out.", rich_help_panel=TABLE)
 ]
 Note = Annotated[
     str | None,

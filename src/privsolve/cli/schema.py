@@ -15,7 +15,7 @@ from rich.table import Table
 from privsolve.cli.common import console, one_line_errors, stoppable
 from privsolve.cli.drafting import PrivateOptions, Use
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency, Resume
+from privsolve.cli.options import Adjacency, Negative, Positive, Resume
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
@@ -36,8 +36,8 @@ def draft_command(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     label: Annotated[str, typer.Option(help="The column to predict.")],
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
-    positive: Annotated[str | None, typer.Option(help="The positive value of the label.")] = None,
-    negative: Annotated[str | None, typer.Option(help="The negative value; every other one if left out.")] = None,
+    positive: Positive = None,
+    negative: Negative = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the draft.")] = None,
     total_epsilon: Annotated[
         float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
@@ -204,8 +204,7 @@ def _show(schema: Schema) -> None:
         table.add_row(escape(column.column), type(column).__name__.lower(), escape(", ".join(column.names)))
     console.print(table)
     if schema.label is not None:
-        positive = ", ".join(map(str, schema.label.positive))
-        console.print(f"label {escape(schema.label.column)}, positive: {escape(positive)}", soft_wrap=True)
+        console.print(escape(f"label {schema.label.column}, positive: {schema.label.words[0]}"), soft_wrap=True)
 
 
 def _show_curator(curator: dict[str, object]) -> None:

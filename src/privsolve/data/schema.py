@@ -18,6 +18,7 @@ from privsolve.data import toml
 from privsolve.data.about import About, words_taken_out
 from privsolve.data.columns import MISSING, OTHER, Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
+from privsolve.data.columns.label import Comparison
 from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
@@ -394,12 +395,12 @@ def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.b
     """Which codes of the label are positive; `counts` are how many records have each."""
     outside = label.coded.outside
     missing = int(counts[codes == outside[MISSING]].sum())
-    other = int(counts[codes == outside[OTHER]].sum())
+    other = int(counts[codes == outside[OTHER]].sum()) if OTHER in outside else 0
     if missing and label.missing is None:
         if missing == counts.sum():
             raise no_label(label)
         raise ValueError(
-            f"label {label.column!r}: at least one record has none: correct the data, or add "
+            f"label {label.column!r}: at least one record has none{of_numbers(label)}: correct the data, or add "
             'missing = "negative" to [label] in the schema'
         )
     if other and label.negative is not None:
@@ -407,7 +408,7 @@ def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.b
             f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
             "list it, or leave out negative to count every other value as negative"
         )
-    return np.asarray(codes == 0)
+    return np.asarray(codes == label.yes)
 
 
 def check_label(label: Label, data: Any) -> int:
@@ -422,8 +423,18 @@ def check_label(label: Label, data: Any) -> int:
     return int(counts.sum())
 
 
+def of_numbers(label: Label) -> str:
+    """What a missing value of a label is that compares numbers."""
+    return " that is a number" if isinstance(label.positive, Comparison) else ""
+
+
 def no_label(label: Label) -> ValueError:
     """The error where no record has a value of the label that the schema lists; it shows no value."""
+    if isinstance(label.positive, Comparison):
+        return ValueError(
+            f"label {label.column!r}: no record has a number, so none can be {label.words[0]}: state a value of the label "
+            "instead, in quotes and in a list in a schema file (nothing was spent)"
+        )
     return ValueError(
         f"label {label.column!r}: no record has a value that the schema lists: write positive and negative as the data has "
         "them, numbers as numbers and texts in quotes (nothing was spent)"

@@ -275,7 +275,7 @@ def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
     plain = (value.item() if isinstance(value, np.generic) else value for value in classes)
     no, yes = (tidy(value) if isinstance(value, float) else value for value in plain)
     try:
-        label = Label(name if isinstance(name, str) and name else "label", yes, no)
+        label = Label(name if isinstance(name, str) and name else "label", [yes], [no])
         return replace(schema, label=label)
     except ValueError:  # no name for a label, or no values: then they stay without names
         return schema

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Label, Schema
-from privsolve.data.columns import Column, Value, value_text
+from privsolve.data.columns import Column, Value
 from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.data.questions import Quantity
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
@@ -190,20 +190,8 @@ def _part(column: Column, weights: tuple[int, ...]) -> Part:
 
 
 def answers(label: Label | None) -> tuple[Value, Value]:
-    """What is predicted: the label's values where there are two, otherwise words."""
-    if label is None:
-        return "positive", "negative"
-    if len(label.positive) == 1 and label.negative is not None and len(label.negative) == 1:
-        return label.positive[0], label.negative[0]
-    return label_words(label)
-
-
-def label_words(label: Label) -> tuple[str, str]:
-    """The positive and the negative values of a label, in words."""
-    yes, no = (
-        " or ".join(value_text(value, "label") for value in values) for values in (label.positive, label.negative or ())
-    )
-    return yes, no or f"not {yes}"
+    """What is predicted: by the label, or plain words."""
+    return ("positive", "negative") if label is None else label.answers
 
 
 def decision_words(schema: Schema | None) -> tuple[str, str]:
@@ -212,6 +200,6 @@ def decision_words(schema: Schema | None) -> tuple[str, str]:
         return "positive", "negative"
     yes, no = "positive", "negative"
     if schema.label is not None:
-        yes, no = (f"{schema.label.column} {value}" for value in label_words(schema.label))
+        yes, no = (f"{schema.label.column} {value}" for value in schema.label.words)
     about = schema.about
     return about.positive or yes, about.negative or (f"not {about.positive}" if about.positive else no)

@@ -2,13 +2,68 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privsolve.data.columns.base import check_keys
+from privsolve.data.columns.base import Column, check_keys
+from privsolve.data.columns.bins import Bins
 from privsolve.data.columns.categories import Categories, Category
-from privsolve.data.columns.values import Value, check_values, declared, values_of
+from privsolve.data.columns.values import (
+    Real,
+    Value,
+    check_decimal,
+    check_missing_values,
+    check_real,
+    check_values,
+    declared,
+    declared_marks,
+    number_text,
+    tidy,
+    value_text,
+    values_of,
+)
+from privsolve.data.reading import NUMBER_PATTERN
+
+COMPARISON = re.compile(f"(>=|>|<=|<) *({NUMBER_PATTERN.strip('^$')})")
+"""A sign and a plain number, such as `>=150`. `>50K` is none."""
+
+WORDS = {">=": ("at least", "below"), ">": ("above", "at most"), "<=": ("at most", "above"), "<": ("below", "at least")}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Which numbers are positive: those at least, above, at most or below a public one."""
+
+    sign: str
+    number: Real
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "number", tidy(check_real(self.number, "label: positive")))
+        if COMPARISON.fullmatch(str(self)) is None:
+            raise ValueError(f"label: positive must compare with a number of usual size by >=, >, <= or <, got {self}")
+
+    @classmethod
+    def of(cls, text: object) -> Comparison | None:
+        """What a text such as `">=150"` says; None for any other text or value."""
+        found = COMPARISON.fullmatch(text.strip()) if isinstance(text, str) else None
+        return None if found is None else cls(found[1], float(found[2]))
+
+    @property
+    def cut(self) -> Real:
+        """The first number on the upper side: v > c where v is at least the next 64-bit float after c."""
+        return self.number if self.sign in (">=", "<") else math.nextafter(self.number, math.inf)
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """What positive and negative numbers are."""
+        yes, no = WORDS[self.sign]
+        return f"{yes} {number_text(self.number)}", f"{no} {number_text(self.number)}"
+
+    def __str__(self) -> str:
+        return f"{self.sign}{number_text(self.number)}"
 
 
 @dataclass(frozen=True)
@@ -18,25 +73,39 @@ class Label:
     Any other value is an error, unless `negative` is left out: then everything that is not positive is negative. A
     missing label is an error unless `missing = "negative"`. Errors come before any budget is spent, and no record is ever
     dropped, because the number of records is public.
+
+    One text of `>=`, `>`, `<=` or `<` and a plain number, without `negative`, compares numbers: `Label("glucose", ">=150")`.
+    A text that is no number is then missing. In a list, `[">50"]`, or beside `negative` it is a value like any other.
+    `missing_values` are missing too, such as -999, and texts are read as numbers with the sign `decimal`.
     """
 
     column: str
-    positive: tuple[Value, ...]
+    positive: tuple[Value, ...] | Comparison
     negative: tuple[Value, ...] | None = None
     missing: str | None = None
+    missing_values: tuple[Value, ...] = ()
+    decimal: str = "."
 
     def __init__(
         self,
         column: str,
-        positive: Value | Sequence[Value],
+        positive: Value | Sequence[Value] | Comparison,
         negative: Value | Sequence[Value] | None = None,
         missing: str | None = None,
+        missing_values: Sequence[Value] = (),
+        decimal: str = ".",
     ) -> None:
         if not isinstance(column, str) or not column:
             raise ValueError(f"label: column must be the name of a column, got {column!r}")
-        yes = values_of(positive, "label: positive")
+        yes: tuple[Value, ...] | Comparison | None = positive if isinstance(positive, Comparison) else None
+        if negative is None and yes is None:
+            yes = Comparison.of(positive)
         no = None if negative is None else values_of(negative, "label: negative")
-        check_values([*yes, *(no or ())], "label: positive and negative")
+        if not isinstance(yes, Comparison):
+            yes = values_of(positive, "label: positive")
+            check_values([*yes, *(no or ())], "label: positive and negative")
+        elif no is not None:
+            raise ValueError("label: negative goes without saying where positive compares numbers: leave it out")
         if missing not in (None, "negative"):
             raise ValueError(
                 f'label: missing can only be "negative"; leave it out to refuse such data, got {missing!r}'
@@ -46,24 +115,56 @@ class Label:
         set_field(self, "positive", yes)
         set_field(self, "negative", no)
         set_field(self, "missing", missing)
+        set_field(self, "missing_values", check_missing_values(missing_values, "label"))
+        set_field(self, "decimal", check_decimal(decimal, "label"))
 
     @property
-    def coded(self) -> Categories:
-        """The label as a column of two options: code 0 is positive, 1 is negative, then other and missing."""
+    def coded(self) -> Column:
+        """The label as a column of two options, then other (of lists) and missing; `yes` is the code of positive values."""
+        if isinstance(self.positive, Comparison):
+            return Bins(self.column, [self.positive.cut], missing_values=self.missing_values, decimal=self.decimal)
         nowhere = Category("negative", self.negative) if self.negative is not None else None
-        return Categories(self.column, [Category("positive", self.positive), *([nowhere] if nowhere else [])])
+        options = [Category("positive", self.positive), *([nowhere] if nowhere else [])]
+        return Categories(self.column, options, missing_values=self.missing_values)
+
+    @property
+    def yes(self) -> int:
+        """The code of positive values in `coded`: the first, or that of the numbers above a cut."""
+        return int(isinstance(self.positive, Comparison) and self.positive.sign in (">=", ">"))
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """The positive and the negative values, in words."""
+        if isinstance(self.positive, Comparison):
+            return self.positive.words
+        yes, no = (
+            " or ".join(value_text(value, "label") for value in values)
+            for values in (self.positive, self.negative or ())
+        )
+        return yes, no or f"not {yes}"
+
+    @property
+    def answers(self) -> tuple[Value, Value]:
+        """What is predicted: the label's values where there are two, otherwise words."""
+        if isinstance(self.positive, Comparison):
+            yes, no = (f"{self.column} {words}" for words in self.words)
+            return yes, no
+        if len(self.positive) == 1 and self.negative is not None and len(self.negative) == 1:
+            return self.positive[0], self.negative[0]
+        return self.words
 
     def to_dict(self) -> dict[str, Any]:
         """As in a schema file."""
-        settings: dict[str, Any] = {"column": self.column, "positive": list(self.positive)}
+        positive = str(self.positive) if isinstance(self.positive, Comparison) else list(self.positive)
+        settings: dict[str, Any] = {"column": self.column, "positive": positive}
         if self.negative is not None:
             settings["negative"] = list(self.negative)
-        return settings | declared(missing=self.missing)
+        return settings | declared(missing=self.missing) | declared_marks(self.missing_values, self.decimal)
 
     @classmethod
     def from_dict(cls, settings: object) -> Label:
         """As in a schema file."""
-        check_keys(settings, ("column", "positive", "negative", "missing"), "label")
+        check_keys(settings, ("column", "positive", "negative", "missing", "missing_values", "decimal"), "label")
         assert isinstance(settings, Mapping)
         for key in ("column", "positive"):
             if key not in settings:
