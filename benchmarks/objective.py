@@ -58,7 +58,8 @@ def fit(model: str, features: np.ndarray, labels: np.ndarray) -> None:
     dim = features.shape[1]
     table = PatternTable.from_records(features, labels, ranges=[(0, 1)] * dim)
     if model == "scorecard":
-        from privsolve.mechanisms.objective import Options, Plan, perturbed_card
+        from privsolve.mechanisms.card_points import Options
+        from privsolve.mechanisms.objective import Plan, perturbed_card
         from privsolve.privacy.adjacency import Adjacency
 
         options = Options(np.full(dim, 0.5), np.arange(dim), (False,) * dim)

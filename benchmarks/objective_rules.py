@@ -23,7 +23,8 @@ from sklearn.metrics import roc_auc_score
 
 from privsolve import PatternTable
 from privsolve.mechanisms import objective
-from privsolve.mechanisms.objective import Options, Plan, perturbed_card
+from privsolve.mechanisms.card_points import Options
+from privsolve.mechanisms.objective import Plan, perturbed_card
 from privsolve.privacy.adjacency import Adjacency
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)

@@ -17,7 +17,8 @@ from privsolve.engines.regression import Objective, Rows, gradient_bound, minimi
 from privsolve.engines.regression_losses import Logistic
 from privsolve.errors import OracleNotCertified
 from privsolve.mechanisms import objective as mechanism
-from privsolve.mechanisms.objective import Options, Plan, perturbed_card, whole_points
+from privsolve.mechanisms.card_points import Options, whole_points
+from privsolve.mechanisms.objective import Plan, perturbed_card
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.gaussian_curve import GaussianCurve, gaussian_delta, largest_shift, vertex_shifts
 from privsolve.privacy.profiles import profile_from_dict

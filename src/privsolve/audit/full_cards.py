@@ -13,16 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privsolve.data.patterns import PatternTable
-from privsolve.mechanisms.objective import (
-    CONSTANT,
-    NOISE_BITS,
-    OUTPUT_DEVIATION,
-    RADIUS,
-    Card,
-    Options,
-    Plan,
-    perturbed_card,
-)
+from privsolve.mechanisms.card_points import Card, Options
+from privsolve.mechanisms.objective import CONSTANT, NOISE_BITS, OUTPUT_DEVIATION, RADIUS, Plan, perturbed_card
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
 

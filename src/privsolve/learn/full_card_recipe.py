@@ -16,7 +16,8 @@ from privsolve.domains.trees import yes_no_schema
 from privsolve.learn.card_limits import joined_constraints
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
-from privsolve.mechanisms.objective import Card, Options, Plan, counts_by_total, perturbed_card
+from privsolve.mechanisms.card_points import Card, Options
+from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card
 from privsolve.models.odds import cut_of_threshold
 from privsolve.models.risk import FullCard
 from privsolve.models.score_range import check_scores

@@ -1,4 +1,4 @@
-"""Full scorecards by objective perturbation of clipped logistic regression (theory, section 19).
+"""Full scorecards by objective perturbation of a clipped regression (theory, section 19): labels, and what numbers share.
 
 The mechanism adds a random linear term to a strongly convex objective, minimises it, adds a little noise to the minimiser,
 and makes whole points of what comes out. The noise is drawn exactly, the minimiser is certified, and the guarantee covers
@@ -10,19 +10,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_finite, check_integer
+from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.checks import check_integer
 from privsolve.data.patterns import PatternTable
 from privsolve.engines.regression import CENTRE_BITS, Objective, Rows, minimise
-from privsolve.engines.regression_losses import Logistic
+from privsolve.engines.regression_losses import Logistic, RowLosses
 from privsolve.errors import IntegerRangeError
-from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT
+from privsolve.mechanisms.card_points import MOST_FEATURES, Card, Options, chosen_features, whole_points, with_average
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.rounded import RoundedGaussian
@@ -67,9 +67,6 @@ LEVEL_VARIANCE = 0.25
 RISK_UNITS = 2**20
 """Risks are rounded to multiples of `2^-20` before they are added up."""
 
-NEARLY_ALL = 0.98
-"""Share of the records with a listed answer from which on other answers count as the average one."""
-
 CONSTANT = 1.0
 """The intercept's feature."""
 
@@ -86,7 +83,6 @@ MARGIN = 1 + 1e-12
 """Covers the roundings of the numbers that noise and penalty are computed from."""
 
 MOST_RECORDS = 2**26
-MOST_FEATURES = 2_000
 
 
 @dataclass(frozen=True)
@@ -108,6 +104,7 @@ class Plan:
     dim: int
     longest: int
     choosing: bool = False
+    output_deviation: ClassVar[float] = OUTPUT_DEVIATION
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", calibration.check_epsilon(self.epsilon))
@@ -122,22 +119,33 @@ class Plan:
         return BLUR * min(1.0, self.epsilon)
 
     @property
+    def offset_share(self) -> float:
+        """Share of ε for the curvature."""
+        return OFFSET_SHARE
+
+    @property
+    def count_shares(self) -> float:
+        """Share of the squared shift for all noisy counts."""
+        return SUMS_SHARE + LEVEL_SHARE
+
+    @property
     def offsets(self) -> tuple[float, ...]:
         """Λ of each solve; the last is the one that is released."""
-        whole = OFFSET_SHARE * self.epsilon
+        whole = self.offset_share * self.epsilon
         return (CHOICE_SHARE * whole, (1 - CHOICE_SHARE) * whole) if self.choosing else (whole,)
 
     def _shares(self) -> tuple[float, ...]:
-        left = 1 - SUMS_SHARE - LEVEL_SHARE
+        left = 1 - self.count_shares
         return (CHOICE_SHARE * left, (1 - CHOICE_SHARE) * left) if self.choosing else (left,)
 
     def shifts(self, scale: float) -> tuple[tuple[float, ...], ...]:
-        """The vertices of each stage at a scale of noise: the sums and the level, then each solve (section 19.4)."""
-        counts = ((math.sqrt(SUMS_SHARE + LEVEL_SHARE) * scale,),)
-        solves = [math.sqrt(share) * scale for share in self._shares()]
-        if self.adjacency is Adjacency.ADD_REMOVE:
-            return counts + tuple((0.0, shift) for shift in solves)
-        return counts + tuple((0.0, shift / 2, shift / 2, shift) for shift in solves)
+        """The vertices of each stage at a scale of noise: the noisy counts, then each solve (section 19.4)."""
+        counts = ((math.sqrt(self.count_shares) * scale,),)
+        return counts + tuple(self.vertices(math.sqrt(share) * scale) for share in self._shares())
+
+    def vertices(self, shift: float) -> tuple[float, ...]:
+        """The vertices of a solve, the largest of which is `shift`."""
+        return (0.0, shift) if self.adjacency is Adjacency.ADD_REMOVE else (0.0, shift / 2, shift / 2, shift)
 
     @cached_property
     def curve(self) -> GaussianCurve:
@@ -164,21 +172,28 @@ class Plan:
         moved = 2 if self.adjacency is Adjacency.ADD_REMOVE else 3
         return MARGIN * math.sqrt(moved) / (math.sqrt(LEVEL_SHARE) * self.scale)
 
-    def deviation(self, solve: int) -> float:
+    def clip(self, length: float) -> float:
+        """The largest length of a record's gradient, where rows are expected to have this length."""
+        return CLIP
+
+    def curvature(self, radius: float) -> float:
+        """The largest curvature β that one record can add (section 19.1)."""
+        return CLIP * (radius - CLIP) if radius >= 2 * CLIP else radius**2 / 4
+
+    def deviation(self, solve: int, clip: float = CLIP) -> float:
         """Deviation σ of the linear term: `clip / g`, where g is the shift that one record causes."""
         moved = 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
-        return MARGIN * moved * CLIP / (math.sqrt(self._shares()[solve]) * self.scale)
+        return MARGIN * moved * clip / (math.sqrt(self._shares()[solve]) * self.scale)
 
     def penalty(self, solve: int, radius: float) -> float:
-        """The penalty λ: `Λ = log(1 + β/λ)`, with the largest curvature β that one record can add (section 19.1)."""
-        curvature = CLIP * (radius - CLIP) if radius >= 2 * CLIP else radius**2 / 4
-        return MARGIN * curvature / math.expm1(self.offsets[solve])
+        """The penalty λ: `Λ = log(1 + β/λ)`."""
+        return MARGIN * self.curvature(radius) / math.expm1(self.offsets[solve])
 
-    def tolerance(self, solve: int, penalty: float, dim: int) -> float:
+    def tolerance(self, penalty: float, deviation: float, dim: int) -> float:
         """The length of a gradient that output noise hides (section 19.6)."""
         of_rounding = 2 * math.sqrt(dim) * 2.0**-NOISE_BITS
-        of_noise = math.sqrt(dim) * self.deviation(solve) * 2.0**-NOISE_BITS
-        return penalty * OUTPUT_DEVIATION * (self.blur - of_rounding) - 2 * of_noise
+        of_noise = math.sqrt(dim) * deviation * 2.0**-NOISE_BITS
+        return penalty * self.output_deviation * (self.blur - of_rounding) - 2 * of_noise
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, as a release states them."""
@@ -192,49 +207,27 @@ class Plan:
             "clip": CLIP,
             "offset": math.fsum(self.offsets),
             "deviation": self.deviation(len(self.offsets) - 1),
-            "output_deviation": OUTPUT_DEVIATION,
+            "output_deviation": self.output_deviation,
         }
 
 
 @dataclass(frozen=True)
-class Options:
-    """What is known of a card before the data is seen.
+class Records:
+    """The records as a solve sees them.
 
     Args:
-        guess: for every feature the share of records that is expected to have it.
-        questions: for every feature the number of its question, in ascending order.
-        nested: for every question whether its answers add up features (thresholds) or have one each.
-        max_points: the most points, or minus that, of one feature.
-        max_questions: the largest number of questions of the card.
-        required: numbers of questions that are kept whatever they add.
-        signs: +1 or -1 for features whose points must not be negative or positive, else 0.
-        sparsity: price of the size of a weight (L1), per record gradient of length 1.
+        features: 0/1 rows.
+        losses: what the records of each row cost, by its score.
+        centre: where the features are centred.
+        unsure: the deviation of the noise in a centre.
+        offset: what is added to every score.
     """
 
-    guess: Floats
-    questions: Int64Array
-    nested: tuple[bool, ...]
-    max_points: int = 10
-    max_questions: int | None = None
-    required: frozenset[int] = field(default_factory=frozenset)
-    signs: Int64Array | None = None
-    sparsity: float = 0.0
-
-    def __post_init__(self) -> None:
-        sparsity = check_finite("sparsity", self.sparsity, "be at least 0")
-        if sparsity < 0:
-            raise ValueError(f"sparsity must be at least 0, got {sparsity:g}")
-        if self.max_questions is not None:
-            check_integer("max_questions", self.max_questions, 1, MOST_FEATURES)
-
-
-@dataclass(frozen=True)
-class Card:
-    """What the mechanism gives: points of every feature, the log-odds of a point, and those of a record without any."""
-
-    points: Int64Array
-    unit: float
-    intercept: float
+    features: IntArray
+    losses: RowLosses
+    centre: Floats
+    unsure: float
+    offset: float = 0.0
 
 
 def perturbed_card(
@@ -281,16 +274,21 @@ def perturbed_card(
         seeded=rng.is_seeded,
     )
     with charged(budget, guarantee, draft=draft):
-        centre, unsure, offset = _centre(table, plan, options.guess, rng)
-        kept = np.ones(plan.dim, dtype=bool)
-        if plan.choosing:
-            first, _ = _solve(table, plan, options, rng, 0, centre, offset, kept)
-            kept = _chosen(first[0], options)
-        (weights, intercept), values = _solve(table, plan, options, rng, len(plan.offsets) - 1, centre, offset, kept)
-        weights, intercept = _with_average(weights, intercept, centre, unsure, options)
-        points, unit = whole_points(weights, options)
-        card = _levelled(table, plan, Card(points, unit, intercept), rng)
+        card, values = solved_card(_centred(table, plan, options.guess, rng), plan, options, rng)
+        card = _levelled(table, plan, card, rng)
     return card, guarantee, values | {"seconds": time.perf_counter() - start}
+
+
+def solved_card(records: Records, plan: Plan, options: Options, rng: Randomness) -> tuple[Card, dict[str, Any]]:
+    """The points of the perturbed minimiser, and the curator's diagnostics: questions are chosen first if there is a limit."""
+    kept = np.ones(plan.dim, dtype=bool)
+    if plan.choosing:
+        first, _ = _solve(records, plan, options, rng, 0, kept)
+        kept = chosen_features(first[0], options)
+    (weights, intercept), values = _solve(records, plan, options, rng, len(plan.offsets) - 1, kept)
+    weights, intercept = with_average(weights, intercept, records.centre, records.unsure, options)
+    points, unit = whole_points(weights, options)
+    return Card(points, unit, intercept), values
 
 
 def _check(table: PatternTable, plan: Plan) -> None:
@@ -307,22 +305,26 @@ def _check(table: PatternTable, plan: Plan) -> None:
         raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
 
 
-def _centre(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> tuple[Floats, float, float]:
-    """Where the features are centred, the deviation of that, and the log-odds of the labels (section 19.8)."""
+def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> Records:
+    """The records, centred, with the log-odds of the labels as their offset (section 19.8)."""
     sums = np.zeros(table.dim, dtype=np.int64)
     for place, block in table.blocks():
         sums += (table.positives[place] + table.negatives[place]) @ block
-    noisy = _noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
-    positive, negative = np.maximum(noisy[-2:], 0.0)
-    records = max(positive + negative, 1.0)
-    shares, spread = noisy[:-2] / records, (plan.sums_deviation / records) ** 2
+    found = noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
+    positive, negative = np.maximum(found[-2:], 0.0)
+    more = LABEL_DEVIATIONS * plan.sums_deviation
+    offset = math.log((positive + more) / (negative + more))
+    centre, unsure = centre_of(found[:-2], max(positive + negative, 1.0), plan.sums_deviation, guess)
+    return Records(table.rows, Logistic(table.positives, table.negatives), centre, unsure, offset)
+
+
+def centre_of(sums: Floats, records: float, deviation: float, guess: Floats) -> tuple[Floats, float]:
+    """Where features with these noisy sums are centred, and the deviation of the noise in that (section 19.8)."""
+    shares, spread = sums / records, (deviation / records) ** 2
     guess = _moved_together(guess, shares, spread)
     trusted = GUESS_VARIANCE / (GUESS_VARIANCE + spread)
     centre = guess + trusted * (np.clip(shares, 0.0, 1.0) - guess)
-    more = LABEL_DEVIATIONS * plan.sums_deviation
-    unsure = trusted * plan.sums_deviation / records
-    rounded = np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS
-    return rounded, unsure, math.log((positive + more) / (negative + more))
+    return np.round(centre * 2**CENTRE_BITS) / 2**CENTRE_BITS, trusted * deviation / records
 
 
 def _moved_together(guess: Floats, shares: Floats, spread: float) -> Floats:
@@ -344,7 +346,7 @@ def _labels(table: PatternTable) -> tuple[int, int]:
     return int(table.positives.sum()), int(table.negatives.sum())
 
 
-def _noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int = 1) -> Floats:
+def noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int = 1) -> Floats:
     """Integers in multiples of `1 / units` with Gaussian noise of at least this deviation, rounded down to a fine grid."""
     steps = math.floor(2**NOISE_BITS / (deviation * units))
     noise = RoundedGaussian(NOISE_BITS).draws(rng, len(counts))
@@ -369,7 +371,7 @@ def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> C
     risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
     expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(yes + no, risks, strict=True))
     exact = [label * RISK_UNITS for label in _labels(table)]
-    positive, negative, found = _noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS)
+    positive, negative, found = noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS)
     least = LABEL_DEVIATIONS * plan.level_deviation
     records = max(positive + negative, 4 * least)
     if min(positive, found) < least or max(positive, found) > records - least:
@@ -377,25 +379,6 @@ def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> C
     moved = _odds(positive / records) - _odds(found / records)
     spread = plan.level_deviation**2 * (1 / positive**2 + 1 / found**2)
     return replace(card, intercept=card.intercept + moved * LEVEL_VARIANCE / (LEVEL_VARIANCE + spread))
-
-
-def _with_average(
-    weights: Floats, intercept: float, centre: Floats, unsure: float, options: Options
-) -> tuple[Floats, float]:
-    """The same risks for all listed answers; an answer that hardly anybody has given counts as the average one.
-
-    Where the answers to a question have one feature each and nearly all records have one of them, the level of all others is
-    noise. What is moved from the features to the intercept takes it out (post-processing, section 19.10).
-    """
-    weights = weights.copy()
-    for number, adds_up in enumerate(options.nested):
-        mine = options.questions == number
-        least = NEARLY_ALL - 2 * unsure * math.sqrt(mine.sum())
-        if not adds_up and mine.sum() > 1 and weights[mine].any() and centre[mine].sum() >= least:
-            level = float(centre[mine] @ weights[mine] / centre[mine].sum())
-            weights[mine] -= level
-            intercept += level
-    return weights, intercept
 
 
 def _risk(log_odds: float) -> float:
@@ -407,26 +390,21 @@ def _odds(share: float) -> float:
 
 
 def _solve(
-    table: PatternTable,
-    plan: Plan,
-    options: Options,
-    rng: Randomness,
-    solve: int,
-    centre: Floats,
-    offset: float,
-    kept: Any,
+    records: Records, plan: Plan, options: Options, rng: Randomness, solve: int, kept: Any
 ) -> tuple[tuple[Floats, float], dict[str, Any]]:
     """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
-    radius = RADIUS * math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
-    features = table.rows if kept.all() else table.rows[:, kept]
-    rows = Rows(features, Logistic(table.positives, table.negatives), centre[kept], CONSTANT, radius, CLIP, offset)
-    penalty = plan.penalty(solve, radius)
+    centre, offset = records.centre, records.offset
+    length = math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
+    radius, clip = RADIUS * length, plan.clip(length)
+    features = records.features if kept.all() else records.features[:, kept]
+    rows = Rows(features, records.losses, centre[kept], CONSTANT, radius, clip, offset)
+    penalty, deviation = plan.penalty(solve, radius), plan.deviation(solve, clip)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
-    linear = np.asarray(drawn * (plan.deviation(solve) * 2.0**-NOISE_BITS), dtype=np.float64)
+    linear = np.asarray(drawn * (deviation * 2.0**-NOISE_BITS), dtype=np.float64)
     signs = None if options.signs is None else options.signs[kept]
-    objective = Objective(rows, penalty, linear, options.sparsity * plan.deviation(solve), signs)
-    found, bound = minimise(objective, plan.tolerance(solve, penalty, rows.dim))
-    released = _blurred(found, rng)
+    objective = Objective(rows, penalty, linear, options.sparsity * deviation, signs)
+    found, bound = minimise(objective, plan.tolerance(penalty, deviation, rows.dim))
+    released = _blurred(found, plan.output_deviation, rng)
     weights = np.zeros(plan.dim)
     weights[kept] = released[:-1]
     if options.signs is not None:
@@ -435,43 +413,8 @@ def _solve(
     return (weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
 
 
-def _blurred(found: Floats, rng: Randomness) -> Floats:
+def _blurred(found: Floats, deviation: float, rng: Randomness) -> Floats:
     """The minimiser on a fine grid, with the output noise that hides rounding (section 19.6)."""
-    step = OUTPUT_DEVIATION * 2.0**-NOISE_BITS
+    step = deviation * 2.0**-NOISE_BITS
     noise = RoundedGaussian(NOISE_BITS).draws(rng, len(found))
     return np.array([(round(value / step) + int(k)) * step for value, k in zip(found, noise, strict=True)])
-
-
-def _chosen(weights: Floats, options: Options) -> Any:
-    """The features of the questions whose weights spread most: a choice by what the first solve has released."""
-    numbers = np.unique(options.questions)
-    spread = {
-        int(number): float(np.ptp(np.append(np.cumsum(weights[options.questions == number]), 0.0)))
-        for number in numbers
-    }
-    order = sorted(spread, key=lambda number: (number not in options.required, -spread[number], number))
-    return np.isin(options.questions, order[: max(options.max_questions or 0, len(options.required))])
-
-
-def whole_points(weights: Floats, options: Options) -> tuple[Int64Array, float]:
-    """Whole points of the weights: post-processing, which looks at nothing but them (section 19.10).
-
-    Args:
-        weights: log-odds of every feature.
-        options: which features belong to a question, whether its answers add up, and the most points.
-
-    Returns:
-        Points of every feature, and the log-odds of one point. Answers are rounded, not single thresholds, so that roundings do
-        not add up.
-    """
-    largest = float(np.abs(weights).max(initial=0.0))
-    unit = min(max(largest / options.max_points, LEAST_UNIT), LARGEST_UNIT)
-    points = np.zeros(len(weights), dtype=np.int64)
-    for number, adds_up in enumerate(options.nested):
-        mine = options.questions == number
-        answers = np.cumsum(weights[mine]) if adds_up else weights[mine]
-        levels = np.rint(answers / unit).astype(np.int64)
-        points[mine] = np.diff(levels, prepend=0) if adds_up else levels
-    if options.signs is not None:
-        points = np.where(points * options.signs < 0, 0, points)
-    return points, unit
