@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +29,46 @@ SCORE_LIMIT = 2**62
 """Scores and objective values stay below this, so that a sum of two never leaves int64."""
 
 
+@dataclass(frozen=True, eq=False)
+class BitRows:
+    """Rows of 0/1 features, eight features in a byte. `rows[some]` are the features of some rows, a byte each."""
+
+    bits: NDArray[np.uint8]
+    dim: int
+
+    @classmethod
+    def of(cls, blocks: Iterable[NDArray[Any]], count: int, dim: int) -> BitRows:
+        """The rows of these blocks, `count` in all."""
+        bits = np.empty((count, -(-dim // 8)), dtype=np.uint8)
+        start = 0
+        for block in blocks:
+            bits[start : start + len(block)] = np.packbits(block, axis=1)
+            start += len(block)
+        return cls(bits, dim)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of features."""
+        return len(self.bits), self.dim
+
+    def __getitem__(self, some: slice) -> NDArray[np.int8]:
+        return np.unpackbits(self.bits[some], axis=1, count=self.dim).view(np.int8)
+
+
+HeldRows = BitRows | IntArray
+"""Rows as a table holds them: bits where all are 0 or 1, else in as few bytes as hold them."""
+
+
+def blocks_of(rows: NDArray[Any] | BitRows) -> Iterator[tuple[slice, IntArray]]:
+    """Some rows at a time, with their place."""
+    for start in range(0, len(rows), BLOCK):
+        place = slice(start, min(start + BLOCK, len(rows)))
+        yield place, rows[place]
+
+
 @dataclass(frozen=True)
 class PatternTable:
     """Distinct feature rows and how many positive and negative records have each.
@@ -42,10 +82,10 @@ class PatternTable:
     nothing: general methods are used, and under a scorecard domain the features must be 0/1.
 
     Rows that are equal are merged on construction, and rows with no record are dropped, so two tables of the
-    same records are equal whatever order the records came in. `rows` are the features in as few bytes as hold them.
+    same records are equal whatever order the records came in. Rows of zeros and ones are held as bits.
     """
 
-    rows: IntArray
+    held: HeldRows
     positives: Int64Array
     negatives: Int64Array
     names: tuple[str, ...]
@@ -54,29 +94,30 @@ class PatternTable:
 
     def __init__(
         self,
-        features: ArrayLike,
+        features: ArrayLike | BitRows,
         positives: ArrayLike,
         negatives: ArrayLike,
         names: Sequence[str] | None = None,
         scales: Sequence[int] | None = None,
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        rows = _narrow(_checked_integers(features, "features", ndim=2))
-        counts = [_counts(c, name, len(rows)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
-        dim = rows.shape[1]
+        held = features if isinstance(features, BitRows) else _held(_checked_integers(features, "features", ndim=2))
+        dim = held.shape[1]
         if dim == 0:
             raise ValueError("features has no columns: give at least one feature")
-        rows, merged = _merge_equal_rows(rows, np.stack(counts, axis=1))
-        if len(rows) == 0:
+        counts = [_counts(c, name, len(held)) for c, name in ((positives, "positives"), (negatives, "negatives"))]
+        held, counts = _merge_equal_rows(held, counts)
+        if len(held) == 0:
             raise ValueError("the table is empty: positives and negatives are all zero; give at least one record")
         set_field = object.__setattr__
-        set_field(self, "rows", _readonly(_narrow(rows)))
-        set_field(self, "positives", _readonly(merged[:, 0]))
-        set_field(self, "negatives", _readonly(merged[:, 1]))
+        set_field(self, "held", held)
+        set_field(self, "positives", _readonly(counts[0]))
+        set_field(self, "negatives", _readonly(counts[1]))
         set_field(self, "names", checked_names(names, dim))
         set_field(self, "scales", checked_scales(scales, dim))
-        set_field(self, "ranges", _checked_ranges(ranges, self.names, self.rows))
-        self._check_common_unit()
+        ends = _least_and_largest(held)
+        set_field(self, "ranges", _checked_ranges(ranges, self.names, ends))
+        self._check_common_unit(ends)
 
     @classmethod
     def from_records(
@@ -88,9 +129,9 @@ class PatternTable:
         ranges: Sequence[tuple[int, int]] | None = None,
     ) -> PatternTable:
         """One row per record; `labels` are +1/-1, 1/0 or booleans (positive is 1 or True)."""
-        rows = _narrow(_checked_integers(features, "features", ndim=2))
+        rows = _checked_integers(features, "features", ndim=2)
         positive = _positive_labels(labels, len(rows))
-        return cls(rows, positive.astype(np.int64), (~positive).astype(np.int64), names, scales, ranges)
+        return cls(rows, positive.astype(np.int8), (~positive).astype(np.int8), names, scales, ranges)
 
     @classmethod
     def from_numbers(
@@ -160,16 +201,36 @@ class PatternTable:
         row has the least declared value of every feature, and its counts of 0 add nothing to a loss.
         """
         if (positives + negatives).any():
-            return PatternTable(self.rows, positives, negatives, self.names, self.scales, self.ranges)
+            return PatternTable(self.held, positives, negatives, self.names, self.scales, self.ranges)
         least = [0] * self.dim if self.ranges is None else [low for low, _ in self.ranges]
         table = PatternTable([least], [1], [0], self.names, self.scales, self.ranges)
         object.__setattr__(table, "positives", table.negatives)
         return table
 
+    def joined(self, other: PatternTable) -> PatternTable:
+        """All records of two tables with the same features."""
+        if not self.n or not other.n:
+            return self if self.n else other
+        if isinstance(self.held, BitRows) and isinstance(other.held, BitRows):
+            rows: Any = BitRows(np.concatenate([self.held.bits, other.held.bits]), self.dim)
+        else:
+            rows = np.concatenate([self.rows, other.rows])
+        positives = np.concatenate([self.positives, other.positives])
+        negatives = np.concatenate([self.negatives, other.negatives])
+        return PatternTable(rows, positives, negatives, self.names, self.scales, self.ranges)
+
+    def __len__(self) -> int:
+        return len(self.held)
+
     @property
     def dim(self) -> int:
         """Number of features."""
-        return int(self.rows.shape[1])
+        return int(self.held.shape[1])
+
+    @property
+    def rows(self) -> IntArray:
+        """The rows in as few bytes as hold their integers."""
+        return self.held[:]
 
     @cached_property
     def features(self) -> Int64Array:
@@ -178,9 +239,8 @@ class PatternTable:
 
     def blocks(self) -> Iterator[tuple[slice, Int64Array]]:
         """The rows as 64-bit integers, some at a time: large tables need not be held in eight bytes per feature."""
-        for start in range(0, len(self.rows), BLOCK):
-            place = slice(start, start + BLOCK)
-            yield place, self.rows[place].astype(np.int64)
+        for place, block in blocks_of(self.held):
+            yield place, block.astype(np.int64)
 
     @property
     def n(self) -> int:
@@ -199,11 +259,9 @@ class PatternTable:
             return self.features
         return _readonly(self.features * np.array([self.unit // s for s in self.scales], dtype=np.int64))
 
-    def _check_common_unit(self) -> None:
+    def _check_common_unit(self, ends: tuple[IntArray, IntArray]) -> None:
         """Overflow is found here, before anything is spent."""
-        for name, scale, least, largest in zip(
-            self.names, self.scales, self.rows.min(axis=0), self.rows.max(axis=0), strict=True
-        ):
+        for name, scale, least, largest in zip(self.names, self.scales, *ends, strict=True):
             if max(1, abs(int(least)), abs(int(largest))) * (self.unit // scale) >= SCORE_LIMIT:
                 raise IntegerRangeError(
                     f"features[{name!r}] leaves the 64-bit integers once brought to the common unit 1/{self.unit}: "
@@ -240,7 +298,7 @@ class PatternTable:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"PatternTable({len(self.rows)} distinct rows of {self.dim} features, {self.n} records)"
+        return f"PatternTable({len(self)} distinct rows of {self.dim} features, {self.n} records)"
 
 
 def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
@@ -257,7 +315,7 @@ def check_score_range(table: PatternTable, largest_weights: Int64Array) -> None:
 
 
 def _integer_array(values: ArrayLike, name: str, ndim: int) -> Int64Array:
-    return _checked_integers(values, name, ndim).astype(np.int64)
+    return _checked_integers(values, name, ndim).astype(np.int64, copy=False)
 
 
 def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
@@ -287,12 +345,6 @@ def _checked_integers(values: ArrayLike, name: str, ndim: int) -> NDArray[Any]:
     return array
 
 
-def _narrow(array: NDArray[Any]) -> IntArray:
-    """The same whole numbers in as few bytes as hold them."""
-    least, largest = (int(array.min()), int(array.max())) if array.size else (0, 0)
-    return array.astype(narrowest(least, largest), copy=False)
-
-
 def narrowest(least: int, largest: int) -> np.dtype[np.signedinteger[Any]]:
     """The narrowest type that holds all integers between two."""
     types: tuple[np.dtype[Any], ...] = tuple(map(np.dtype, (np.int8, np.int16, np.int32, np.int64)))
@@ -305,35 +357,57 @@ def _counts(values: ArrayLike, name: str, rows: int) -> Int64Array:
         raise ValueError(f"{name} has {len(counts)} entries for {rows} feature rows: give one count per row")
     if len(counts) and counts.min() < 0:
         raise ValueError(f"{name} has negative counts: it must hold numbers of records")
-    if counts.astype(object).sum() >= 2**40:
+    if counts.sum(dtype=np.float64) >= 2.0**40:  # smaller sums are exact
         raise IntegerRangeError(f"{name} sums to 2^40 records or more, beyond the exact integer range of the solvers")
     return counts
 
 
-def _merge_equal_rows(rows: IntArray, counts: Int64Array) -> tuple[IntArray, Int64Array]:
+def _held(rows: NDArray[Any]) -> HeldRows:
+    """The same whole numbers in as little memory as holds them."""
+    least, largest = (int(rows.min()), int(rows.max())) if rows.size else (0, 0)
+    if rows.shape[1] and least >= 0 and largest <= 1:
+        return BitRows.of((block.astype(np.int8, copy=False) for _, block in blocks_of(rows)), *rows.shape)
+    return _readonly(rows.astype(narrowest(least, largest)))
+
+
+def _merge_equal_rows(held: HeldRows, counts: list[Int64Array]) -> tuple[HeldRows, list[Int64Array]]:
     """The distinct rows that have records, in ascending order, and the sums of their counts."""
-    present = np.flatnonzero(counts.sum(axis=1) > 0)
+    present = np.flatnonzero(counts[0] + counts[1])
     if not len(present):
-        return rows[:0], counts[:0]
-    keys = _sortable(rows if len(present) == len(rows) else rows[present])
+        return held[:0], counts
+    keys = _sortable(held)
+    if len(present) < len(keys):
+        keys = keys[present]
     order = np.argsort(keys, kind="stable")
-    keys, order = keys[order], present[order]
+    keys = keys[order]
     first = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
-    del keys  # large, as the rows that follow are
-    merged = np.add.reduceat(counts[order], first, axis=0)
-    return rows[order[first]], merged
+    del keys  # as large as the rows that follow
+    order = present[order]
+    del present
+    merged = [np.add.reduceat(count[order], first) for count in counts]
+    order = order[first]
+    return BitRows(held.bits[order], held.dim) if isinstance(held, BitRows) else _held(held[order]), merged
 
 
-def _sortable(rows: IntArray) -> NDArray[np.void]:
-    """Rows as strings of bytes in the same order: eight bits of 0/1 rows in a byte, of others the highest byte first."""
-    if rows.itemsize == 1 and rows.min() >= 0 and rows.max() <= 1:
-        keys = np.ascontiguousarray(np.packbits(rows.view(np.uint8), axis=1))
+def _sortable(held: HeldRows) -> NDArray[np.bytes_]:
+    """Rows as strings of bytes in the same order; of integers the highest byte comes first."""
+    if isinstance(held, BitRows):
+        keys: NDArray[Any] = np.ascontiguousarray(held.bits)
     else:
-        unsigned = np.dtype(f"u{rows.itemsize}")
-        turned = np.ascontiguousarray(rows).view(unsigned) ^ unsigned.type(1 << (8 * rows.itemsize - 1))
+        unsigned = np.dtype(f"u{held.itemsize}")
+        turned = np.ascontiguousarray(held).view(unsigned) ^ unsigned.type(1 << (8 * held.itemsize - 1))
         keys = turned.astype(unsigned.newbyteorder(">"))
-    strings: NDArray[np.void] = keys.view(f"V{keys.itemsize * keys.shape[1]}")
+    strings: NDArray[np.bytes_] = keys.view(f"S{keys.itemsize * keys.shape[1]}")
     return strings[:, 0]
+
+
+def _least_and_largest(held: HeldRows) -> tuple[IntArray, IntArray]:
+    """The least and the largest value of every feature."""
+    if not isinstance(held, BitRows):
+        return held.min(axis=0), held.max(axis=0)
+    ends = BitRows(np.stack([ufunc.reduce(held.bits, axis=0) for ufunc in (np.bitwise_and, np.bitwise_or)]), held.dim)
+    least, largest = ends[:]
+    return least, largest
 
 
 def checked_names(names: Sequence[str] | None, dim: int) -> tuple[str, ...]:
@@ -362,7 +436,7 @@ def checked_scales(scales: Sequence[int] | None, dim: int) -> tuple[int, ...]:
 
 
 def _checked_ranges(
-    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], rows: IntArray
+    ranges: Sequence[tuple[int, int]] | None, names: tuple[str, ...], ends: tuple[IntArray, IntArray]
 ) -> tuple[tuple[int, int], ...] | None:
     """The declared ranges as pairs of integers; raise if they are none, or if a row leaves them."""
     if ranges is None:
@@ -373,7 +447,7 @@ def _checked_ranges(
         result = ()
     if len(result) != len(names) or any(low > high for low, high in result):
         raise ValueError(f"ranges must be {len(names)} pairs (low, high) of integers, one per feature, got {ranges!r}")
-    for name, (low, high), least, largest in zip(names, result, rows.min(axis=0), rows.max(axis=0), strict=True):
+    for name, (low, high), least, largest in zip(names, result, *ends, strict=True):
         if least < low or largest > high:
             raise ValueError(
                 f"features[{name!r}] has values outside its declared range {low} to {high}: clip or encode it by a public "

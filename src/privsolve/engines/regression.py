@@ -15,18 +15,20 @@ from math import fsum, sqrt
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.arrays import Floats, Int64Array
+from privsolve.data.patterns import HeldRows, blocks_of
 from privsolve.engines.regression_losses import UNIT_ROUNDOFF, RowLosses
 from privsolve.errors import OracleNotCertified
 
 CENTRE_BITS = 10
 """Centres are multiples of `2^-10`, so that the length of a row is computed without rounding."""
 
-ROWS = 8192
-"""Rows that are worked on at once."""
 
 SUMMED = 64
 """Rows whose gradients are added in floating point; such sums are then added exactly."""
+
+ADDED = 64
+"""Blocks of rows whose sums are added exactly at once: their sum is rounded, and such sums are added exactly again."""
 
 CURVED = 2**16
 """Rows that second derivatives are taken from, so that a step costs hardly more than a gradient."""
@@ -56,7 +58,7 @@ class Rows:
         offset: a public number that is added to every score.
     """
 
-    features: IntArray
+    features: HeldRows
     losses: RowLosses
     centre: Floats
     constant: float
@@ -99,9 +101,8 @@ class Rows:
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """The 0/1 rows as floating point numbers, some at a time."""
-        for start in range(0, len(self.features), ROWS):
-            place = slice(start, min(start + ROWS, len(self.features)))
-            yield place, self.features[place].astype(np.float64)
+        for place, block in blocks_of(self.features):
+            yield place, block.astype(np.float64)
 
     def scores(self, block: Floats, place: slice, weights: Floats) -> Floats:
         """`<x, w>` plus the offset, for the rows of a block."""
@@ -254,6 +255,7 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     leading = np.round(weights * 2.0**20) / 2.0**20
     rest = weights - leading
     parts: list[Floats] = []
+    sums: list[Floats] = []
     pulled, farthest = 0.0, 0.0
     for place, block in rows.blocks():
         inner = (block @ leading[:-1] + (rows.constant * leading[-1] - rows.centre @ leading[:-1])) + (
@@ -264,7 +266,10 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
         pulled += float(np.abs(pulls).sum())
         farthest = max(farthest, float(np.abs(scores).max(initial=0.0)))
         parts.append(_summed(pulls, block))
-    total = np.array([fsum(column.tolist()) for column in np.concatenate(parts).T])
+        if len(parts) == ADDED or place.stop == len(rows.features):
+            sums.append(_added_exactly(parts))
+            parts.clear()
+    total = _added_exactly([np.array(sums)]) if sums else np.zeros(dim)
     gradient = np.append(total[:-1] - total[-1] * rows.centre, rows.constant * total[-1])
     gradient = gradient + objective.penalty * weights + objective.linear
     left = float(np.linalg.norm(objective.remaining(weights, gradient)))
@@ -274,6 +279,11 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled * max(1.0, rows.constant)
     of_rest = 8 * small * (objective.penalty * float(np.linalg.norm(weights)) + float(np.linalg.norm(objective.linear)))
     return (left + of_residuals + of_sums + of_rest) * (1 + 2.0**-40)
+
+
+def _added_exactly(parts: list[Floats]) -> Floats:
+    """The sum of every column, rounded once."""
+    return np.array([fsum(column.tolist()) for column in np.concatenate(parts).T])
 
 
 def _summed(pulls: Floats, block: Floats) -> Floats:

@@ -28,9 +28,10 @@ def exact_cells(outcomes: Outcomes, groups: Sequence[PatternTable | None]) -> Ce
     for g, group in enumerate(groups):
         if group is not None:
             places = [group.names.index(name) for name in outcomes.schema.features]
-            numbers = outcomes.number(group.features[:, places])
-            np.add.at(counts[g, :, 0], numbers, group.negatives)
-            np.add.at(counts[g, :, 1], numbers, group.positives)
+            for place, block in group.blocks():
+                numbers = outcomes.number(block[:, places])
+                np.add.at(counts[g, :, 0], numbers, group.negatives[place])
+                np.add.at(counts[g, :, 1], numbers, group.positives[place])
     return Cells(outcomes.listed, counts)
 
 

@@ -44,7 +44,7 @@ def split(
         drawn = [_held_out(counts, parts, rng) for counts in (table.positives, table.negatives)]
         held.append(table.with_counts(*drawn) if sum(map(np.sum, drawn)) else None)
         kept.append(table.with_counts(table.positives - drawn[0], table.negatives - drawn[1]))
-    return reduce(_together, kept), tuple(held)
+    return reduce(PatternTable.joined, kept), tuple(held)
 
 
 def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
@@ -59,12 +59,3 @@ def _held_out(counts: Int64Array, parts: int, rng: Randomness) -> Int64Array:
         places = np.clip(ends, start, stop) - start
         sums[1:] += before[places]
     return np.diff(sums)
-
-
-def _together(one: PatternTable, other: PatternTable) -> PatternTable:
-    """All records of two tables with the same features."""
-    if not one.n or not other.n:
-        return one if one.n else other
-    counts = [np.concatenate(pair) for pair in ((one.positives, other.positives), (one.negatives, other.negatives))]
-    rows = np.concatenate([one.rows, other.rows])
-    return PatternTable(rows, counts[0], counts[1], one.names, one.scales, one.ranges)

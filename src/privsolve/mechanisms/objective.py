@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privsolve.arrays import Floats, Int64Array, IntArray
+from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_integer
-from privsolve.data.patterns import PatternTable
+from privsolve.data.patterns import BitRows, HeldRows, PatternTable, blocks_of
 from privsolve.engines.regression import CENTRE_BITS, Objective, Rows, minimise
 from privsolve.engines.regression_losses import Logistic, RowLosses
 from privsolve.errors import IntegerRangeError
@@ -223,7 +223,7 @@ class Records:
         offset: what is added to every score.
     """
 
-    features: IntArray
+    features: HeldRows
     losses: RowLosses
     centre: Floats
     unsure: float
@@ -299,7 +299,7 @@ def _check(table: PatternTable, plan: Plan) -> None:
         raise ValueError("table: objective perturbation needs features that are declared to be 0 or 1 (ranges)")
     if set(table.scales) != {1}:
         raise ValueError("table: objective perturbation needs features of scale 1")
-    if int(table.rows.sum(axis=1).max()) > plan.longest:
+    if max(int(block.sum(axis=1).max()) for _, block in table.blocks()) > plan.longest:
         raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
     if table.n > MOST_RECORDS:
         raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
@@ -315,7 +315,7 @@ def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) ->
     more = LABEL_DEVIATIONS * plan.sums_deviation
     offset = math.log((positive + more) / (negative + more))
     centre, unsure = centre_of(found[:-2], max(positive + negative, 1.0), plan.sums_deviation, guess)
-    return Records(table.rows, Logistic(table.positives, table.negatives), centre, unsure, offset)
+    return Records(table.held, Logistic(table.positives, table.negatives), centre, unsure, offset)
 
 
 def centre_of(sums: Floats, records: float, deviation: float, guess: Floats) -> tuple[Floats, float]:
@@ -396,8 +396,7 @@ def _solve(
     centre, offset = records.centre, records.offset
     length = math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
     radius, clip = RADIUS * length, plan.clip(length)
-    features = records.features if kept.all() else records.features[:, kept]
-    rows = Rows(features, records.losses, centre[kept], CONSTANT, radius, clip, offset)
+    rows = Rows(_only(records.features, kept), records.losses, centre[kept], CONSTANT, radius, clip, offset)
     penalty, deviation = plan.penalty(solve, radius), plan.deviation(solve, clip)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
     linear = np.asarray(drawn * (deviation * 2.0**-NOISE_BITS), dtype=np.float64)
@@ -411,6 +410,13 @@ def _solve(
         weights = np.where(weights * options.signs < 0, 0.0, weights)
     intercept = float(released[-1]) * CONSTANT - float(weights @ centre) + offset
     return (weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
+
+
+def _only(rows: HeldRows, kept: Any) -> HeldRows:
+    """The rows with only the features that are kept."""
+    if kept.all():
+        return rows
+    return BitRows.of((block[:, kept] for _, block in blocks_of(rows)), len(rows), int(kept.sum()))
 
 
 def _blurred(found: Floats, deviation: float, rng: Randomness) -> Floats:
