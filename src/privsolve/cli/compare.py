@@ -12,7 +12,7 @@ from rich.table import Table
 from privsolve.cards.comparison import figures
 from privsolve.cli.common import console, one_line_errors, stoppable
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency, Epsilon
+from privsolve.cli.options import Adjacency
 from privsolve.data import Schema
 from privsolve.data.tables import open_table
 from privsolve.learn.comparing import compare_models
@@ -23,7 +23,7 @@ from privsolve.safety.folder import output_file
 def compare(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     schema: Annotated[Path, typer.Option(help="Schema file; a fit without one leaves it in OUT-curator/schema.toml.")],
-    epsilon: Epsilon,
+    epsilon: Annotated[float, typer.Option(help="Privacy budget that each private model is fitted with.")],
     out: Annotated[Path, typer.Option(help="The page to write; it must stay with the curator.")],
     delta: Annotated[float, typer.Option(help="Of the full scorecard.")] = DEFAULT_DELTA,
     adjacency: Adjacency = "replace",

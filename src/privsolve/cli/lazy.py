@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -26,7 +27,9 @@ class Listed(NamedTuple):
             group.name = called
             return group
         alone = typer.Typer(add_completion=False)
-        alone.command(called)(found)
+        paragraphs = inspect.cleandoc(found.__doc__ or "").split("\n\n")
+        # lines of a paragraph are joined: the terminal decides where they break
+        alone.command(called, help="\n\n".join(" ".join(lines.split()) for lines in paragraphs))(found)
         return get_command(alone)
 
 

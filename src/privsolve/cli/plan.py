@@ -19,7 +19,7 @@ from privsolve.learn.planning import smallest_epsilon
 from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
 from privsolve.releases import Run
 
-PROVED = "Proved for every table, so usually far above what happens. Nothing was spent."
+PROVED = "A bound for the worst table: typical results are much better. Nothing was spent."
 
 
 @with_options(choice=ModelOptions)
