@@ -80,7 +80,7 @@ def compare_models(
 def _title(schema: Schema) -> str:
     label = schema.label
     assert label is not None  # a table without a label is refused when it is read
-    return schema.about.question or f"{label.column} {', '.join(map(str, label.positive))}"
+    return schema.about.question or f"{label.column} {label.words[0]}"
 
 
 def _fitted(name: str, privacy: str, recipe: Recipe, training: EncodedTable, held: PatternTable, rng: Any) -> Compared:
