@@ -19,19 +19,19 @@ DELTA = 1e-6
 def opdisc(dim: int, share: float = 1.0) -> float:
     """What OPDisc loses with `share` of the published scale, where epsilon = 1 is claimed."""
     sigma = share * calibration.gaussian_sigma_published(dim, 0.5, 2.0, 1.0, DELTA)
-    return calibration.parity_true_epsilon(dim, DELTA, calibration.parity_scale_sphere(dim, sigma))
+    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_sphere(dim, sigma))
 
 
 def rspm(dim: int) -> float:
     """The same for RSPM with one separator per coordinate."""
     sigma = calibration.separator_sigma_published(dim, 1.0, DELTA)
-    return calibration.parity_true_epsilon(dim, DELTA, calibration.parity_scale_separator(sigma))
+    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_separator(sigma))
 
 
 def proved(dim: int) -> float:
     """The same for OPDisc with the Gaussian scale of theory section 2.2."""
     sigma = calibration.gaussian_sigma(dim, calibration.sphere_shift(2, dim, 4), 1.0, DELTA)
-    return calibration.parity_true_epsilon(dim, DELTA, calibration.parity_scale_sphere(dim, sigma))
+    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_sphere(dim, sigma))
 
 
 def first_broken(true_epsilon) -> int:  # type: ignore[no-untyped-def]

@@ -8,7 +8,7 @@ from math import log, sqrt
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
-from privsolve.privacy import calibration
+from privsolve import audit
 
 EPSILON, DELTA, BETA = 1.0, 1e-6, 0.05
 
@@ -18,8 +18,8 @@ def least_sigma(dim: int) -> float:
 
     def too_much(log_share: float) -> float:
         sigma = dim * sqrt(dim) * 2.0**log_share
-        scale = calibration.parity_scale_sphere(dim, sigma)
-        return calibration.parity_true_epsilon(dim, DELTA, scale) - EPSILON
+        scale = audit.parity_scale_sphere(dim, sigma)
+        return audit.parity_true_epsilon(dim, DELTA, scale) - EPSILON
 
     return float(dim * sqrt(dim) * 2.0 ** brentq(too_much, -8, 3))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import reprlib
+from collections.abc import Callable
 from enum import StrEnum
 from math import isfinite
 from numbers import Integral, Real
@@ -40,57 +41,43 @@ def check_finite(name: str, value: object, wanted: str = "be a finite number", a
     return number
 
 
-def check_above_zero(name: str, value: object, advice: str = "") -> float:
-    """`value` as a float; raise unless it is finite and positive."""
-    wanted = "be finite and positive"
+def _number(name: str, value: object, holds: Callable[[float], bool], wanted: str, advice: str = "") -> float:
+    """`value` as a float; raise unless it is finite and `holds` is true for it."""
     number = check_finite(name, value, wanted, advice)
-    if number <= 0:
+    if not holds(number):
         raise _wrong(name, value, wanted, advice)
     return number
+
+
+def check_above_zero(name: str, value: object, advice: str = "") -> float:
+    """`value` as a float; raise unless it is finite and positive."""
+    return _number(name, value, lambda number: number > 0, "be finite and positive", advice)
 
 
 def check_positive(name: str, value: object, advice: str = "") -> float:
     """`value` as a float; raise unless it is a number from `SMALLEST` to `LARGEST`."""
-    number = check_above_zero(name, value, advice)
-    if not SMALLEST <= number <= LARGEST:
-        raise _wrong(name, value, f"lie between {SMALLEST:g} and {LARGEST:g}", advice)
-    return number
-
-
-def check_error(name: str, value: object) -> float:
-    """`value` as a float; raise unless it is a number from 0 to `LARGEST`."""
-    wanted = f"be a number from 0 to {LARGEST:g}"
-    number = check_finite(name, value, wanted)
-    if not 0 <= number <= LARGEST:
-        raise _wrong(name, value, wanted)
-    return number
+    number, wanted = check_above_zero(name, value, advice), f"lie between {SMALLEST:g} and {LARGEST:g}"
+    return _number(name, number, lambda number: SMALLEST <= number <= LARGEST, wanted, advice)
 
 
 def check_share(name: str, value: object, advice: str) -> float:
     """`value` as a float; raise unless it lies strictly between 0 and 1."""
-    wanted = "lie strictly between 0 and 1"
-    number = check_finite(name, value, wanted, advice)
-    if not 0 < number < 1:
-        raise _wrong(name, value, wanted, advice)
-    return number
+    return _number(name, value, lambda number: 0 < number < 1, "lie strictly between 0 and 1", advice)
 
 
 def check_below_one(name: str, value: object, advice: str) -> float:
     """`value` as a float; raise unless it is at least 0 and below 1."""
-    wanted = "be at least 0 and below 1"
-    number = check_finite(name, value, wanted, advice)
-    if not 0 <= number < 1:
-        raise _wrong(name, value, wanted, advice)
-    return number
+    return _number(name, value, lambda number: 0 <= number < 1, "be at least 0 and below 1", advice)
 
 
 def check_between(name: str, value: object, low: float, high: float) -> float:
     """`value` as a float; raise unless it is a number from `low` to `high`."""
-    wanted = f"be a number from {low:g} to {high:g}"
-    number = check_finite(name, value, wanted)
-    if not low <= number <= high:
-        raise _wrong(name, value, wanted)
-    return number
+    return _number(name, value, lambda number: low <= number <= high, f"be a number from {low:g} to {high:g}")
+
+
+def check_error(name: str, value: object) -> float:
+    """`value` as a float; raise unless it is a number from 0 to `LARGEST`."""
+    return check_between(name, value, 0, LARGEST)
 
 
 def check_count(name: str, value: object) -> int:

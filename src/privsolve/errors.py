@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -53,3 +54,16 @@ class SealedRunError(PrivsolveError):
 
 class PrivacyWarning(UserWarning):
     """A guarantee is weaker than it looks: not proved, or seeded."""
+
+
+class MissingExtra(PrivsolveError, ImportError):
+    """A package of an extra is not installed; the message says how to install it."""
+
+
+@contextmanager
+def from_extra(extra: str) -> Iterator[None]:
+    """Imports in this block come with `pip install 'privsolve[extra]'`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtra(f"{error.name} is not installed: pip install 'privsolve[{extra}]'") from None

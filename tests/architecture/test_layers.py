@@ -12,7 +12,7 @@ PACKAGE = Path(privsolve.__file__).parent
 
 # from the ground up; a room may import from its own floor's left neighbours and from all floors below
 FLOORS = (
-    ("_version", "errors", "extras", "registry", "checks", "arrays", "compiled", "notebooks"),
+    ("_version", "errors", "registry", "checks", "arrays", "compiled", "notebooks"),
     ("privacy",),
     ("noise",),
     ("data",),

@@ -16,11 +16,9 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve import audit, cli
 from privsolve.audit import suite
-from privsolve.audit.cases import SELECTION_CASES, SelectionCase
 from privsolve.cli import audit as command
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.noise.entropy import Randomness
-from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.profiles import Approximate
 
@@ -90,14 +88,12 @@ def test_parity_draws_match_the_closed_form(mechanism: str) -> None:
     dim, delta, runs = 50, 1e-6, 20_000
     if mechanism == "OPDisc":
         noise = ps.sphere_noise(ps.SignCube(dim), 8.0, delta=delta, noise="gaussian")
-        scale = calibration.parity_scale_sphere(dim, noise.scale)
+        scale = audit.parity_scale_sphere(dim, noise.scale)
     else:
         noise = ps.separator_noise(ps.SignCube(dim), 8.0, delta=delta, noise="gaussian")
-        scale = calibration.parity_scale_separator(noise.scale)
+        scale = audit.parity_scale_separator(noise.scale)
     case, rng = audit.parity(dim), Randomness.seeded(4)
-    for problem, expected in zip(
-        (case.data, case.neighbour), calibration.parity_odd_probabilities(dim, scale), strict=True
-    ):
+    for problem, expected in zip((case.data, case.neighbour), audit.parity_odd_probabilities(dim, scale), strict=True):
         odd = int(audit.parity_draws(problem, noise, runs, rng).sum())
         assert stats.binomtest(odd, runs, expected).pvalue > 1e-4
 
@@ -332,20 +328,20 @@ def test_choices_with_half_the_noise_are_caught(monkeypatch: pytest.MonkeyPatch)
     assert len(whole) == 8
     assert all(row.as_expected for row in audit.run_checks(whole))
 
-    def hot(case: SelectionCase, scores: Sequence[int], method: ps.Selection, rng: Randomness | None = None) -> Any:
+    def hot(case: audit.Case, scores: Sequence[int], method: ps.Selection, rng: Randomness | None = None) -> Any:
         return ps.Selector(
             scores,
             Fraction(1, 2),
             suite.EPSILON,
-            monotone=case.monotone,
             method=method,
             adjacency=case.adjacency,
             step=Fraction(1, 2),
             random_state=rng,
+            **case.options,
         )
 
     monkeypatch.setattr(suite, "_selector", hot)
     rows = list(audit.run_checks(whole))
     caught = {(row.noise, row.case) for row in rows if not row.as_expected}
-    assert {(str(method), case.name) for method in ps.Selection for case in SELECTION_CASES[:2]} <= caught
+    assert {(str(method), case.name) for method in ps.Selection for case in audit.SELECTION_CASES[:2]} <= caught
     assert {"permute-and-flip, draws"} <= {noise for noise, _ in caught}

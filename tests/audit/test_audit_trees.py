@@ -18,10 +18,10 @@ from privsolve.noise.entropy import Randomness
 
 @pytest.mark.parametrize("case", audit.TREE_CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
-def test_trees_hold_exactly(case: audit.TreeCase, epsilon: float) -> None:
-    found = audit.exact_tree(case.data, case.neighbour, epsilon, adjacency=case.adjacency, prior=case.prior)
+def test_trees_hold_exactly(case: audit.Case, epsilon: float) -> None:
+    found = audit.exact_tree(case.data, case.neighbour, epsilon, adjacency=case.adjacency, **case.options)
     assert 0 < found.epsilon <= epsilon
-    assert found.members == len(exact.all_trees(case.data.trees, case.prior))
+    assert found.members == len(exact.all_trees(case.data.trees, **case.options))
 
 
 def test_cases_are_neighbours() -> None:
@@ -49,10 +49,10 @@ def test_the_lists_agree_with_others() -> None:
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_the_law_of_monotone_trees_holds_those_that_are_cut_back(attempts: int) -> None:
     case, draws = audit.TREE_CASES[-1], 3000
-    law = np.exp(audit.tree_law(case.data, 3.0, prior=case.prior, max_attempts=attempts))
+    law = np.exp(audit.tree_law(case.data, 3.0, **case.options, max_attempts=attempts))
     assert law.sum() == pytest.approx(1.0)
-    sampler = trees.TreeSampler(case.data, 3.0, prior=case.prior, max_attempts=attempts, random_state=0, simplify=False)
-    places = {tree: k for k, (tree, _) in enumerate(exact.all_trees(case.data.trees, case.prior))}
+    sampler = trees.TreeSampler(case.data, 3.0, **case.options, max_attempts=attempts, random_state=0, simplify=False)
+    places = {tree: k for k, (tree, _) in enumerate(exact.all_trees(case.data.trees, **case.options))}
     seen = np.bincount([places[sampler.draw()] for _ in range(draws)], minlength=len(law))
     assert sampler.cut_back
     often = draws * law >= 8

@@ -21,10 +21,14 @@ from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.experiments import adult
 from privsolve.experiments.adult import (
     EPSILONS,
+    HEADER,
     QUICK_EPSILONS,
     Plan,
     Reference,
     Results,
+    ResultsFile,
+    Row,
+    read_rows,
     run_experiment,
     run_one,
     stored_settings,
@@ -46,7 +50,6 @@ from privsolve.experiments.methods import (
     published_sigma,
 )
 from privsolve.experiments.report import markdown, write_report
-from privsolve.experiments.results import HEADER, ResultsFile, Row, read_rows
 from privsolve.experiments.summary import accuracy_table, claims, opening, reading, summarise, unit_table
 
 QUICK = Plan((0.1,), 1, search=False)
@@ -309,7 +312,7 @@ def test_reports_of_equal_results_are_equal(tmp_path: Path) -> None:
     for path in (tmp_path / "one").iterdir():
         if path.suffix != ".png":
             assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
-    assert markdown(results).count("|") > 100
+    assert markdown(results, tmp_path).count("|") > 100
 
 
 def test_the_page_in_a_browser(tmp_path: Path, browser: Browser) -> None:

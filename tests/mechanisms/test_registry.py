@@ -25,9 +25,8 @@ from privsolve.learn.planning import expectations
 from privsolve.mechanisms import base, registry
 from privsolve.mechanisms.base import Expectation, Mechanism
 from privsolve.mechanisms.opdisc import OPDisc
-from privsolve.noise import draws
 from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.noise.laws import L2Gamma, NoiseLaw, Shift
+from privsolve.noise.laws import L2Gamma, NoiseLaw, Shift, directions, gamma
 from privsolve.oracles import EnumerationOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import charged
@@ -60,8 +59,8 @@ class SmoothGamma(NoiseLaw):
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         longer = np.array([rng.integer_below(self.dim + 1) > 0 for _ in range(count)])
-        lengths = [draws.gamma(rng, self.dim + extra, self.scale, count) for extra in (0, 1)]
-        return np.where(longer, lengths[1], lengths[0])[:, None] * draws.directions(rng, self.dim, count)
+        lengths = [gamma(rng, self.dim + extra, self.scale, count) for extra in (0, 1)]
+        return np.where(longer, lengths[1], lengths[0])[:, None] * directions(rng, self.dim, count)
 
     def l1_quantile(self, beta: float) -> float:
         return float(np.sqrt(self.dim)) * self.l2_quantile(beta)

@@ -158,10 +158,10 @@ def test_user_given_indicators() -> None:
 def test_parity_breaks_the_published_gaussian_and_not_the_proved_ones() -> None:
     """Theory, section 3: broken from m = 409 on at epsilon 1 and delta 1e-6, in closed form."""
     for m, broken in ((408, False), (409, True), (1000, True)):
-        published = calibration.parity_scale_separator(calibration.separator_sigma_published(m, 1.0, 1e-6))
-        assert (calibration.parity_true_delta(m, 1.0, published) > 1e-6) == broken
-        sigma = calibration.gaussian_sigma(m, calibration.separator_shift_l2(2, m), 1.0, 1e-6)
-        assert calibration.parity_true_delta(m, 1.0, calibration.parity_scale_separator(sigma)) <= 1e-6
+        published = audit.parity_scale_separator(calibration.separator_sigma_published(m, 1.0, 1e-6))
+        assert (audit.parity_true_delta(m, 1.0, published) > 1e-6) == broken
+        sigma = calibration.gaussian_sigma(m, 2 * math.sqrt(m), 1.0, 1e-6)
+        assert audit.parity_true_delta(m, 1.0, audit.parity_scale_separator(sigma)) <= 1e-6
 
 
 def test_utility_bounds_hold() -> None:

@@ -21,16 +21,8 @@ from scipy.special import ndtri
 import privsolve as ps
 from privsolve.noise.accuracy import VALUES, InexactNoise, check_scipy
 from privsolve.noise.discrete import DiscreteLaplace
-from privsolve.noise.draws import (
-    directions,
-    gamma,
-    gaussian,
-    l2_gamma,
-    laplace,
-    linf_gamma,
-    standard_normal,
-)
 from privsolve.noise.entropy import Randomness, as_randomness
+from privsolve.noise.laws import Gaussian, L2Gamma, Laplace, LinfGamma, NoiseLaw, directions, gamma, standard_normal
 
 N = 20_000
 ALMOST_NEVER = 1e-4  # a correct sampler fails one fixed-seed test in ten thousand seeds
@@ -252,7 +244,7 @@ def test_normal_law() -> None:
 
 
 def test_gaussian_vector_is_scaled_normal() -> None:
-    draw = gaussian(Randomness.seeded(12), 7, 2.5)
+    draw = Gaussian(7, 2.5).draw(Randomness.seeded(12))
     assert draw.tolist() == (2.5 * standard_normal(Randomness.seeded(12), 7)).tolist()
 
 
@@ -262,7 +254,7 @@ def test_gamma_law(shape: float) -> None:
 
 
 def test_laplace_law() -> None:
-    assert_law(laplace(Randomness.seeded(14), 3.0, N), stats.laplace(scale=3.0))
+    assert_law(Laplace(N, 3.0).draw(Randomness.seeded(14)), stats.laplace(scale=3.0))
 
 
 # Three words for a uniform of 2^-100, then one word of signs (the first byte is used first).
@@ -282,7 +274,7 @@ def test_normal_reaches_both_far_tails(sign: int, word: int) -> None:
 
 @pytest.mark.parametrize(("sign", "word"), [(1, PLUS), (-1, MINUS)])
 def test_laplace_reaches_both_far_tails(sign: int, word: int) -> None:
-    x = laplace(scripted(word, *TINY), 2.0, 1)[0]
+    x = Laplace(1, 2.0).draw(scripted(word, *TINY))[0]
     assert x == pytest.approx(sign * 2.0 * 100 * log(2), rel=1e-14)
 
 
@@ -294,14 +286,9 @@ def test_gamma_reaches_both_far_tails() -> None:
     assert law.cdf(lower) == pytest.approx(2.0**-101, rel=1e-11)
 
 
-def vectors(draw, dim: int, scale: float, seed: int, count: int = 3000) -> npt.NDArray[np.float64]:
-    rng = Randomness.seeded(seed)
-    return np.array([draw(rng, dim, scale) for _ in range(count)])
-
-
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_l2_gamma_norm_and_direction(dim: int) -> None:
-    eta = vectors(l2_gamma, dim, 2.0, seed=15)
+    eta = L2Gamma(dim, 2.0).draws(Randomness.seeded(15), 3000)
     norm = np.linalg.norm(eta, axis=1)
     assert_law(norm, stats.gamma(dim, scale=2.0))
     for j in range(dim):
@@ -317,7 +304,7 @@ def test_l2_gamma_is_a_mixture_of_gaussians() -> None:
     reference = np.random.default_rng(16)
     count, dim = 3000, 4
     other = np.sqrt(reference.chisquare(dim + 1, count))[:, None] * reference.standard_normal((count, dim))
-    eta = vectors(l2_gamma, dim, 1.0, seed=17)
+    eta = L2Gamma(dim, 1.0).draws(Randomness.seeded(17), count)
     for weights in ([1, 0, 0, 0], [1, 1, 1, 1], [1, -2, 0, 3]):
         assert stats.ks_2samp(eta @ weights, other @ weights).pvalue > ALMOST_NEVER
 
@@ -337,7 +324,7 @@ def test_short_normal_vectors_point_everywhere() -> None:
             fresh = rest.words(size)
             return np.array([f if w is None else w for w, f in zip(words, fresh, strict=True)], dtype=np.uint64)
 
-        eta = l2_gamma(Randomness(draw, seeded=True), 2, 1.0)
+        eta = L2Gamma(2, 1.0).draw(Randomness(draw, seeded=True))
         angles.append(float(eta[0] / eta[1]))
     assert len(set(angles)) == 300
     ratio = np.array(angles)  # of two uniforms: below 1 half of the time, and then uniform
@@ -395,7 +382,7 @@ def test_an_inexact_scipy_costs_nothing(function: str, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_linf_gamma_law(dim: int) -> None:
     """Density exp(-|x|_inf/s): the norm is Gamma(dim, s), and x/|x| is uniform on the surface of the cube."""
-    eta = vectors(linf_gamma, dim, 2.0, seed=18)
+    eta = LinfGamma(dim, 2.0).draws(Randomness.seeded(18), 3000)
     norm = np.abs(eta).max(axis=1)
     assert_law(norm, stats.gamma(dim, scale=2.0))
     largest = np.abs(eta).argmax(axis=1)
@@ -405,25 +392,13 @@ def test_linf_gamma_law(dim: int) -> None:
     assert abs(np.sign(eta).mean()) < 4 / np.sqrt(eta.size)
 
 
-@pytest.mark.parametrize("bad", [0.0, -1.0, float("inf"), float("nan")])
-def test_scales_are_checked(bad: float) -> None:
-    rng = Randomness.seeded(0)
-    with pytest.raises(ValueError, match="scale"):
-        gamma(rng, 2.0, bad, 1)
-    with pytest.raises(ValueError, match="scale"):
-        laplace(rng, bad, 1)
-    with pytest.raises(ValueError, match="sigma"):
-        gaussian(rng, 2, bad)
-    with pytest.raises(ValueError, match="scale"):
-        l2_gamma(rng, 2, bad)
-    with pytest.raises(ValueError, match="scale"):
-        linf_gamma(rng, 2, bad)
-
-
-@pytest.mark.parametrize("law", [l2_gamma, linf_gamma, gaussian])
-def test_dimension_is_checked(law) -> None:
+@pytest.mark.parametrize("law", [L2Gamma, LinfGamma, Laplace, Gaussian])
+def test_scale_and_dimension_are_checked(law: type[NoiseLaw]) -> None:
+    for bad in (0.0, -1.0, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match="scale"):
+            law(2, bad)
     with pytest.raises(ValueError, match="dim"):
-        law(Randomness.seeded(0), 0, 1.0)
+        law(0, 1.0)
 
 
 # --- the discrete Laplace law ---------------------------------------------------------------------

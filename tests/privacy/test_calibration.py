@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise, product
 from math import exp, expm1, inf, log, nan, sqrt
 
@@ -11,31 +12,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from privsolve.noise.draws import gaussian, l2_gamma, linf_gamma
-from privsolve.noise.entropy import Randomness
-from privsolve.privacy.calibration import (
-    check_beta,
-    check_delta,
-    check_epsilon,
-    effective_range,
-    exact_tolerance,
-    gamma_length,
-    gamma_mean_norm,
-    gamma_scale,
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_length,
-    gaussian_sigma,
-    gaussian_sigma_published,
+import privsolve as ps
+from privsolve.audit import (
     parity_odd_probabilities,
     parity_scale_separator,
     parity_scale_sphere,
     parity_true_delta,
     parity_true_epsilon,
-    range_sensitivity,
+)
+from privsolve.mechanisms.rspm import Separators
+from privsolve.noise.entropy import Randomness
+from privsolve.noise.laws import Gaussian, L2Gamma, Laplace, LinfGamma, NoiseLaw, Shift
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import (
+    check_beta,
+    check_delta,
+    check_epsilon,
+    effective_range,
+    gaussian_delta,
+    gaussian_sigma,
+    gaussian_sigma_published,
     rounding_error,
-    separator_shift_l1,
-    separator_shift_l2,
     separator_sigma_published,
     sphere_shift,
 )
@@ -47,76 +44,41 @@ ADULT_DELTA = 15682.0**-2  # the paper's experiment: d = 23, D² = 23, τ = 1, G
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, inf, nan])
-def test_epsilon_is_checked_by_name(bad: float) -> None:
-    for call in (
-        lambda: check_epsilon(bad),
-        lambda: gamma_scale(1.0, bad),
-        lambda: gaussian_sigma(3, 1.0, bad, 1e-6),
-        lambda: gaussian_delta(3, 1.0, 1.0, bad),
-        lambda: gamma_scale(2, bad),
-        lambda: parity_true_delta(3, bad, 1.0),
-    ):
-        with pytest.raises(ValueError, match="epsilon must be finite and positive"):
-            call()
-
-
-@pytest.mark.parametrize("bad", [0.0, 1.0, -1e-9, 2.0, nan])
-def test_delta_and_beta_are_checked_by_name(bad: float) -> None:
-    for call in (
-        lambda: check_delta(bad),
-        lambda: gaussian_sigma(3, 1.0, 1.0, bad),
-        lambda: gaussian_epsilon(3, 1.0, 1.0, bad),
-        lambda: gaussian_sigma_published(1.0, 1.0, 1.0, 1.0, bad),
-        lambda: separator_sigma_published(3, 1.0, bad),
-    ):
-        with pytest.raises(ValueError, match="delta must lie strictly between 0 and 1"):
-            call()
-    for call in (
-        lambda: check_beta(bad),
-        lambda: gamma_length(3, 1.0, bad),
-        lambda: gaussian_length(3, 1.0, bad),
-    ):
-        with pytest.raises(ValueError, match="beta must lie strictly between 0 and 1"):
-            call()
-
-
-@pytest.mark.parametrize("bad", [0.0, -1.0, inf, nan])
-def test_lengths_are_checked_by_name(bad: float) -> None:
+def test_positive_numbers_are_checked_by_name(bad: float) -> None:
+    with pytest.raises(ValueError, match="epsilon must be finite and positive"):
+        check_epsilon(bad)
     with pytest.raises(ValueError, match="separation_sq"):
         sphere_shift(2, 23, bad)
     with pytest.raises(ValueError, match="shift"):
         gaussian_sigma(3, bad, 1.0, 1e-6)
-    with pytest.raises(ValueError, match="sigma"):
-        gaussian_epsilon(3, 1.0, bad, 1e-6)
     with pytest.raises(ValueError, match="rounding"):
         effective_range(2, bad)  # without rounding there would be no strict margin
 
 
-def test_dimensions_are_checked_by_name() -> None:
-    with pytest.raises(ValueError, match="dim"):
-        gaussian_sigma(0, 1.0, 1.0, 1e-6)
-    with pytest.raises(ValueError, match="m must"):
-        separator_shift_l2(2, 0)
+@pytest.mark.parametrize("bad", [0.0, 1.0, -1e-9, 2.0, nan])
+@pytest.mark.parametrize(("name", "check"), [("delta", check_delta), ("beta", check_beta)])
+def test_probabilities_are_checked_by_name(name: str, check: Callable[[float], float], bad: float) -> None:
+    with pytest.raises(ValueError, match=f"{name} must lie strictly between 0 and 1"):
+        check(bad)
 
 
 # --- sensitivity and rounding ---------------------------------------------------------------------
 
 
-def test_range_sensitivity_by_enumeration() -> None:
+def test_range_factor_by_enumeration() -> None:
     """Section 0, on all losses with values in {0, 1} at two points."""
     losses = list(product((0, 1), repeat=2))
     replace = max((b[0] - a[0]) - (b[1] - a[1]) for a in losses for b in losses)
     add = max(sign * (a[0] - a[1]) for a in losses for sign in (1, -1))
-    assert range_sensitivity("replace") == replace == 2
-    assert range_sensitivity("add-remove") == add == 1
+    assert Adjacency.of("replace").range_factor == replace == 2
+    assert Adjacency.of("add-remove").range_factor == add == 1
     with pytest.raises(ValueError, match="adjacency must be one of 'replace', 'add-remove'"):
-        range_sensitivity("swap")
+        Adjacency.of("swap")
 
 
 def test_rounding_and_effective_range() -> None:
     r = rounding_error(23)
     assert r == 24 * 2.0**-21
-    assert exact_tolerance(23) == 2 * r
     assert effective_range(2, r) == 2 + 5 * r
     assert effective_range(2, r, solver_tolerance=0.01) == pytest.approx(2.02 + 5 * r, rel=1e-15)
     with pytest.raises(ValueError, match="solver_tolerance"):
@@ -125,8 +87,8 @@ def test_rounding_and_effective_range() -> None:
 
 @given(st.integers(1, 10**4), st.floats(0, 10), st.sampled_from([1, 2]))
 def test_effective_range_is_strictly_above_the_lemma(dim: int, solver: float, delta_range: int) -> None:
-    total = solver + exact_tolerance(dim)
-    assert effective_range(delta_range, rounding_error(dim), solver) > delta_range + 2 * total
+    r = rounding_error(dim)
+    assert effective_range(delta_range, r, solver) > delta_range + 2 * (solver + 2 * r)
 
 
 # --- OPDisc ---------------------------------------------------------------------------------------
@@ -155,40 +117,27 @@ def test_sphere_shift_values() -> None:
     assert sphere_shift(2 * lipschitz * tau, 3, tau**2) == pytest.approx(4 * lipschitz * 3 / tau)
 
 
-def test_gamma_scale_and_norm_of_the_paper() -> None:
-    assert gamma_scale(92, 0.5) == 184
-    assert gamma_mean_norm(24, gamma_scale(92, 1.0)) == 2208
-    norms = stats.gamma(24, scale=92)
-    assert gamma_mean_norm(24, 92) == pytest.approx(norms.mean())
-    assert 2 * gamma_length(24, 92, 0.05) == pytest.approx(5996, abs=0.5)  # printed in section 4
+def test_numbers_of_the_paper() -> None:
+    scale = L2Gamma.scale_for(Shift(24, 0, 92, 0), 1.0, 0.0)
+    assert scale == 92
+    assert 2 * L2Gamma(24, scale).l2_quantile(0.05) == pytest.approx(5996, abs=0.5)  # printed in section 4
 
 
-def test_l2_gamma_density_ratio_is_bounded() -> None:
+@pytest.mark.parametrize(
+    ("law", "norm", "dim", "shift"), [(L2Gamma, 2, 24, 92.0), (LinfGamma, np.inf, 10, 2.0), (Laplace, 1, 10, 20.0)]
+)
+def test_density_ratios_are_bounded(law: type[NoiseLaw], norm: float, dim: int, shift: float) -> None:
     """log p(η) - log p(η+v) <= ε for |v| <= c, at drawn noise and in its worst direction."""
-    shift, epsilon, dim = 92.0, 0.3, 24
-    scale = gamma_scale(shift, epsilon)
-    rng, directions = Randomness.seeded(1), np.random.default_rng(2)
-    worst = 0.0
-    for _ in range(300):
-        eta = l2_gamma(rng, dim, scale)
-        random = directions.standard_normal(dim)
-        for direction in (random / np.linalg.norm(random), eta / np.linalg.norm(eta)):
-            ratio = (np.linalg.norm(eta + shift * direction) - np.linalg.norm(eta)) / scale
+    epsilon, worst = 0.3, 0.0
+    scale = law.scale_for(Shift(dim, shift, shift, shift), epsilon, 0.0)
+    directions = np.random.default_rng(2)
+    for eta in law(dim, scale).draws(Randomness.seeded(1), 300):
+        for direction in (directions.standard_normal(dim), eta, np.sign(eta)):
+            v = shift * direction / np.linalg.norm(direction, norm)
+            ratio = (np.linalg.norm(eta + v, norm) - np.linalg.norm(eta, norm)) / scale
             assert ratio <= epsilon * (1 + 1e-9)
             worst = max(worst, ratio)
     assert worst == pytest.approx(epsilon, rel=1e-9)  # nothing is wasted either
-
-
-def test_linf_gamma_density_ratio_is_bounded() -> None:
-    """The same for separators: v has entries ±Δ (section 3)."""
-    epsilon, delta_range, m = 0.3, 2.0, 10
-    scale = gamma_scale(delta_range, epsilon)
-    rng = Randomness.seeded(3)
-    for _ in range(300):
-        eta = linf_gamma(rng, m, scale)
-        for v in (delta_range * rng.sign(m), delta_range * np.sign(eta)):
-            ratio = (np.abs(eta + v).max() - np.abs(eta).max()) / scale
-            assert ratio <= epsilon * (1 + 1e-9)
 
 
 # --- Gaussian noise -------------------------------------------------------------------------------
@@ -247,7 +196,7 @@ def test_gaussian_delta_in_two_dimensions() -> None:
 def test_gaussian_delta_against_simulation() -> None:
     dim, shift, sigma, epsilon = 6, 1.5, 2.0, 1.5
     rng = Randomness.seeded(4)
-    norm = np.array([np.linalg.norm(gaussian(rng, dim, sigma)) for _ in range(20_000)])
+    norm = np.linalg.norm(Gaussian(dim, sigma).draws(rng, 20_000), axis=1)
     loss = (2 * shift * norm + shift**2) / (2 * sigma**2)
     gain = np.maximum(0, -np.expm1(epsilon - loss))
     error = gain.std() / sqrt(norm.size)
@@ -266,10 +215,9 @@ def test_gaussian_numbers_of_the_theory_page() -> None:
     assert gaussian_sigma(24, 92, 1.0, ADULT_DELTA) == pytest.approx(808.725, abs=0.001)
     published = gaussian_sigma_published(23, 1.0, 1.0, 1.0, ADULT_DELTA)
     assert published * stats.chi(24).mean() == pytest.approx(3431, abs=0.5)
-    # Proved values are printed rounded up.
-    proved = gaussian_epsilon(24, 92, published, ADULT_DELTA)
-    assert 1.146 < proved <= 1.147
-    assert 2.33 < gaussian_epsilon(24, 92, published / 2, ADULT_DELTA) <= 2.34
+    # The epsilons that are proved for the published scale and half of it are printed rounded up.
+    for sigma, below, above in ((published, 1.146, 1.147), (published / 2, 2.33, 2.34)):
+        assert gaussian_delta(24, 92, sigma, above) < ADULT_DELTA < gaussian_delta(24, 92, sigma, below)
 
 
 @pytest.mark.parametrize("delta", [0.5, 1e-6, 1e-200])
@@ -277,13 +225,7 @@ def test_gaussian_numbers_of_the_theory_page() -> None:
 def test_gaussian_sigma_is_proved_and_tight(dim: int, delta: float) -> None:
     sigma = gaussian_sigma(dim, 5.0, 0.7, delta)
     assert delta * (1 - 1e-7) < gaussian_delta(dim, 5.0, sigma, 0.7) < delta
-    epsilon = gaussian_epsilon(dim, 5.0, sigma, delta)
-    assert epsilon == pytest.approx(0.7, rel=1e-9)
-    assert gaussian_delta(dim, 5.0, sigma, epsilon) < delta
-
-
-def test_gaussian_epsilon_is_zero_when_everything_is_proved() -> None:
-    assert gaussian_epsilon(3, 1.0, 1e6, 0.01) == 0.0
+    assert gaussian_delta(dim, 5.0, sigma * (1 - 1e-8), 0.7) > delta
 
 
 positive = st.floats(0.05, 20)
@@ -323,8 +265,8 @@ def test_published_sigma() -> None:
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-12])
 def test_utility_bounds_are_quantiles(beta: float) -> None:
-    assert 2 * gamma_length(7, 3.0, beta) == pytest.approx(2 * stats.gamma(7, scale=3.0).isf(beta))
-    assert 2 * gaussian_length(7, 3.0, beta) == pytest.approx(2 * 3.0 * stats.chi(7).isf(beta))
+    assert L2Gamma(7, 3.0).l2_quantile(beta) == pytest.approx(stats.gamma(7, scale=3.0).isf(beta))
+    assert Gaussian(7, 3.0).l2_quantile(beta) == pytest.approx(3.0 * stats.chi(7).isf(beta))
 
 
 # --- RSPM -----------------------------------------------------------------------------------------
@@ -332,9 +274,10 @@ def test_utility_bounds_are_quantiles(beta: float) -> None:
 
 def test_separator_scales() -> None:
     v = 2.0 * np.array([1, -1, 1, 1, -1, 1, 1, 1, -1])
-    assert separator_shift_l2(2, 9) == pytest.approx(np.linalg.norm(v))
-    assert gamma_scale(separator_shift_l1(2, 9), 0.5) == pytest.approx(np.abs(v).sum() / 0.5)
-    assert gamma_scale(2, 0.5) == pytest.approx(np.abs(v).max() / 0.5)
+    shift = Separators(ps.SignCube(9), 9).shift(2.0, Adjacency.REPLACE, 1.0)
+    assert (shift.l1, shift.l2, shift.linf) == pytest.approx([np.linalg.norm(v, norm) for norm in (1, 2, np.inf)])
+    assert Laplace.scale_for(shift, 0.5, 0.0) == pytest.approx(np.abs(v).sum() / 0.5)
+    assert LinfGamma.scale_for(shift, 0.5, 0.0) == pytest.approx(np.abs(v).max() / 0.5)
 
 
 # --- the parity counterexample --------------------------------------------------------------------
@@ -406,7 +349,7 @@ def test_parity_breaks_the_published_scales_where_the_theory_says() -> None:
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-6), (5.0, 1e-2)])
 def test_parity_does_not_break_the_proved_gaussians(dim: int, epsilon: float, delta: float) -> None:
     sphere = gaussian_sigma(dim, sphere_shift(2, dim, 4), epsilon, delta)
-    separator = gaussian_sigma(dim, separator_shift_l2(2, dim), epsilon, delta)
+    separator = gaussian_sigma(dim, 2 * sqrt(dim), epsilon, delta)
     assert parity_true_epsilon(dim, delta, parity_scale_sphere(dim, sphere)) <= epsilon
     assert parity_true_epsilon(dim, delta, parity_scale_separator(separator)) <= epsilon
 
@@ -415,7 +358,7 @@ def test_parity_does_not_break_the_proved_gaussians(dim: int, epsilon: float, de
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
 def test_parity_does_not_break_the_gamma_law(dim: int, epsilon: float) -> None:
     """The ℓ2-gamma law is a Gaussian of random scale c/ε·χ_{k+1}; p is linear in the mixture, and δ is 0."""
-    scale = gamma_scale(sphere_shift(2, dim, 4), epsilon)
+    scale = sphere_shift(2, dim, 4) / epsilon
     law = stats.chi(dim + 1)
 
     def odd_on_neighbour(chi: float) -> float:

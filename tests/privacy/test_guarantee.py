@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
-from privsolve.privacy.accounting import Accountant, Totals
+from privsolve.privacy.accounting import Accountant
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import compose
+from privsolve.privacy.composition import Totals, compose
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Approximate, BoundedRange, Profile, Pure, ZeroConcentrated, profile_from_dict
 from promises import bounded_range, promise
@@ -64,6 +64,7 @@ def test_profiles_go_to_json_and_back(profile: Profile) -> None:
 
 
 @given(st.sampled_from(PROFILES), st.sampled_from(PROFILES), st.floats(0.1, 2.0))
+@settings(deadline=None)
 def test_what_is_covered_composes_to_no_more(one: Profile, other: Profile, factor: float) -> None:
     other = replace(other, epsilon=other.epsilon * factor)  # type: ignore[type-var]
     if one.covers(other):

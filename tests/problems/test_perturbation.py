@@ -227,7 +227,7 @@ def test_sensitivity_by_brute_force(costs: tuple[int, int], adjacency: str) -> N
         without = base if adjacency == "add-remove" else [*base, old]
         change = losses([*base, new]) - losses(without)
         ranges.append(int(change.max() - change.min()))
-    assert max(ranges) == calibration.range_sensitivity(adjacency) * loss.largest
+    assert max(ranges) == Adjacency.of(adjacency).range_factor * loss.largest
 
 
 def test_weighted_loss_by_hand() -> None:

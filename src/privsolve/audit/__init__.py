@@ -1,28 +1,32 @@
 """Attacks on guarantees: how much privacy a mechanism loses at least, measured on neighbouring data.
 
 An audit can refute a claim, never prove one. `lower_bound` attacks any mechanism by its outputs, `exact_epsilon` compares
-two laws that are known exactly, `cases`, `full_cards` and `tree_cases` hold data on which mechanisms tend to fail, and
+two laws that are known exactly, `cases`, `full_cards` and `parity_pair` hold data on which mechanisms tend to fail, and
 `suite` attacks every mechanism of this package on them.
 """
 
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, Case, ParityOracle, ParityProblem, parity, parity_draws
-from privsolve.audit.exact import (
-    ExactFinding,
-    exact_epsilon,
-    exact_exponential,
-    exact_tree,
-    tree_law,
-)
+from privsolve.audit.cases import CASES, SELECTION_CASES, TREE_CASES, Case, parity
+from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exact_tree, tree_law
 from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
+from privsolve.audit.parity_pair import (
+    ParityOracle,
+    ParityProblem,
+    parity_draws,
+    parity_odd_probabilities,
+    parity_scale_separator,
+    parity_scale_sphere,
+    parity_true_delta,
+    parity_true_epsilon,
+)
 from privsolve.audit.suite import Check, Row, checks, run_checks
-from privsolve.audit.tree_cases import TREE_CASES, TreeCase
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.mechanisms.perturbed import perturbed_draws
 
 __all__ = [
     "CASES",
     "FULL_CARD_CASES",
+    "SELECTION_CASES",
     "TREE_CASES",
     "Case",
     "Check",
@@ -32,7 +36,6 @@ __all__ = [
     "ParityOracle",
     "ParityProblem",
     "Row",
-    "TreeCase",
     "checks",
     "exact_epsilon",
     "exact_exponential",
@@ -41,6 +44,11 @@ __all__ = [
     "lower_bound",
     "parity",
     "parity_draws",
+    "parity_odd_probabilities",
+    "parity_scale_separator",
+    "parity_scale_sphere",
+    "parity_true_delta",
+    "parity_true_epsilon",
     "perturbed_draws",
     "run_checks",
     "tree_law",

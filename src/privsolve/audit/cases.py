@@ -2,132 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from typing_extensions import override
 
-from privsolve.arrays import Int64Array
-from privsolve.data.patterns import PatternTable, checked_names
+from privsolve.audit.parity_pair import ParityProblem
+from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
-from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.perturbed import Noise
-from privsolve.models.choices import Member
-from privsolve.noise.entropy import Randomness
-from privsolve.oracles.base import Solution, solution_of
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
+from privsolve.losses import ZeroOneLoss
+from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.problems.perturbation import UNIT, Perturbation
-from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
+from privsolve.problems.problem import LinearProblem, Problem
+from privsolve.problems.trees import TreeProblem
 
-Records = Sequence[tuple[Sequence[int], bool]]
-
-BLOCK = 4_000_000
-"""Numbers that `parity_draws` holds at a time."""
+Records = Sequence[tuple[Sequence[int], Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Two neighbouring problems, and what goes wrong on them if something is wrong."""
+    """Two neighbouring data sets, and what goes wrong on them if something is wrong.
+
+    `data` and `neighbour` are problems, of scores for `choose` the scores themselves. `options` are passed to the mechanism.
+    """
 
     name: str
     why: str
-    adjacency: str
-    data: BaseProblem
-    neighbour: BaseProblem
+    adjacency: Adjacency
+    data: Any
+    neighbour: Any
+    options: Mapping[str, Any] = field(default_factory=dict)
 
-
-@dataclass(frozen=True, eq=False)
-class ParityProblem(BaseProblem):
-    """One record that costs 1 if the number of -1s in a sign vector is odd, or if it is even (theory, section 2.3)."""
-
-    dim: int
-    odd_costs: bool
-    loss: Loss = field(default_factory=ZeroOneLoss)
-
-    @property
-    def domain(self) -> Domain:  # type: ignore[override]
-        """The sign vectors."""
-        return SignCube(self.dim)
-
-    @property
-    def n(self) -> int:
-        """One record."""
-        return 1
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Numbered coordinates."""
-        return checked_names(None, self.dim)
-
-    @property
-    @override
-    def scales(self) -> tuple[int, ...]:
-        return (1,) * self.dim
-
-    def losses_of(self, members: Int64Array) -> Int64Array:
-        """1 where the parity is the one that costs."""
-        odd = (np.asarray(members) < 0).sum(axis=1) % 2 == 1
-        return np.asarray(odd == self.odd_costs, dtype=np.int64)
-
-    def total_loss(self, weights: ArrayLike) -> int:
-        """0 or 1."""
-        return int(self.losses_of(np.asarray(weights)[None, :])[0])
-
-    def model(self, weights: ArrayLike) -> Member:
-        """The sign vector."""
-        return Member(np.asarray(weights), self.names)
-
-    def quality(self, weights: ArrayLike) -> dict[str, Any]:
-        """The loss."""
-        return {"total_cost": self.total_loss(weights)}
-
-
-class ParityOracle:
-    """Exact minimiser for `ParityProblem`: the best point without the loss, or the same with its cheapest sign flipped."""
-
-    name: ClassVar[str] = "parity"
-    tolerance: ClassVar[float] = 0.0
-
-    def check(self, problem: BaseProblem) -> None:
-        """Raise before any noise is drawn if the problem is another."""
-        if not isinstance(problem, ParityProblem):
-            raise ValueError("the parity oracle solves a ParityProblem only")
-
-    def minimise(self, problem: ParityProblem, perturbation: Perturbation) -> Solution:
-        """In integers: flipping pays if it costs less than the record, which is one mistake."""
-        tables = np.array(perturbation.coordinate)
-        weights = np.where(tables[:, 0] <= tables[:, 1], -1, 1)
-        if problem.total_loss(weights):
-            price = np.abs(tables[:, 1] - tables[:, 0])
-            if price.min() < UNIT:
-                weights[price.argmin()] *= -1
-        return solution_of(problem, perturbation, weights, problem.objective(weights, perturbation))
-
-
-def parity_draws(problem: ParityProblem, noise: Noise, runs: int, rng: Randomness) -> Int64Array:
-    """1 where the released sign vector has an odd number of -1s, in `runs` runs of OPDisc or RSPM, in any dimension.
-
-    The noise is drawn coordinate by coordinate and the minimiser is exact: the signs that the noise prefers, or those with
-    the cheapest one flipped if that costs less than the record does.
-    """
-    odd = np.empty(runs, dtype=np.int64)
-    block = max(1, BLOCK // noise.dim)
-    for start in range(0, runs, block):
-        eta = noise.geometry.parity_scale() * noise.law.draws(rng, min(block, runs - start))
-        preferred = (eta < 0).sum(axis=1) % 2
-        price = 2 * np.abs(eta).min(axis=1)
-        flipped = (preferred == problem.odd_costs) & (price < 1)
-        odd[start : start + len(eta)] = np.where(flipped, 1 - preferred, preferred)
-    return odd
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
 
 def parity(dim: int) -> Case:
     """The pair on which Gaussian noise that ignores the dimension fails (theory, section 2.3)."""
     why = "one record prices every second sign vector: the noise must hide all coordinates at once"
-    return Case(f"parity, d = {dim}", why, "replace", ParityProblem(dim, False), ParityProblem(dim, True))
+    data, neighbour = (ParityProblem(SignCube(dim), odd_costs) for odd_costs in (False, True))
+    return Case(f"parity, d = {dim}", why, Adjacency.REPLACE, data, neighbour)
 
 
 def _problem(records: Records, domain: Domain, loss: ZeroOneLoss | None = None) -> Problem:
@@ -143,7 +59,7 @@ def _case(
     records: Records,
     changed: Records,
     *,
-    adjacency: str = "replace",
+    adjacency: Adjacency = Adjacency.REPLACE,
     loss: ZeroOneLoss | None = None,
 ) -> Case:
     return Case(name, why, adjacency, _problem(records, domain, loss), _problem(changed, domain, loss))
@@ -175,7 +91,7 @@ CASES: tuple[Case, ...] = (
         IntegerBall(2, 2),
         THREE,
         [*THREE, THREE[-1]],
-        adjacency="add-remove",
+        adjacency=Adjacency.ADD_REMOVE,
     ),
     _case(
         "a class is emptied",
@@ -217,27 +133,119 @@ CASES: tuple[Case, ...] = (
     Case(
         "cheapest item",
         "linear costs of either sign: one record moves all of its weight from one item to another",
-        "replace",
+        Adjacency.REPLACE,
         LinearProblem([*ITEMS, [0, 1, 1]], Subsets(3, 1), 1),
         LinearProblem([*ITEMS, [1, 0, 0]], Subsets(3, 1), 1),
     ),
 )
 """Small enough to list, the most telling first; `parity(dim)` gives the one that needs many dimensions."""
 
+LABELS = LabelLeaves(["no", "yes"])
+PLAIN = TreeQuestions.plain(2)
+THRESHOLDS = TreeQuestions(("a>=1", "a>=2"), (0, 0), (3,), (0b110, 0b100), ("a",), (3,))
 
-@dataclass(frozen=True)
-class SelectionCase:
-    """Counts of votes with one ballot more or less, or another one."""
 
-    name: str
-    data: tuple[int, ...]
-    neighbour: tuple[int, ...]
-    adjacency: Adjacency
-    monotone: bool = False
+def _tree(records: Records, leaves: Leaves, questions: TreeQuestions = PLAIN, depth: int = 2) -> TreeProblem:
+    rows, targets = np.array([row for row, _ in records]), np.array([target for _, target in records])
+    return TreeProblem.from_records(rows, targets, DecisionTrees(questions, depth, leaves))
 
+
+def _tree_case(
+    name: str,
+    why: str,
+    records: Records,
+    changed: Records,
+    leaves: Leaves = LABELS,
+    questions: TreeQuestions = PLAIN,
+    prior: TreePrior | None = None,
+    adjacency: Adjacency = Adjacency.REPLACE,
+) -> Case:
+    data, neighbour = (_tree(part, leaves, questions) for part in (records, changed))
+    return Case(name, why, adjacency, data, neighbour, {"prior": prior or TreePrior()})
+
+
+AGREED = [((1, 0), 1)] * 20
+ODD = [((1, 0), 1), ((0, 1), 1), ((0, 0), 0), ((1, 1), 0)] * 2
+
+TREE_CASES: tuple[Case, ...] = (
+    _tree_case(
+        "one turns round",
+        "twenty records agree and one changes its mind: the whole budget is used up",
+        AGREED,
+        [*AGREED[1:], ((1, 0), 0)],
+    ),
+    _tree_case(
+        "a tie is broken",
+        "two records balance each other",
+        [((1, 0), 1), ((1, 0), 0)],
+        [((1, 0), 1), ((1, 0), 1)],
+    ),
+    _tree_case(
+        "one more",
+        "a record is there once more: merged rows must count it",
+        AGREED,
+        [*AGREED, ((1, 0), 0)],
+        adjacency=Adjacency.ADD_REMOVE,
+    ),
+    _tree_case("parity", "only trees that ask both questions are right", ODD, [*ODD[1:], ((1, 1), 1)]),
+    _tree_case(
+        "a bin is emptied",
+        "thresholds decide each other, and the last record of a bin moves",
+        [((0, 0), 0), ((1, 0), 1), ((1, 1), 0)],
+        [((0, 0), 0), ((1, 1), 1), ((1, 1), 0)],
+        questions=THRESHOLDS,
+    ),
+    _tree_case(
+        "unequal costs",
+        "a mistake costs five: the temperature must fall with the largest cost",
+        AGREED,
+        [*AGREED[1:], ((0, 1), 0)],
+        LabelLeaves(["no", "yes"], [[0, 1], [5, 0]]),
+    ),
+    _tree_case(
+        "three labels",
+        "a record moves between two of three labels",
+        [((1, 0), 1)] * 8,
+        [*[((1, 0), 1)] * 7, ((1, 0), 2)],
+        LabelLeaves(["a", "b", "c"]),
+    ),
+    _tree_case(
+        "probabilities",
+        "leaves say shares, and the loss is Brier's in thousandths",
+        AGREED,
+        [*AGREED[1:], ((1, 0), 0)],
+        ProbabilityLeaves(["no", "yes"], [0.05, 0.5, 0.95]),
+    ),
+    _tree_case(
+        "numbers",
+        "a target moves from one end to the other",
+        [((1, 0), 0.0)] * 12,
+        [*[((1, 0), 0.0)] * 11, ((1, 0), 1.0)],
+        NumberLeaves(0.0, 1.0, 3, 4),
+    ),
+    _tree_case(
+        "monotone",
+        "trees that fall with the first feature are ruled out beforehand",
+        ODD,
+        [*ODD[1:], ((0, 0), 1)],
+        prior=TreePrior(monotone={"x0": 1}),
+    ),
+)
+"""Small enough to list; the first is the most telling."""
+
+VOTES = (3, 5, 4, 2)
+MORE = (3, 6, 5, 3)
 
 SELECTION_CASES = (
-    SelectionCase("one vote goes over", (3, 5, 4, 2), (4, 4, 4, 2), Adjacency.REPLACE),
-    SelectionCase("one ballot for all but the first", (3, 5, 4, 2), (3, 6, 5, 3), Adjacency.ADD_REMOVE, monotone=True),
-    SelectionCase("one ballot, stated as if for anything", (3, 5, 4, 2), (3, 6, 5, 3), Adjacency.ADD_REMOVE),
+    Case("one vote goes over", "two counts move by one", Adjacency.REPLACE, VOTES, (4, 4, 4, 2)),
+    Case(
+        "one ballot for all but the first",
+        "three counts grow at once, and it is stated that none falls",
+        Adjacency.ADD_REMOVE,
+        VOTES,
+        MORE,
+        {"monotone": True},
+    ),
+    Case("one ballot, stated as if for anything", "the same without the statement", Adjacency.ADD_REMOVE, VOTES, MORE),
 )
+"""Counts of votes with one ballot more or less, or another one."""

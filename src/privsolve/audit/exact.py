@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,12 @@ def exact_epsilon(log_law: Floats, neighbour_log_law: Floats) -> float:
     return float(np.abs(first[possible] - second[possible]).max())
 
 
+def compared(law: Callable[[Any], Floats], data: Any, neighbour: Any) -> ExactFinding:
+    """What is lost between two data sets by a mechanism whose law on either is known."""
+    laws = [law(one) for one in (data, neighbour)]
+    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+
+
 def exact_exponential(
     problem: BaseProblem,
     neighbour: BaseProblem,
@@ -55,8 +62,7 @@ def exact_exponential(
     """What `ps.exponential` loses between two neighbouring problems over one domain that can be listed."""
     if problem.domain != neighbour.domain:
         raise ValueError("problem and neighbour must have the same domain: it is public")
-    laws = [exponential_law(p, epsilon, adjacency=adjacency, prior=prior) for p in (problem, neighbour)]
-    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+    return compared(lambda p: exponential_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
 
 
 def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tuple[Node, float]]:
@@ -126,8 +132,7 @@ def exact_tree(
     """What `ps.private_tree` loses between two neighbouring problems over trees that can be listed."""
     if problem.trees != neighbour.trees:
         raise ValueError("problem and neighbour must have the same trees: they are public")
-    laws = [tree_law(p, epsilon, adjacency=adjacency, prior=prior) for p in (problem, neighbour)]
-    return ExactFinding(exact_epsilon(*laws), len(laws[0]))
+    return compared(lambda p: tree_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
 
 
 def _weighed(problem: TreeProblem, listed: Sequence[tuple[Node, float]]) -> tuple[Floats, Int64Array]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints
-from privsolve.extras import from_extra
+from privsolve.errors import from_extra
 from privsolve.notebooks import panel
 
 if TYPE_CHECKING:

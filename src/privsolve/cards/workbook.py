@@ -8,7 +8,7 @@ from typing import Any
 
 from privsolve.cards import words
 from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
-from privsolve.extras import from_extra
+from privsolve.errors import from_extra
 
 LARGEST_TOTAL = 10**15
 """Spreadsheets calculate with 15 digits."""

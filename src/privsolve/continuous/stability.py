@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 from privsolve.checks import check_choice, check_count, check_error, check_items, check_positive
 from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length, range_sensitivity
+from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length
 
 __all__ = [
     "Calibration",
@@ -69,7 +69,7 @@ def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
 
 def loss_change(lipschitz: float, adjacency: Adjacency | str) -> float:
     """H: `2G` if one record is replaced, `G` if one is added or removed (section 0)."""
-    return range_sensitivity(adjacency) * check_positive("lipschitz", lipschitz)
+    return Adjacency.of(adjacency).range_factor * check_positive("lipschitz", lipschitz)
 
 
 def stability(sigma: float, widths: Sequence[float], change: float, error: float = 0.0) -> float:

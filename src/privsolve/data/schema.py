@@ -28,7 +28,7 @@ from privsolve.data.packing import distinct_codes
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.notebooks import panel
-from privsolve.privacy.paid import Paid
+from privsolve.privacy.guarantee import Paid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,12 +6,11 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, astuple, dataclass, fields
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -32,7 +31,6 @@ from privsolve.experiments.methods import (
     moments,
     printed_grid,
 )
-from privsolve.experiments.results import ResultsFile, Row
 
 EPSILONS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 QUICK_EPSILONS = (0.01, 0.1, 1.0)
@@ -44,6 +42,30 @@ CALIBRATED = (LR, "dp-sgd", "dp-sgd-5000")
 Task = tuple[str, float, int]
 Settings = tuple[tuple[float, Tuned], ...]
 Advance = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of one method."""
+
+    method: str
+    epsilon: float
+    run: int
+    train_accuracy: float
+    test_accuracy: float
+    seconds: float
+
+    @property
+    def task(self) -> Task:
+        """Which run it was."""
+        return self.method, self.epsilon, self.run
+
+    def line(self) -> str:
+        """As in a file."""
+        return ",".join(map(str, astuple(self))) + "\n"
+
+
+HEADER = ",".join(one.name for one in fields(Row)) + "\n"
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,49 @@ class Results:
     references: tuple[Reference, ...]
 
 
+def read_rows(path: Path) -> list[Row]:
+    """The runs in the file; a last line cut short by a crash is left out."""
+    text = path.read_bytes().decode("utf-8", errors="replace") if path.exists() else ""
+    whole = text[: text.rfind("\n") + 1]
+    if whole and not whole.startswith(HEADER):
+        raise ValueError(f"{path} is not a results file of this experiment: choose another folder")
+    rows = []
+    for line in whole.removeprefix(HEADER).splitlines():
+        try:
+            key, epsilon, run, train, test, seconds = line.split(",")
+            rows.append(Row(key, float(epsilon), int(run), float(train), float(test), float(seconds)))
+        except ValueError as error:
+            raise ValueError(f"{path} has a line that is not a result ({error}): choose another folder") from None
+    return rows
+
+
+class ResultsFile:
+    """Results on disk, one line a run, each there before the next run is counted as done."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows = read_rows(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = HEADER + "".join(row.line() for row in self.rows)
+        if not path.exists() or path.read_text(encoding="utf-8", errors="replace") != text:
+            replace_text(path, text)  # drops a line cut short, in one step
+
+    def append(self, row: Row) -> None:
+        """Write one row and wait until it is on disk."""
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(row.line())
+            file.flush()
+            os.fsync(file.fileno())
+        self.rows.append(row)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write the file as a whole, or leave it as it is."""
+    replacement = path.with_suffix(".tmp")
+    replacement.write_text(text, encoding="utf-8")
+    os.replace(replacement, path)
+
+
 def run_experiment(out: Path, plan: Plan, jobs: int, advance: Advance) -> Results:
     """Do what is missing in the folder and return all results; `advance(stage, done, total)` follows the work."""
     results = ResultsFile(out / "results.csv")
@@ -94,9 +159,11 @@ def run_experiment(out: Path, plan: Plan, jobs: int, advance: Advance) -> Result
     missing = [task for task in plan.tasks if task not in done]
     total = len(plan.tasks)
     advance("runs", total - len(missing), total)
-    if missing:
-        _warm_up(setup)
-    for count, row in enumerate(_run_all(tuned, missing, jobs), start=total - len(missing) + 1):
+    for one in METHODS if missing else ():  # compile once, before the workers start
+        _warm(setup, one.key, min(setup.tuned))
+    work = (joblib.delayed(run_one)(tuned, task) for task in missing)
+    done_rows = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
+    for count, row in enumerate(done_rows, start=total - len(missing) + 1):
         results.append(row)
         advance("runs", count, total)
     wanted = set(plan.tasks)
@@ -149,17 +216,17 @@ def _parse_tuning(text: str) -> tuple[bool, dict[float, Tuned]]:
     content = json.loads(text)
     if content["format"] != FORMAT:
         raise ValueError("another format")
-    return bool(content["searched"]), {float(key): _tuned(value) for key, value in content["tuned"].items()}
+    tuned = {
+        float(epsilon): Tuned(**{name: dpsgd.DPSGDSettings(**settings) for name, settings in value.items()})
+        for epsilon, value in content["tuned"].items()
+    }
+    return bool(content["searched"]), tuned
 
 
 def stored_settings() -> dict[float, Tuned]:
     """What a full run has found (`tuning.json` of docs/experiments/adult.md), for a quick one."""
     text = resources.files("privsolve.experiments").joinpath("adult_tuning.json").read_text(encoding="utf-8")
     return _parse_tuning(text)[1]
-
-
-def _tuned(value: dict[str, Any]) -> Tuned:
-    return Tuned(**{name: dpsgd.DPSGDSettings(**settings) for name, settings in value.items()})
 
 
 def _write_tuning(path: Path, plan: Plan, tuned: dict[float, Tuned]) -> None:
@@ -169,15 +236,7 @@ def _write_tuning(path: Path, plan: Plan, tuned: dict[float, Tuned]) -> None:
         "note": "Tuned on the training data without privacy, as in the paper.",
         "tuned": {repr(epsilon): asdict(value) for epsilon, value in sorted(tuned.items())},
     }
-    replacement = path.with_suffix(".tmp")
-    replacement.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    os.replace(replacement, path)
-
-
-def _warm_up(setup: Setup) -> None:
-    """Compile once, before the workers start, so that they find everything compiled."""
-    for one in METHODS:
-        _warm(setup, one.key, min(setup.tuned))
+    replace_text(path, json.dumps(content, indent=2) + "\n")
 
 
 _warmed: set[tuple[str, float]] = set()
@@ -188,11 +247,6 @@ def _warm(setup: Setup, key: str, epsilon: float) -> None:
     if (key, epsilon) not in _warmed:
         method(key).fit(setup, epsilon, np.random.SeedSequence(SEED))
         _warmed.add((key, epsilon))
-
-
-def _run_all(tuned: Settings, tasks: list[Task], jobs: int) -> Iterator[Row]:
-    work = (joblib.delayed(run_one)(tuned, task) for task in tasks)
-    yield from joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")(work)
 
 
 def run_one(tuned: Settings, task: Task) -> Row:

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
 from privsolve.arrays import Floats, Int64Array
-from privsolve.extras import from_extra
+from privsolve.errors import from_extra
 from privsolve.privacy.adjacency import Adjacency
 
 with from_extra("experiments"):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.errors import from_extra
 from privsolve.experiments.adult import Results
 from privsolve.experiments.methods import EXTENDED, LR, OPDISC, OTHER_UNIT, PAPER_UNIT, RSPM, method
 from privsolve.experiments.summary import run_seconds, summarise
-from privsolve.extras import from_extra
 
 with from_extra("experiments"):
     import matplotlib

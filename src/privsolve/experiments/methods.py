@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ import privsolve as ps
 from privsolve.experiments import dpsgd
 from privsolve.experiments.dpsgd import Accounting, DPSGDSettings
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import gaussian_sigma_published
+from privsolve.privacy.calibration import gaussian_sigma_published, separator_sigma_published
 from privsolve.problems.perturbation import UNIT
 
 Weights = NDArray[np.float64] | NDArray[np.int64]
@@ -107,7 +106,7 @@ def opdisc_printed(share: float) -> Fit:
 def rspm_printed(setup: Setup, epsilon: float, seed: Seed) -> Weights:
     """The paper's program for RSPM: mistakes minus `Σ η_j w_j` over `{-1, 0, 1}^d`, with `m = d` in the scale."""
     problem = setup.ternary()
-    sigma = 7 * sqrt(problem.domain.dim * -log(setup.delta)) / epsilon
+    sigma = separator_sigma_published(problem.domain.dim, epsilon, setup.delta)
     eta = np.random.default_rng(seed).normal(scale=sigma, size=problem.domain.dim)
     tables = (np.rint(-UNIT * x * problem.domain.values(j)).astype(np.int64) for j, x in enumerate(eta))
     return _solve(problem, ps.Perturbation(problem.domain, tuple(tables)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 
@@ -29,9 +28,13 @@ NOTE = (
 )
 UNITS_NOTE = (
     "The unit of capital gain is a public choice. The paper divides it by 99,999; a ball of radius √23 then allows at most 4 "
-    "where logistic regression has a weight of 34. The exponential mechanism with other units:"
+    "where logistic regression has a weight of 34."
 )
 
+CAPTIONS = {
+    "figure-1": "Figure 1 of the paper: 15,682 records, 23 features.",
+    "figure-2": "Proved noise, the exponential mechanism, and a baseline that was tuned hard.",
+}
 CSS = """
 figure { margin: 1rem 0; }
 figure.panel { background: #fff; }
@@ -48,76 +51,70 @@ def write_report(results: Results, out: Path) -> list[Path]:
     figures = {"figure-1": figure_1(results), "figure-2": figure_2(results)}
     paths = [path for name, figure in figures.items() for path in save(figure, out, name)]
     table = out / "table.md"
-    table.write_text(markdown(results), encoding="utf-8")
+    table.write_text(markdown(results, out), encoding="utf-8")
     html = out / "report.html"
     html.write_text(html_page(results, out), encoding="utf-8")
     return [html, table, *paths]
 
 
-def markdown(results: Results) -> str:
-    """The sentences and the tables as Markdown."""
-    parts = [
+Block = str | list[str] | tuple[str, Table] | Path
+"""A paragraph, a list of sentences, a table with its heading, or a figure."""
+
+
+def _blocks(results: Results, out: Path) -> list[Block]:
+    """What the report says, in order."""
+    return [
+        out / "figure-1.svg",
         opening(results),
-        f"Training accuracy as printed, mean ± standard deviation over {results.plan.runs} runs:",
-        _markdown_table(accuracy_table(results, PRINTED)),
-        _bullets(claims(results)),
-        "Extended comparison:",
-        _markdown_table(accuracy_table(results, EXTENDED)),
-        _bullets(reading(results)),
-        _reference_sentence(results),
+        (
+            f"As printed: training accuracy, mean ± standard deviation over {results.plan.runs} runs",
+            accuracy_table(results, PRINTED),
+        ),
+        "The paper's four claims:",
+        claims(results),
+        out / "figure-2.svg",
+        ("Extended comparison: training accuracy", accuracy_table(results, EXTENDED)),
+        [*reading(results), _reference_sentence(results)],
+        ("Units of capital gain, exponential mechanism", unit_table(results)),
         UNITS_NOTE,
-        _markdown_table(unit_table(results)),
-        "Accuracy on the balanced test file, mean:",
-        _markdown_table(test_table(results)),
-        "Seconds a run, median:",
-        _markdown_table(time_table(results)),
+        ("Mean accuracy on the balanced test file", test_table(results)),
+        ("Median seconds a run", time_table(results)),
         NOTE,
     ]
+
+
+def markdown(results: Results, out: Path) -> str:
+    """The sentences and the tables as Markdown."""
+    parts = []
+    for block in _blocks(results, out):
+        if isinstance(block, tuple):
+            parts += [f"{block[0]}:", _markdown_table(block[1])]
+        elif isinstance(block, Path):
+            parts.append(f"![{CAPTIONS[block.stem]}]({block.name})")
+        else:
+            parts.append(block if isinstance(block, str) else "\n".join(f"- {sentence}" for sentence in block))
     return "\n\n".join(parts) + "\n"
 
 
 def html_page(results: Results, out: Path) -> str:
     """A self-contained page: the figures are in it."""
     title = "The paper's experiment on Adult"
-    body = [
-        "<main>",
-        f"<h1>{title}</h1>",
-        _figure(out, "figure-1", f"Figure 1 of the paper: 15,682 records, 23 features, {results.plan.runs} runs each."),
-        f"<p>{escape(opening(results))}</p>",
-        "<section>",
-        _html_table("As printed: training accuracy", accuracy_table(results, PRINTED)),
-        "<h2>The paper's four claims</h2>",
-        _items(claims(results)),
-        "</section>",
-        "<section>",
-        _figure(out, "figure-2", "Proved noise, the exponential mechanism, and a baseline that was tuned hard."),
-        _html_table("Extended comparison: training accuracy", accuracy_table(results, EXTENDED)),
-        _items(reading(results)),
-        f"<p>{escape(_reference_sentence(results))}</p>",
-        "</section>",
-        "<section>",
-        _html_table("Units of capital gain", unit_table(results)),
-        f"<p>{escape(UNITS_NOTE.removesuffix(' The exponential mechanism with other units:'))}</p>",
-        _html_table("Accuracy on the test file", test_table(results)),
-        _html_table("Median seconds a run", time_table(results)),
-        f'<p class="quiet">{escape(NOTE)}</p>',
-        "</section>",
-        "</main>",
-    ]
-    return page(title, "\n".join(body), CSS)
+    body = [f"<main>\n<h1>{title}</h1>"]
+    for block in _blocks(results, out):
+        if isinstance(block, tuple):
+            body.append(_html_table(*block))
+        elif isinstance(block, Path):
+            body.append(_figure(block))
+        elif isinstance(block, str):
+            body.append(f"<p>{escape(block)}</p>")
+        else:
+            body.append("<ul>\n" + "\n".join(f"<li>{raised(item)}</li>" for item in block) + "\n</ul>")
+    return page(title, "\n".join([*body, "</main>"]), CSS)
 
 
 def _reference_sentence(results: Results) -> str:
     parts = (f"{r.label} {r.train_accuracy:.4f} (test {r.test_accuracy:.4f})" for r in results.references)
     return f"For comparison: {'; '.join(parts)}."
-
-
-def _items(sentences: Sequence[str]) -> str:
-    return "<ul>\n" + "\n".join(f"<li>{raised(item)}</li>" for item in sentences) + "\n</ul>"
-
-
-def _bullets(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def _markdown_table(table: Table) -> str:
@@ -139,14 +136,9 @@ def _html_table(heading: str, table: Table) -> str:
     )
 
 
-def _figure(out: Path, name: str, caption: str) -> str:
-    drawing = (out / f"{name}.svg").read_text(encoding="utf-8")
+def _figure(path: Path) -> str:
+    caption, drawing = CAPTIONS[path.stem], path.read_text(encoding="utf-8")
     drawing = drawing[drawing.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
-    return f'<figure class="panel">{_own_ids(drawing, name)}<figcaption>{escape(caption)}</figcaption></figure>'
-
-
-def _own_ids(drawing: str, prefix: str) -> str:
-    """Ids that do not clash with those of another drawing on the same page."""
-    for mark in ('id="', 'href="#', "url(#"):
-        drawing = drawing.replace(mark, f"{mark}{prefix}-")
-    return drawing
+    for mark in ('id="', 'href="#', "url(#"):  # ids that do not clash with those of another drawing on the same page
+        drawing = drawing.replace(mark, f"{mark}{path.stem}-")
+    return f'<figure class="panel">{drawing}<figcaption>{escape(caption)}</figcaption></figure>'

@@ -25,7 +25,7 @@ from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.releases import Release, Run
-from privsolve.releases.diagnostics import Diagnostics
+from privsolve.releases.run import Diagnostics
 
 DEFAULT_DELTA = 1e-6
 MOST_POINTS = 1000

@@ -91,7 +91,7 @@ class LinearRecipe:
                 raise ValueError(f"{option} is for {takers}: leave it out with {mechanism.called}")
         resolve_oracle(self.oracle)
         calibration.check_epsilon(self.epsilon)
-        calibration.range_sensitivity(self.adjacency)  # refuses an unknown adjacency
+        Adjacency.of(self.adjacency)
         if self.delta is not None:
             calibration.check_delta(self.delta)
         if not isinstance(self.domain, CardLimits | Domain) and self.domain not in ("ball", "ternary"):

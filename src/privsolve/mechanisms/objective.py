@@ -30,8 +30,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.gaussian_curve import GaussianCurve, largest_shift, vertex_shifts
-from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.paid import Paid
+from privsolve.privacy.guarantee import Guarantee, Paid
 
 OFFSET_SHARE = 0.15
 """Share of ε for the curvature, Λ (section 19.9 says how the public rules were found)."""

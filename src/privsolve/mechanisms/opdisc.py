@@ -82,10 +82,6 @@ class Sphere(Geometry):
         """`‖η‖₂`, since `|<η, π(w)>| <= ‖η‖₂`."""
         return law.l2_quantile(NOISE_BEYOND_RANGE)
 
-    def parity_scale(self) -> float:
-        """`1/D` with `D = √d`."""
-        return calibration.parity_scale_sphere(self.dim, 1.0)
-
 
 class OPDisc(PerturbedMechanism):
     """Objective perturbation on the sphere."""

@@ -81,10 +81,6 @@ class Geometry(ABC):
     def longest(self, law: NoiseLaw) -> float:
         """The length of the noise that must stay in the exact range, exceeded with probability `NOISE_BEYOND_RANGE`."""
 
-    @abstractmethod
-    def parity_scale(self) -> float:
-        """Coefficient of a sign per unit of noise, where the domain is a sign cube (theory, section 2.3)."""
-
 
 @dataclass(frozen=True)
 class Noise:

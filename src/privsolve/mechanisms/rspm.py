@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,9 +46,8 @@ class Separators(Geometry):
 
     def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
         """`mρ`, `√m·ρ` and `ρ`."""
-        l1 = calibration.separator_shift_l1(spread, self.count)
-        l2 = calibration.separator_shift_l2(spread, self.count)
-        return Shift(self.count, l1, l2, spread, partial(self._published, adjacency, largest))
+        m = self.count
+        return Shift(m, m * spread, sqrt(m) * spread, spread, partial(self._published, adjacency, largest))
 
     def _published(self, adjacency: Adjacency, largest: float, epsilon: float, delta: float) -> float:
         if adjacency is not Adjacency.REPLACE or largest != 1:
@@ -72,10 +72,6 @@ class Separators(Geometry):
     def longest(self, law: NoiseLaw) -> float:
         """`‖η‖₁`, since a member adds up to m entries."""
         return law.l1_quantile(NOISE_BEYOND_RANGE)
-
-    def parity_scale(self) -> float:
-        """One half: `1[w_j <= 0] = (1 - w_j)/2`."""
-        return calibration.parity_scale_separator(1.0)
 
 
 class RSPM(PerturbedMechanism):

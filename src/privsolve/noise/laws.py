@@ -1,5 +1,8 @@
 """Noise laws as values: what is drawn, how long it gets, which scale a shift asks for, and what that gives.
 
+Every law is drawn by inverse CDF from uniforms of full *relative* precision, with a random sign or a random choice of tail. The
+far tails are therefore really reached, and the error of a draw is relative to its size (theory, section 6).
+
 A law is a class with a `name`. To add one, write a class and offer it to a mechanism in one line (`PerturbedMechanism.offer`):
 its scale, privacy and utility bound, and its place in `fit`, `plan` and `audit`, follow from what the class says.
 """
@@ -13,13 +16,52 @@ from math import sqrt
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
 from privsolve.arrays import Floats
-from privsolve.noise import draws
+from privsolve.checks import check_above_zero, check_count
+from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
 from privsolve.privacy.profiles import Profile, profile_of
+
+SHORT = 0.25  # the length below which a normal vector is drawn with more bits
+
+
+def standard_normal(rng: Randomness, size: int) -> Floats:
+    """Independent N(0, 1): a random sign, and the modulus from its survival function.
+
+    The error is relative to `max(|z|, 1)`: near 0 it is absolute, as suits noise that is added up.
+    """
+    check_scipy()
+    return np.asarray(-rng.sign(size) * ndtri(0.5 * rng.uniform(size)), dtype=np.float64)
+
+
+def directions(rng: Randomness, dim: int, count: int) -> Floats:
+    """Independent uniform unit vectors as rows: normal vectors over their lengths, with an error of about `2^-50`.
+
+    A normal vector much shorter than 1 must be known relative to its length, so more bits are drawn for it. That
+    happens to one vector in 33 for `dim = 2` and hardly ever for more. Taking another vector instead would not be
+    exact: which ones are too short would be decided by rounded lengths.
+    """
+    check_scipy()
+    signs = rng.sign(count * dim).reshape(count, dim)
+    u = rng.uniform(count * dim).reshape(count, dim)
+    modulus = -ndtri(0.5 * u)
+    short = np.linalg.norm(modulus, axis=1) < SHORT
+    if short.any():  # every |z| is below 1/4, so every u is above 0.8
+        exact = erfinv(rng.complement(u[short]))
+        modulus[short] = exact / exact.max(axis=1, keepdims=True)  # its squares could underflow
+    return np.asarray(signs * modulus / np.linalg.norm(modulus, axis=1, keepdims=True))
+
+
+def gamma(rng: Randomness, shape: float, scale: float, size: int) -> Floats:
+    """Independent Gamma(shape, scale): a fair choice between the two halves, each drawn from its own tail."""
+    check_scipy()
+    u = 0.5 * rng.uniform(size)
+    draws = np.where(rng.sign(size) < 0, gammaincinv(shape, u), gammainccinv(shape, u))
+    return np.asarray(scale * draws, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -52,6 +94,10 @@ class NoiseLaw(ABC):
     option: ClassVar[str]
     needs_delta: ClassVar[bool] = False
     proof: ClassVar[Proof] = Proof.NONE
+
+    def __post_init__(self) -> None:
+        check_count("dim", self.dim)
+        check_above_zero("scale", self.scale)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -96,11 +142,12 @@ class L2Gamma(NoiseLaw):
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
         """`‖v‖₂/ε`."""
-        return calibration.gamma_scale(shift.l2, epsilon)
+        return shift.l2 / epsilon
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """A uniform direction times a gamma length."""
-        return draws.l2_gamma(rng, self.dim, self.scale, count)
+        rows = directions(rng, self.dim, count)
+        return gamma(rng, self.dim, self.scale, count)[:, None] * rows
 
     def l1_quantile(self, beta: float) -> float:
         """`√dim` times that of `‖η‖₂`."""
@@ -121,11 +168,13 @@ class LinfGamma(NoiseLaw):
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
         """`‖v‖_∞/ε`."""
-        return calibration.gamma_scale(shift.linf, epsilon)
+        return shift.linf / epsilon
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """A uniform point of the cube times a gamma length."""
-        return draws.linf_gamma(rng, self.dim, self.scale, count)
+        size = self.dim * count
+        cube = (rng.sign(size) * rng.uniform(size)).reshape(count, self.dim)
+        return gamma(rng, self.dim + 1, self.scale, count)[:, None] * cube
 
     def l1_quantile(self, beta: float) -> float:
         """`dim` times a bound on `‖η‖_∞`."""
@@ -150,11 +199,12 @@ class Laplace(NoiseLaw):
     @classmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
         """`‖v‖₁/ε`."""
-        return calibration.gamma_scale(shift.l1, epsilon)
+        return shift.l1 / epsilon
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """Coordinate by coordinate."""
-        return draws.laplace(rng, self.scale, count * self.dim).reshape(count, self.dim)
+        size = count * self.dim
+        return (-self.scale * rng.sign(size) * np.log(rng.uniform(size))).reshape(count, self.dim)
 
     def l1_quantile(self, beta: float) -> float:
         """That of a gamma law of shape `dim`, exactly."""
@@ -180,7 +230,7 @@ class Gaussian(NoiseLaw):
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """Coordinate by coordinate."""
-        return draws.gaussian(rng, self.dim, self.scale, count)
+        return self.scale * standard_normal(rng, self.dim * count).reshape(count, self.dim)
 
     def l1_quantile(self, beta: float) -> float:
         """`√dim` times that of `‖η‖₂`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,55 +21,9 @@ from privsolve.checks import check_finite, check_items
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.privacy.composition import Composition, check_total_delta, compose, zcdp_limit
+from privsolve.privacy.composition import Composition, Totals, check_total_delta, compose, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
-from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.paid import Paid
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Exact running sums over the releases so far."""
-
-    epsilon: Fraction = Fraction()
-    delta: Fraction = Fraction()
-    rho: Fraction = Fraction()
-    releases: int = 0
-    unproved: int = 0
-    seeded: int = 0
-    negligible: Fraction = Fraction()
-
-    @classmethod
-    def of(cls, guarantees: Iterable[Guarantee]) -> Totals:
-        """The sums over some releases."""
-        totals = cls()
-        for guarantee in guarantees:
-            totals = totals.plus(guarantee)
-        return totals
-
-    def plus(self, guarantee: Guarantee) -> Totals:
-        """The sums after one more release."""
-        return Totals(
-            self.epsilon + exact(guarantee.epsilon),
-            self.delta + exact(guarantee.delta),
-            self.rho + guarantee.rho,
-            self.releases + 1,
-            self.unproved + (not guarantee.proved),
-            self.seeded + guarantee.seeded,
-            self.negligible + Fraction(guarantee.negligible),
-        )
-
-    def caveat(self) -> str:
-        """What the sums rest on beyond proofs; empty if on nothing."""
-        parts = [
-            (self.unproved, "not proved"),
-            (self.seeded, "seeded: for testing only"),
-        ]
-        of = "1 release" if self.releases == 1 else f"{self.releases} releases"
-        found = [f"{count} of {of} {words}" for count, words in parts if count]
-        if self.negligible:
-            found.append(f"events of probability {at_least(self.negligible):.1g} in all are outside the proofs")
-        return "; ".join(found)
+from privsolve.privacy.guarantee import Guarantee, Paid
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""What several releases promise together, when their parameters were fixed before the first of them ran.
+"""What several releases promise together: plans fixed in advance, and releases one after another or side by side.
 
-Three bounds are computed and the smallest epsilon is reported: all three hold for the same plan, so choosing is free. For
-parameters that were chosen on the way see `privsolve.privacy.accounting`.
+Of a plan three bounds are computed and the smallest epsilon is reported: all three hold for the same plan, so choosing is
+free. For parameters that were chosen on the way see `privsolve.privacy.accounting`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,7 +19,7 @@ from privsolve.checks import check_below_one, check_items
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import LARGEST_LOSS, Guarantee, Proof
-from privsolve.privacy.profiles import Profile, Pure, profile_of
+from privsolve.privacy.profiles import Approximate, Profile, Pure
 
 METHODS = {
     "basic": "sum of the epsilons",
@@ -41,6 +41,51 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
+class Totals:
+    """Exact running sums over the releases so far."""
+
+    epsilon: Fraction = Fraction()
+    delta: Fraction = Fraction()
+    rho: Fraction = Fraction()
+    releases: int = 0
+    unproved: int = 0
+    seeded: int = 0
+    negligible: Fraction = Fraction()
+
+    @classmethod
+    def of(cls, guarantees: Iterable[Guarantee]) -> Totals:
+        """The sums over some releases."""
+        totals = cls()
+        for guarantee in guarantees:
+            totals = totals.plus(guarantee)
+        return totals
+
+    def plus(self, guarantee: Guarantee) -> Totals:
+        """The sums after one more release."""
+        return Totals(
+            self.epsilon + exact(guarantee.epsilon),
+            self.delta + exact(guarantee.delta),
+            self.rho + guarantee.rho,
+            self.releases + 1,
+            self.unproved + (not guarantee.proved),
+            self.seeded + guarantee.seeded,
+            self.negligible + Fraction(guarantee.negligible),
+        )
+
+    def caveat(self) -> str:
+        """What the sums rest on beyond proofs; empty if on nothing."""
+        parts = [
+            (self.unproved, "not proved"),
+            (self.seeded, "seeded: for testing only"),
+        ]
+        of = "1 release" if self.releases == 1 else f"{self.releases} releases"
+        found = [f"{count} of {of} {words}" for count, words in parts if count]
+        if self.negligible:
+            found.append(f"events of probability {at_least(self.negligible):.1g} in all are outside the proofs")
+        return "; ".join(found)
+
+
+@dataclass(frozen=True)
 class Composition:
     """`(epsilon, delta)`-differential privacy of a whole plan, and the bound (`method`) that gave it.
 
@@ -58,33 +103,18 @@ class Composition:
     @property
     def unproved(self) -> int:
         """How many of the releases are not proved."""
-        return sum(not g.proved for g in self.plan)
+        return Totals.of(self.plan).unproved
 
     @property
     def seeded(self) -> int:
         """How many of the releases are seeded."""
-        return sum(g.seeded for g in self.plan)
-
-    @property
-    def profile(self) -> Profile:
-        """What the plan loses as a whole."""
-        if self.delta:
-            return profile_of(self.epsilon, self.delta)
-        return Pure(self.epsilon, at_least(sum((g.rho for g in self.plan), Fraction())))
+        return Totals.of(self.plan).seeded
 
     def guarantee(self) -> Guarantee:
         """The plan as one release, to be spent from a budget at once."""
-        return Guarantee(
-            profile=self.profile,
-            adjacency=self.adjacency,
-            mechanism=f"composition of {len(self.plan)} releases fixed in advance",
-            noise=METHODS[self.method],
-            theory=_list(g.theory for g in self.plan),
-            oracle=_list(g.oracle for g in self.plan),
-            proof=max((g.proof for g in self.plan), key=list(Proof).index),  # the weakest of them
-            seeded=self.seeded > 0,
-            negligible=at_least(sum((Fraction(g.negligible) for g in self.plan), Fraction())),
-        )
+        profile = _profile(self.epsilon, self.delta, Totals.of(self.plan).rho)
+        words = f"composition of {len(self.plan)} releases fixed in advance"
+        return replace(_joined(self.plan, profile, words), noise=METHODS[self.method])
 
 
 def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
@@ -104,18 +134,17 @@ def compose(plan: Sequence[Guarantee], delta: float = 0.0) -> Composition:
     adjacency = releases[0].adjacency
     if any(g.adjacency != adjacency for g in releases):
         raise ValueError("the releases have different adjacencies: state them all under replace with guarantee.under()")
-    target = exact(check_total_delta(delta))
-    own = sum((exact(g.delta) for g in releases), Fraction())
-    if own > target:
+    target, own = exact(check_total_delta(delta)), Totals.of(releases)
+    if own.delta > target:
         raise ValueError(
-            f"delta must be at least {at_least(own):g}, the sum of the releases' own deltas, got {delta:g}"
+            f"delta must be at least {at_least(own.delta):g}, the sum of the releases' own deltas, got {delta:g}"
         )
-    answers = {"basic": at_least(sum((exact(g.epsilon) for g in releases), Fraction()))}
+    answers = {"basic": at_least(own.epsilon)}
     if target > 0:
         answers["pld"] = min(loss_epsilon(releases, delta), answers["basic"])
-        spare = at_most(target - own)
+        spare = at_most(target - own.delta)
         if spare > 0:
-            answers["zcdp"] = zcdp_epsilon(at_least(sum((g.rho for g in releases), Fraction())), spare)
+            answers["zcdp"] = zcdp_epsilon(at_least(own.rho), spare)
     method = min(answers, key=lambda name: answers[name])
     smallest = max(answers[method], sys.float_info.min)  # a guarantee is of a positive epsilon
     return Composition(smallest, float(delta), adjacency, method, answers, releases)
@@ -198,5 +227,55 @@ def _grid_step(epsilons: list[Fraction], continuous: list[Fraction]) -> Fraction
     return step / max(1, min(finer, int(CELLS * step / total)))
 
 
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+def one_after_another(parts: Sequence[Guarantee]) -> Guarantee:
+    """Releases from the same records, in this order: their epsilons, deltas and zero-concentrated bounds add up (section 9)."""
+    if len(parts) == 1:
+        return parts[0]
+    total = Totals.of(parts)
+    profile = _profile(at_least(total.epsilon), at_least(total.delta), total.rho)
+    return _joined(parts, profile, "; then ".join(map(_named, parts)))
+
+
+def side_by_side(one: Guarantee, other: Guarantee) -> Guarantee:
+    """Releases from two parts of the records, of which each record is in one by a coin that looks at nothing: the worse one.
+
+    The second may depend on what the first published (theory, 11.5).
+    """
+    epsilon, delta = max(one.epsilon, other.epsilon), max(one.delta, other.delta)
+    words = f"{_named(one)} and, on other records, {_named(other)}"
+    return _joined((one, other), _profile(epsilon, delta, max(one.rho, other.rho)), words)
+
+
+def _profile(epsilon: float, delta: float, rho: Fraction) -> Profile:
+    return Approximate(epsilon, delta) if delta else Pure(epsilon, at_least(rho))
+
+
+def _joined(parts: Sequence[Guarantee], profile: Profile, mechanism: str) -> Guarantee:
+    """Several guarantees as one: no better proved than the weakest, and seeded if one is."""
+    if len({part.adjacency for part in parts}) > 1:
+        raise ValueError(
+            "guarantees under replace and under add-remove do not add up: use the same adjacency for schema, fit and evaluation"
+        )
+    noise, theory, oracle = (" and ".join(_different(parts, name)) for name in ("noise", "theory", "oracle"))
+    total = Totals.of(parts)
+    return Guarantee(
+        profile,
+        parts[0].adjacency,
+        mechanism,
+        noise,
+        theory,
+        oracle,
+        max((part.proof for part in parts), key=list(Proof).index),
+        total.seeded > 0,
+        at_least(total.negligible),
+    )
+
+
+def _named(part: Guarantee) -> str:
+    """The mechanism and its epsilon, unless it is several that have said so already."""
+    return part.mechanism if "ε = " in part.mechanism else f"{part.mechanism} with ε = {part.epsilon:.12g}"
+
+
+def _different(parts: Sequence[Guarantee], name: str) -> list[str]:
+    found = [text for part in parts for text in str(getattr(part, name)).split(" and ")]
+    return list(dict.fromkeys(text for text in found if text != "none")) or ["none"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
@@ -11,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from privsolve.checks import check_finite
-from privsolve.extras import from_extra
+from privsolve.errors import from_extra
 from privsolve.notebooks import panel
 from privsolve.privacy import gaussian_curve as _gaussian_curve  # noqa: F401  (so that files that state one can be read)
 from privsolve.privacy.adjacency import Adjacency
@@ -205,6 +206,34 @@ class Guarantee:
             return _from_format_1(values)
         _check_names(set(values), {f.name for f in fields(cls)})
         return cls(**values | {"profile": profile_from_dict(values["profile"])})
+
+
+@dataclass(frozen=True)
+class Paid:
+    """What was paid for the values of a schema: the guarantee of a private draft, and the draft's name in ledgers."""
+
+    guarantee: Guarantee
+    draft: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee) or not isinstance(self.draft, str) or not self.draft:
+            raise ValueError("paid must hold the guarantee of a draft and the draft's name")
+
+    @property
+    def note(self) -> str:
+        """What a ledger writes beside the payment."""
+        return f"schema draft {self.draft}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As in a schema file."""
+        return {"draft": self.draft, **self.guarantee.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Paid:
+        """The inverse of `to_dict`."""
+        if not isinstance(values, Mapping) or not isinstance(values.get("draft"), str):
+            raise ValueError("paid must be a table with the name of a draft and its guarantee")
+        return cls(Guarantee.from_dict({k: v for k, v in values.items() if k != "draft"}), values["draft"])
 
 
 NOISE_BEYOND_RANGE = 2.0**-100

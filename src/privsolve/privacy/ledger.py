@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING
 from privsolve.checks import check_between, check_integer
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
 from privsolve.notebooks import panel
-from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
+from privsolve.privacy.accounting import Budget, Remaining, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.composition import Totals
+from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.privacy.high_water import (
     HighWater,
     high_water_path,
@@ -37,7 +38,6 @@ from privsolve.privacy.high_water import (
     sync_directory,
     write_high_water,
 )
-from privsolve.privacy.paid import Paid
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -155,7 +155,7 @@ def noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:
     if noise.shape != (size,):
         raise ValueError(f"eta must have {size} entries, one per noise coordinate, got shape {noise.shape}")
     if not np.isfinite(noise).all():
-        raise ValueError("eta has NaN or infinite entries: draw it from privsolve.noise.draws")
+        raise ValueError("eta has NaN or infinite entries: draw it from privsolve.noise.laws")
     return [Fraction(float(x)) for x in noise]
 
 

@@ -24,7 +24,7 @@ from privsolve.models.base import Model
 from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
-from privsolve.privacy.paid import Paid
+from privsolve.privacy.guarantee import Paid
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 
 

@@ -1,7 +1,6 @@
 """What a mechanism gives back: a release to publish, and diagnostics that stay with the curator."""
 
-from privsolve.releases.diagnostics import NOT_PRIVATE, Diagnostics
 from privsolve.releases.release import Release
-from privsolve.releases.run import Run
+from privsolve.releases.run import NOT_PRIVATE, Diagnostics, Run
 
 __all__ = ["NOT_PRIVATE", "Diagnostics", "Release", "Run"]

@@ -19,8 +19,8 @@ from privsolve.losses import Loss, loss_from_dict
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.choices import NoAnswer
 from privsolve.notebooks import panel
+from privsolve.privacy.composition import one_after_another, side_by_side
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.parallel_composition import one_after_another, side_by_side
 from privsolve.releases import version_0_1
 
 FORMAT = "privsolve-release-2"

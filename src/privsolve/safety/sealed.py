@@ -17,19 +17,23 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from privsolve._version import __version__
+from privsolve.data import Schema
+from privsolve.data.private import PrivateDraft
 from privsolve.errors import LedgerError, OracleNotCertified, PrivsolveError, SealedRunError, SolveInterrupted
+from privsolve.evaluation import Evaluation
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.privacy.high_water import read_start, sync_directory
 from privsolve.privacy.ledger import Ledger
-from privsolve.privacy.paid import Paid
-from privsolve.safety.answers import ANSWERS, digest_of, kept_answer, read_answer
+from privsolve.releases import Diagnostics, Release, Run
 from privsolve.safety.fingerprint import SIZE, fingerprint
-from privsolve.safety.lock import LockedError, locked
+from privsolve.safety.folder import LockedError, locked
 from privsolve.safety.signals import Stop
 
 MAGIC = b"privsolve-sealed-2 "
@@ -203,10 +207,12 @@ class SealedRun:
         self._stop.hold()
         file = self._open
         if "answer" not in file.facts:
-            file.add(answer=kept_answer(answer))
-        answer = read_answer(file.facts["answer"])
-        if self._ledger:
-            self._ledger.bind(file.facts["paid"], digest_of(answer))
+            file.add(answer=_written(answer))
+        kept = file.facts["answer"]
+        kind = ANSWERS[kept["kind"]]
+        answer = kind.read(kept["content"])
+        if self._ledger:  # to what is published; the curator's diagnostics are not part of it
+            self._ledger.bind(file.facts["paid"], sha256(kind.published(answer).encode()).hexdigest())
         self._answered = True
         return answer
 
@@ -316,3 +322,44 @@ def _versions() -> dict[str, str]:
     """What the same words could come out differently with."""
     libraries = {name: version(name) for name in ("numpy", "scipy", "numba")}
     return libraries | {"privsolve": __version__, "python": platform.python_version(), "machine": platform.machine()}
+
+
+class _Kind(NamedTuple):
+    """How one kind of answer is kept and read again, and the text of what is published of it."""
+
+    kept: Callable[[Any], dict[str, Any]]
+    read: Callable[[dict[str, Any]], Any]
+    published: Callable[[Any], str]
+
+
+def _read_draft(kept: dict[str, Any]) -> PrivateDraft:
+    notes = {name: tuple(words) for name, words in kept["notes"].items()}
+    return PrivateDraft(Schema.from_dict(kept["schema"]), notes, kept["left_out"])
+
+
+ANSWERS = {
+    "Run": _Kind(
+        lambda run: {"release": run.release.to_json(), "diagnostics": vars(run.diagnostics)},
+        lambda kept: Run(Release.from_json(kept["release"]), Diagnostics(**kept["diagnostics"])),
+        lambda run: run.release.to_json(),
+    ),
+    "PrivateDraft": _Kind(
+        lambda draft: {"schema": draft.schema.to_dict(), "notes": dict(draft.notes), "left_out": dict(draft.left_out)},
+        _read_draft,
+        PrivateDraft.to_toml,
+    ),
+    "Evaluation": _Kind(Evaluation.to_dict, Evaluation.from_dict, lambda found: json.dumps(found.to_dict())),
+}
+"""What a mechanism that can be sealed returns, by the name of the class."""
+
+
+def _written(answer: Any) -> dict[str, Any]:
+    """An answer as plain values, with its kind."""
+    kind = type(answer).__name__
+    content = json.dumps(ANSWERS[kind].kept(answer), default=_plain)
+    return {"kind": kind, "content": json.loads(content)}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy among the diagnostics."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else str(value)

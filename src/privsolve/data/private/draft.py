@@ -23,8 +23,7 @@ from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
-from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.paid import Paid
+from privsolve.privacy.guarantee import Guarantee, Paid
 
 DRAFT_SHARE = 0.25
 """Of a total epsilon, for the draft of a schema; measured on several tables (docs/experiments/benchmarks.md)."""
