@@ -7,6 +7,9 @@ when *its own* file changes, but machine code also contains the functions that i
 processes that write the same folder can leave an index that points to the other's code. So every process has a folder of its
 own, which is filled from one archive file and kept as such: the archive is named after a digest of all sources that compiled
 code can depend on, it is replaced as a whole, and a damaged one is ignored. Then the functions are compiled anew.
+
+The first use of a compiled function can take half a minute, and an interrupt meanwhile can crash the interpreter. So whatever
+a release needs is compiled before it is paid for, by `compile_for`.
 """
 
 from __future__ import annotations
@@ -21,9 +24,8 @@ import shutil
 import sys
 import tempfile
 import threading
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -37,12 +39,9 @@ ARCHIVES_KEPT = 8
 MARK = b"compiled functions of privsolve"
 """The comment of every archive: files without it are not ours, and are neither read nor deleted."""
 
-MARKED = "mark"
-LEFT_BEHIND = 24 * 3600.0
-"""The file that marks a folder of ours, and seconds after which one whose process is gone is deleted."""
-
 _NAME = re.compile(r"compiled-[0-9a-f]{16}\.zip")
 _IMPORT = re.compile(r"^(?:from (privsolve[\w.]*) import (\([^)]*\)|.*)|import (privsolve[\w.]*))", re.MULTILINE)
+_DECORATED = re.compile(rb"^@(compiled|helper|inlined|overload)\b", re.MULTILINE)
 _log = logging.getLogger("privsolve")
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,12 +105,27 @@ def overload(function: Callable[..., Any]) -> Callable[[F], F]:
     return told
 
 
-def keep() -> None:
-    """Write what has been compiled into the archive, so that later processes need not compile it."""
-    store = _store()
-    if store is not None:
-        store.save()
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile `function`, or load it from the cache, for the types of these arguments. Does nothing the second time."""
+    if hasattr(function, "compile"):  # without NUMBA_DISABLE_JIT
+        import numba
 
+        function.compile(tuple(numba.typeof(argument) for argument in arguments))
+
+
+def compile_once(key: Hashable, compile_all: Callable[[], None]) -> None:
+    """Run `compile_all` the first time it is asked for under this key, which decides the types of all that it compiles.
+
+    Finding that everything is ready already takes milliseconds, as long as a small draw.
+    """
+    if key not in _DONE:
+        compile_all()
+        if not _numba().config.DISABLE_JIT and (store := _store()):
+            store.save()
+        _DONE.add(key)
+
+
+_DONE: set[Hashable] = set()
 
 _LOCK = threading.RLock()
 _UNTOLD: list[Callable[[Any], object]] = []
@@ -163,9 +177,9 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, bool]) -> Any:
 
 
 def read_sources(package: Path) -> dict[Path, bytes]:
-    """The modules of a package that use this one, and all those of its own that they import, directly or not."""
+    """The modules of a package with compiled functions, and all those of its own that they import, directly or not."""
     texts = {path: path.read_bytes() for path in sorted(package.rglob("*.py"))}
-    waiting = [path for path, text in texts.items() if b"privsolve.compiled import" in text]
+    waiting = [path for path, text in texts.items() if _DECORATED.search(text)]
     needed: set[Path] = set()
     while waiting:
         if (path := waiting.pop()) not in needed:
@@ -201,47 +215,36 @@ class Store:
     """The folder in which numba keeps the machine code of this process, and the archive that outlives it."""
 
     def __init__(self, folder: Path, archive: Path | None, digest: str) -> None:
-        self.folder, self._archive, self._digest = folder, archive, digest
-        self._owner, self._changed = os.getpid(), False
-        self._said = archive is not None and self._load(archive)
-        self._loaded = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nbi")}
-        _listen(self)
-
-    def hear(self, module: str) -> None:
-        """A function of this module is being compiled."""
-        if not module.startswith("privsolve"):
-            return
-        self._changed = True
-        if not self._said:
-            later = "" if self._archive is None else ", later ones do not"
+        self.folder, self._archive, self._digest, self._owner = folder, archive, digest, os.getpid()
+        kept = {} if archive is None else _read(archive)
+        for name, content in kept.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        self._loaded = self._indices()
+        if not kept:
+            later = "" if archive is None else ", later ones do not"
             _log.warning("privsolve: compiling for this machine; the first use takes some seconds%s", later)
-            self._said = True
 
     def save(self) -> None:
         """Add to the archive what this process has compiled, unless the sources have changed since."""
-        if self._archive is None or not self._changed or self._owner != os.getpid():
+        found = self._indices()
+        new = {_function(path) for path, time in found.items() if self._loaded.get(path) != time}
+        if self._archive is None or not new or self._owner != os.getpid():
             return
         with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=self._archive.parent) as place:
             if _digest() != self._digest:
                 return
+            others = _read(self._archive)  # other processes may have added to it
+            files = {name: content for name, content in others.items() if _function(name) not in new}
+            mine = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*.nb[ic]"))
+            files |= {name: (self.folder / name).read_bytes() for name in mine if _function(name) in new}
             written = Path(place, "archive")
             with zipfile.ZipFile(written, "w") as file:
                 file.comment = MARK
-                mine = self._compiled_here()
-                for path in sorted(self.folder.rglob("*.nb[ic]")):
-                    if (name := path.relative_to(self.folder).as_posix()) and _function(name) in mine:
-                        file.write(path, name)
-                for name, content in _kept(self._archive).items():  # other processes may have added to it
-                    if _function(name) not in mine:
-                        file.writestr(name, content)
+                for name, content in files.items():
+                    file.writestr(name, content)
             os.replace(written, self._archive)
-            self._changed = False
-
-    def _compiled_here(self) -> set[str]:
-        """The functions whose index has changed since the archive was read."""
-        indices = self.folder.rglob("*.nbi")
-        new = [path for path in indices if self._loaded.get(path) != path.stat().st_mtime_ns]
-        return {_function(path.relative_to(self.folder).as_posix()) for path in new}
+            self._loaded = found
 
     def stop_saving(self) -> None:
         """Two processes will write this folder from now on."""
@@ -253,20 +256,10 @@ class Store:
             self.save()
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _load(self, archive: Path) -> bool:
-        """Fill the folder; False, and an empty folder, if there is no archive or anything is wrong with it."""
-        try:
-            with zipfile.ZipFile(archive) as file:
-                if file.comment != MARK or file.testzip() is not None:
-                    return False
-                file.extractall(self.folder)
-            os.utime(archive)  # used last: forgotten last
-        except Exception:  # whatever is wrong with it
-            for path in self.folder.iterdir():
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-            return False
-        return True
+    def _indices(self) -> dict[str, int]:
+        """When the index of every function was written."""
+        indices = self.folder.rglob("*.nbi")
+        return {path.relative_to(self.folder).as_posix(): path.stat().st_mtime_ns for path in indices}
 
 
 def _function(name: str) -> str:
@@ -274,27 +267,16 @@ def _function(name: str) -> str:
     return re.sub(r"(\.\d+)?\.nb[ic]$", "", name)
 
 
-def _kept(archive: Path) -> dict[str, bytes]:
-    """What an archive holds; nothing if there is none, or it is not ours."""
+def _read(archive: Path) -> dict[str, bytes]:
+    """What an archive holds; nothing if there is none, it is not ours, or anything is wrong with it."""
     try:
         with zipfile.ZipFile(archive) as file:
-            ours = file.comment == MARK and file.testzip() is None
-            return {name: file.read(name) for name in file.namelist()} if ours else {}
+            if file.comment != MARK:
+                return {}
+            os.utime(archive)  # used last: forgotten last
+            return {name: file.read(name) for name in file.namelist()}
     except Exception:  # whatever is wrong with it
         return {}
-
-
-def _listen(store: Store) -> None:
-    from numba.core import event
-
-    class Listener(event.Listener):  # type: ignore[misc]
-        def on_start(self, event: Any) -> None:
-            store.hear(event.data["dispatcher"].py_func.__module__)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", Listener())
 
 
 @cache
@@ -303,7 +285,7 @@ def _store() -> Store | None:
     digest = _digest()
     archive = next((place / f"compiled-{digest}.zip" for place in _places() if _writable(place)), None)
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"privsolve-{os.getpid()}-"))
+        folder = Path(tempfile.mkdtemp(prefix="privsolve-"))
     except OSError:
         archive, folder = None, None  # type: ignore[assignment]
     if archive is None:
@@ -315,7 +297,6 @@ def _store() -> Store | None:
         return None
     if archive is not None:
         _forget_old(archive.parent)
-    _forget_dead(folder)
     store = Store(folder, archive, digest)
     atexit.register(store.remove)
     if hasattr(os, "register_at_fork"):
@@ -347,21 +328,6 @@ def _forget_old(place: Path) -> None:
         ours = [path for path in place.iterdir() if _NAME.fullmatch(path.name) and _is_ours(path)]
         for old in sorted(ours, key=lambda path: path.stat().st_mtime_ns)[:-ARCHIVES_KEPT]:
             old.unlink()
-
-
-def _forget_dead(folder: Path) -> None:
-    """Delete the folders that killed processes have left a day ago; a folder without our mark is not ours."""
-    (folder / MARKED).write_bytes(MARK)
-    if os.name != "posix":  # elsewhere nothing tells whether a process is alive without disturbing it
-        return
-    for other in folder.parent.glob("privsolve-*-*"):
-        with contextlib.suppress(OSError, ValueError):
-            if (other / MARKED).read_bytes() != MARK or time.time() - other.stat().st_mtime < LEFT_BEHIND:
-                continue
-            try:
-                os.kill(int(other.name.split("-")[1]), 0)
-            except ProcessLookupError:
-                shutil.rmtree(other, ignore_errors=True)
 
 
 def _is_ours(path: Path) -> bool:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_choice, check_count
+from privsolve.compiled import compile_for
 from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
-from privsolve.engines.compiling import compile_for
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
 from privsolve.engines.rejection import SamplingCallback, SamplingProgress

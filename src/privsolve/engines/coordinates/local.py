@@ -7,8 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper
-from privsolve.engines.compiling import compile_for
+from privsolve.compiled import compile_for, compiled, helper
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry
 from privsolve.problems.perturbation import UNIT_BITS
 

@@ -20,8 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper
-from privsolve.engines.compiling import compile_for
+from privsolve.compiled import compile_for, compiled, helper
 from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.coordinates.local import compile_improve, improve

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_count
-from privsolve.compiled import compiled, helper
-from privsolve.engines.compiling import compile_for
+from privsolve.compiled import compile_for, compiled, helper
 from privsolve.engines.coordinates.bound import Workspace, charge, new_workspace
 from privsolve.engines.coordinates.instance import Layout
 from privsolve.engines.coordinates.weigh import (

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import compile_for, compiled, helper
 from privsolve.engines.card_rules import Room, Rule, extend, new_room, no_rule
-from privsolve.engines.compiling import compile_for
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.supports.bits import Bits, count_bits, pack, turned
 from privsolve.engines.supports.block_sums import FINE, FIRST, first_sums, log_prior_of, log_sum, target_of

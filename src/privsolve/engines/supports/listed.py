@@ -9,9 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled
+from privsolve.compiled import compile_for, compiled
 from privsolve.engines.card_rules import Rule
-from privsolve.engines.compiling import compile_for
 from privsolve.engines.rejection import LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
 from privsolve.engines.supports.cells import NOT_ALLOWED, cells_of, columns_of, list_supports, sum_over_supports

@@ -20,9 +20,9 @@ from scipy.special import logsumexp
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
+from privsolve.compiled import compile_for, compile_once
 from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
 from privsolve.engines.card_rules import Rule, required_first, rule_of
-from privsolve.engines.compiling import compile_for, compile_once
 from privsolve.engines.rejection import SPARE_UNIFORMS, RejectionSampler, SamplingCallback, SamplingProgress
 from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
 from privsolve.engines.supports.blocks import BlockFrontier

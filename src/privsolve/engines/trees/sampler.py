@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
+from privsolve.compiled import compile_for
 from privsolve.domains.trees import DecisionTrees, TreePrior, least_log
-from privsolve.engines.compiling import compile_for
 from privsolve.engines.trees.counts import Rows, rows_of
 from privsolve.engines.trees.levels import alternatives, solve_level
 from privsolve.engines.trees.tables import Law, answer, law_of
