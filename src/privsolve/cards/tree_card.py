@@ -47,8 +47,8 @@ class TreeCard:
         schema = self.tree.schema
         if schema is not None and schema.about.question:
             return schema.about.question
-        label = schema.label if schema is not None else None
-        return "Decision tree" if label is None else f"Decision tree: {label.column}"
+        predicted = None if schema is None else schema.predicted
+        return "Decision tree" if predicted is None else f"Decision tree: {predicted}"
 
     @property
     def _facts(self) -> list[str]:

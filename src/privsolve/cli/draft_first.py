@@ -10,10 +10,10 @@ import typer
 from rich.markup import escape
 
 from privsolve.cli.common import console, somebody_reads
-from privsolve.cli.drafting import PrivateOptions, Use
+from privsolve.cli.drafting import PrivateOptions, Use, Wanted
 from privsolve.cli.engine import engine_at_work
 from privsolve.cli.option_groups import EXPERT, TABLE
-from privsolve.cli.options import Negative, Positive
+from privsolve.cli.options import Classes, Negative, Positive, Target
 from privsolve.cli.schema import drafted_privately
 from privsolve.data import About
 from privsolve.data.private import DRAFT_SHARE
@@ -33,14 +33,16 @@ class TableOptions:
     ] = None
     positive: Positive = None
     negative: Negative = None
+    classes: Classes = None
+    target: Target = None
     leave_out: Annotated[
         list[str] | None, typer.Option(help="Columns not to use, with commas between them.", rich_help_panel=TABLE)
     ] = None
     numbers: Annotated[
-        list[str] | None, typer.Option(help="Columns that are known to hold numbers.", rich_help_panel=TABLE)
+        list[str] | None, typer.Option(help="Columns that are known to hold numbers.", rich_help_panel=EXPERT)
     ] = None
     texts: Annotated[
-        list[str] | None, typer.Option(help="Columns that are known to hold texts.", rich_help_panel=TABLE)
+        list[str] | None, typer.Option(help="Columns that are known to hold texts.", rich_help_panel=EXPERT)
     ] = None
 
     missing: Annotated[
@@ -61,6 +63,16 @@ class TableOptions:
 
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, in a terminal.", rich_help_panel=EXPERT)] = False
 
+    @property
+    def wanted(self) -> Wanted:
+        """What the label says; raises unless it is stated."""
+        if self.label is None or (self.positive is None and self.classes is None and self.target is None):
+            raise ValueError(
+                "--label and --positive: name the column to predict and its positive value, for example --label died "
+                "--positive yes (or --classes, or --target); or give --schema"
+            )
+        return Wanted(self.positive, self.negative, self.classes, self.target)
+
     def refuse_all(self) -> None:
         """Raise for any of them: a schema file says it."""
         for field in fields(self):
@@ -79,6 +91,7 @@ def draft_first(
     ledger: Path | None,
     stop: Stop,
     resume: bool,
+    measured: bool = True,
 ) -> bool:
     """Draft the schema into its place, unless an interrupted run has done so.
 
@@ -89,6 +102,7 @@ def draft_first(
         ledger: the ledger file that pays, if there is one.
         stop: from `stoppable`.
         resume: whether an interrupted run goes on.
+        measured: whether records are held out to measure the model.
 
     Returns:
         Whether the fit after it is to be resumed.
@@ -96,11 +110,8 @@ def draft_first(
     Raises:
         ValueError: if the label, its positive value or the budget is not stated.
     """
-    if table.label is None or table.positive is None:
-        raise ValueError(
-            "--label and --positive: name the column to predict and its positive value, for example --label died "
-            "--positive yes; or give --schema"
-        )
+    wanted = table.wanted
+    assert table.label is not None
     if epsilon is None:
         raise ValueError("--epsilon: state the privacy budget of everything, for example --epsilon 1")
     if place.exists():
@@ -112,12 +123,10 @@ def draft_first(
         )
     use = Use.of(None, table.leave_out, table.numbers, table.texts, table.missing)
     decimal = table.decimal or decimal_sign(data, header)
-    options = PrivateOptions.of(
-        None, epsilon, None, table.positive, table.negative, None, [], use, decimal, adjacency, ledger, seed
-    )
+    options = PrivateOptions.of(None, epsilon, None, wanted, None, [], use, decimal, adjacency, ledger, seed)
     console.print(
-        f"Plan: {DRAFT_SHARE:.0%} of epsilon {epsilon:g} drafts a schema; the rest fits the model and "
-        "measures it on records that are held out.",
+        f"Plan: {DRAFT_SHARE:.0%} of epsilon {epsilon:g} drafts a schema; the rest fits the model"
+        + (" and measures it on records that are held out." if measured else "."),
         soft_wrap=True,
     )
     if somebody_reads() and not table.yes and not typer.confirm("Go on?", default=True):

@@ -17,6 +17,7 @@ from privsolve.data.private.plan import Options, Plan
 from privsolve.data.reading import PLAIN, YES, check_columns
 from privsolve.data.series import number_parser
 from privsolve.data.tables import open_table
+from privsolve.data.targets import Target
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
@@ -56,13 +57,55 @@ class Use:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """What the values of the label mean, as the command line states it: one of positive, classes and target."""
+
+    positive: str | None = None
+    negative: str | None = None
+    classes: str | None = None
+    target: str | None = None
+
+    def __post_init__(self) -> None:
+        if [self.positive, self.classes, self.target].count(None) != 2:
+            raise ValueError(
+                "--positive is needed, or --classes or --target, and one of them only: what the label says is stated, not "
+                "read off the data"
+            )
+        if self.positive is None and self.negative is not None:
+            raise ValueError("--negative goes with --positive: leave it out")
+
+    def stated(self, name: str, missing: Sequence[Value] = (), decimal: str = ".") -> Target | None:
+        """Classes or bounds of numbers, with classes as texts; None for a yes/no label."""
+        marks: dict[str, Any] = {"missing_values": tuple(missing), "decimal": decimal}
+        if self.classes is not None:
+            return Target(name, tuple(one.strip() for one in self.classes.split(",")), **marks)
+        if self.target is None:
+            return None
+        try:
+            low, high = map(float, self.target.split(":"))
+        except ValueError:
+            raise ValueError(f"--target {self.target}: write the public bounds as LOW:HIGH, such as 0:100") from None
+        return Target(name, low=low, high=high, **marks)
+
+    def label(self, table: Any, name: str, missing: Sequence[Value], decimal: str) -> Label | Target:
+        """The label with its values as the table has them: texts, numbers or booleans, by its type."""
+        check_columns([name], table.columns)
+        kind = table[name].type()
+        if (target := self.stated(name, missing, decimal)) is not None:
+            return replace(target, classes=tuple(_value(str(one), kind) for one in target.classes))
+        assert self.positive is not None
+        if self.negative is None and Comparison.of(self.positive) is not None:
+            return Label(name, self.positive, missing_values=missing, decimal=decimal)
+        return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
+
+
+@dataclass(frozen=True)
 class PrivateOptions:
     """The options of `privsolve schema draft`."""
 
     epsilon: float
     delta: float | None
-    positive: str
-    negative: str | None
+    wanted: Wanted
     stated: tuple[Column, ...]
     bounds: dict[str, tuple[float, ...]]
     use: Use
@@ -77,8 +120,7 @@ class PrivateOptions:
         epsilon: float | None,
         total: float | None,
         delta: float | None,
-        positive: str | None,
-        negative: str | None,
+        wanted: Wanted,
         stated: Path | None,
         bounds: Sequence[str],
         use: Use,
@@ -96,14 +138,11 @@ class PrivateOptions:
             )
         if epsilon is not None and total is not None:
             raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")
-        if positive is None:
-            raise ValueError("--positive is needed: the values of the label are stated, not read off the data")
         spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
         return cls(
             spent,
             delta,
-            positive,
-            negative,
+            wanted,
             Schema.load(stated).columns if stated else (),
             dict(map(_bounds, bounds)),
             use,
@@ -113,13 +152,9 @@ class PrivateOptions:
             seed,
         )
 
-    def label(self, table: Any, name: str) -> Label:
-        """The label with its values as the table has them: texts, numbers or booleans, by its type."""
-        check_columns([name], table.columns)
-        kind = table[name].type()
-        if self.negative is None and Comparison.of(self.positive) is not None:
-            return Label(name, self.positive, missing_values=self.use.missing, decimal=self.decimal)
-        return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
+    def label(self, table: Any, name: str) -> Label | Target:
+        """The label with its values as the table has them."""
+        return self.wanted.label(table, name, self.use.missing, self.decimal)
 
     def draft(
         self,

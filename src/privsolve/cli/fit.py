@@ -17,7 +17,7 @@ from privsolve.cli.common import as_json, console, errors, one_line_errors, stop
 from privsolve.cli.display import share_progress, work_progress
 from privsolve.cli.draft_first import SCHEMA, TableOptions, draft_first
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.model_options import ModelName, ModelOptions, refuse_strange_options
+from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
 from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE, with_options
 from privsolve.cli.options import By, Json, Note, Resume, group_of
 from privsolve.cli.releasing import release_from, sealed_run
@@ -27,6 +27,7 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
+from privsolve.data.targets import Target
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid
@@ -116,23 +117,30 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        refuse_strange_options(context, choice.model)
         budget = Ledger.open(ledger) if ledger else None
         if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
             total = epsilon or total_epsilon
-            _check_before_drafting(choice, total, holdout, evaluate_epsilon)
+            target = table.wanted.stated(table.label or "")
+            choice = checked_model(context, choice, target)
+            _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
+            if holdout is None:
+                holdout = 0.2 if target is None else 0
             if not resume:
                 with output_folder(out, curator=curator, overwrite=overwrite):
                     pass  # what is wrong with the folders is said before the draft is paid for
             if budget is not None and not resume and total:
                 _check_both(budget, total, choice)
-            resume = draft_first(data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume)
+            resume = draft_first(
+                data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume, measured=bool(holdout)
+            )
             epsilon, total_epsilon = None, total
-            holdout = 0.2 if holdout is None else holdout or None  # 0: no evaluation
+            holdout = holdout or None  # 0: no evaluation
         else:
             table.refuse_all()
         the_schema = _load_schema(schema)
+        choice = checked_model(context, choice, the_schema.target)
+        _check_holdout(the_schema.target, holdout)
         epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
         recipe = choice.recipe(epsilon, the_schema)
@@ -165,14 +173,26 @@ def fit(
 
 
 def _check_before_drafting(
-    choice: ModelOptions, total: float | None, holdout: float | None, evaluate_epsilon: float | None
+    choice: ModelOptions,
+    target: Target | None,
+    total: float | None,
+    holdout: float | None,
+    evaluate_epsilon: float | None,
 ) -> None:
     """Raise for options that the fit would refuse, before the draft of the schema is paid for."""
-    choice.recipe(1.0 if total is None else total)
+    choice.recipe(1.0 if total is None else total, target=target)
+    _check_holdout(target, holdout)
     if holdout:
         parts_of(holdout)
     if evaluate_epsilon is not None:
         check_epsilon(evaluate_epsilon)
+
+
+def _check_holdout(target: Target | None, holdout: float | None) -> None:
+    if target is not None and holdout:
+        raise ValueError(
+            "--holdout: only models with a yes/no label can be evaluated: leave it out for classes and numbers"
+        )
 
 
 def _checked_epsilon(epsilon: float | None, total: float | None, schema: Schema) -> float:
@@ -247,13 +267,14 @@ def _show(run: Run, paths: list[Path]) -> None:
             console.print(escape(line), soft_wrap=True)
     else:
         console.print(escape(card.to_text(min(console.width, 100))))
-    lines = [
-        f"training accuracy {run.diagnostics.training_accuracy:.4f} ({run.diagnostics.mistakes:,} mistakes on "
-        f"{run.diagnostics.training_records:,} records), {run.diagnostics.seconds:.2f} s"
-    ]
-    outside = dict(run.diagnostics.outside_the_schema)
-    if run.release.schema is not None and run.release.schema.label is not None:
-        outside.pop(run.release.schema.label.column, None)  # every value but the positive one
+    found = run.diagnostics
+    said = f"{found.training_records:,} records"
+    if "mistakes" in found.quality:
+        said = f"training accuracy {found.training_accuracy:.4f} ({found.mistakes:,} mistakes on {said})"
+    lines = [f"{said}, {found.seconds:.2f} s"]
+    outside = dict(found.outside_the_schema)
+    if run.release.schema is not None:
+        outside.pop(run.release.schema.predicted, None)  # every value but the positive one
     lines += outside_lines(outside, f"see {paths[2]}")
     errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
     for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):

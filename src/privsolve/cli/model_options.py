@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,11 +12,12 @@ from privsolve.cli.option_groups import EXPERT, MODEL, PRIVACY
 from privsolve.cli.options import Adjacency
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
+from privsolve.data.targets import Target
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.linear_recipe import LinearRecipe, Objective
 from privsolve.learn.recipe import Recipe
-from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, two_class_leaves
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_class_leaves
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
@@ -43,7 +44,12 @@ class ModelOptions:
     """Which model is chosen, and how."""
 
     model: Annotated[
-        ModelName, typer.Option(help="A full scorecard, a short card or a decision tree.", rich_help_panel=MODEL)
+        ModelName,
+        typer.Option(
+            help="A full scorecard, a short card or a decision tree.",
+            show_default="scorecard; tree for classes and numbers",
+            rich_help_panel=MODEL,
+        ),
     ] = ModelName.scorecard
     max_questions: Annotated[
         int | None, typer.Option(help="Maximum number of columns that a card asks for.", rich_help_panel=MODEL)
@@ -144,16 +150,19 @@ class ModelOptions:
         ),
     ] = None
 
-    def recipe(self, epsilon: float, schema: Schema | None = None) -> Recipe:
+    def recipe(self, epsilon: float, schema: Schema | None = None, target: Target | None = None) -> Recipe:
         """Everything but the data; whatever does not fit together is refused.
 
         Args:
             epsilon: privacy budget of the model.
             schema: names the two labels of a tree; "no" and "yes" if left out.
+            target: classes or numbers, where there is no schema yet.
         """
-        if self.model is ModelName.scorecard:
-            return self.full_recipe(epsilon)
-        return self.short_recipe(epsilon) if self.model is ModelName.short else self.tree_recipe(epsilon, schema)
+        if self.model is ModelName.tree:
+            return self.tree_recipe(epsilon, schema, target)
+        if target is not None or (schema is not None and schema.target is not None):
+            raise ValueError(f"--model {self.model.value}: says yes or no; for classes and numbers use --model tree")
+        return self.full_recipe(epsilon) if self.model is ModelName.scorecard else self.short_recipe(epsilon)
 
     def full_recipe(self, epsilon: float) -> FullCardRecipe:
         """How a full scorecard is found."""
@@ -185,10 +194,14 @@ class ModelOptions:
             log_odds=self.log_odds,
         )
 
-    def tree_recipe(self, epsilon: float, schema: Schema | None) -> TreeRecipe:
+    def tree_recipe(self, epsilon: float, schema: Schema | None, target: Target | None = None) -> TreeRecipe:
         """How a tree is chosen."""
         if self.delta:
             raise ValueError("--delta is for --model scorecard: a tree has none, leave it out")
+        if (several := target if schema is None else schema.target) is not None:
+            if (self.false_positive, self.false_negative) != (1, 1):
+                raise ValueError("--false-positive and --false-negative are for a yes/no label: leave them out")
+            return TreeRecipe(epsilon, self.depth, target_leaves(several, self.leaves), self.adjacency)
         yes, no = ("yes", "no") if schema is None else answers(schema.label)
         leaves = two_class_leaves((no, yes), self.leaves, self.false_positive, self.false_negative)
         return TreeRecipe(epsilon, self.depth, leaves, self.adjacency)
@@ -240,12 +253,23 @@ NOT_FOR = {
 """Options that have no meaning for a model."""
 
 
-def refuse_strange_options(context: typer.Context, model: ModelName) -> None:
-    """Raise for an option that was given on the command line and would be ignored."""
+def checked_model(context: typer.Context, choice: ModelOptions, target: Target | None = None) -> ModelOptions:
+    """The options, with a tree where no model is stated and none else says classes or numbers.
+
+    Raises for an option that was given on the command line and would be ignored.
+    """
+    if target is not None and not _given(context, "model"):
+        choice = replace(choice, model=ModelName.tree)
+    model = choice.model
     for name in sorted(NOT_FOR[model]):
-        source = context.get_parameter_source(name) if name in context.params else None
-        if source is not None and source.name == "COMMANDLINE":
+        if _given(context, name):
             takers = " or ".join(other for other in ModelName if name not in NOT_FOR[other])
             raise ValueError(
                 f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
             )
+    return choice
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name) if name in context.params else None
+    return source is not None and source.name == "COMMANDLINE"

@@ -29,6 +29,20 @@ Positive = Annotated[
 Negative = Annotated[
     str | None, typer.Option(help="The negative value; every other one if left out.", rich_help_panel=TABLE)
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B,C", help="Instead of --positive: the values of a label with several.", rich_help_panel=TABLE
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW:HIGH",
+        help="Instead of --positive: the label is a number between public bounds.",
+        rich_help_panel=TABLE,
+    ),
+]
 Note = Annotated[
     str | None,
     typer.Option(help="What the ledger says of the payment; nothing of the data.", rich_help_panel=EXPERT),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from privsolve.cli.common import as_json, console, one_line_errors
-from privsolve.cli.model_options import ModelName, ModelOptions, refuse_strange_options
+from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
 from privsolve.cli.option_groups import with_options
 from privsolve.cli.options import Json
 from privsolve.cli.plans import CardPlan, FullPlan, Plan, TreePlan
@@ -52,14 +52,16 @@ def plan(
     spends nothing.
     """
     with one_line_errors():
-        refuse_strange_options(context, choice.model)
         if (schema is None) == (features is None):
             raise ValueError("give either --schema or --features")
         found = None if schema is None else Schema.load(schema)
+        choice = checked_model(context, choice, None if found is None else found.target)
         if found is None and choice.restrict:
             raise ValueError("constraints on a card are about the columns of a schema: give --schema")
         if rehearsal and found is None:
             raise ValueError("--rehearse makes up records of a schema: give --schema")
+        if rehearsal and found is not None and found.target is not None:
+            raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
         planned = _planned(choice, found, features or 0, records, expert)
         if (epsilon is None) == (lose is None):
             raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")
@@ -92,6 +94,7 @@ def plan(
 
 def _planned(choice: ModelOptions, schema: Schema | None, features: int, records: int, expert: bool) -> Plan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
+    choice.recipe(1.0, schema)  # refuses what does not fit together
     if choice.model is ModelName.scorecard:
         return FullPlan(records, choice.adjacency, choice, schema, features)
     if choice.model is ModelName.short:

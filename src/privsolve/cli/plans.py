@@ -23,7 +23,7 @@ from privsolve.losses.risks import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
-from privsolve.models.leaves import UNIT, ProbabilityLeaves
+from privsolve.models.leaves import UNIT, NumberLeaves, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
 
 
@@ -185,11 +185,14 @@ class TreePlan(Plan):
             f"trees of depth {self.trees.depth} on {self.trees.questions.size} features, {self.records:,} records, "
             f"epsilon {epsilon:g}"
         )
-        probabilities = isinstance(self.trees.leaves, ProbabilityLeaves)
-        what = "Brier loss" if probabilities else "mistakes" if self.trees.leaves.range == 1 else "cost"
+        leaves, unit = self.trees.leaves, 1.0
+        what = "mistakes" if leaves.range == 1 else "cost"
+        if isinstance(leaves, ProbabilityLeaves):
+            what, unit = "Brier loss", UNIT
+        elif isinstance(leaves, NumberLeaves):
+            what, unit = "squared error", (leaves.steps / (leaves.high - leaves.low)) ** 2
         title = f"More {what} than the best, at most, with probability 0.95"
         bounds = self._bounds(epsilon)
-        unit = UNIT if probabilities else 1
         heads = ("drawn", what, "of records", "best of all")
         console.print(_table(title, heads, bounds, self._shares(bounds), unit))
         sums = self._work
@@ -212,7 +215,7 @@ def _rows(bounds: Sequence[Expectation], shares: Sequence[float]) -> list[dict[s
 
 
 def _table(
-    title: str, heads: Sequence[str], bounds: Sequence[Expectation], shares: Sequence[float], unit: int = 1
+    title: str, heads: Sequence[str], bounds: Sequence[Expectation], shares: Sequence[float], unit: float = 1
 ) -> Table:
     table = Table(title=title, min_width=min(len(title), console.width))
     for place, head in enumerate(heads):

@@ -13,9 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import console, one_line_errors, stoppable
-from privsolve.cli.drafting import PrivateOptions, Use
+from privsolve.cli.drafting import PrivateOptions, Use, Wanted
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency, Negative, Positive, Resume
+from privsolve.cli.options import Adjacency, Classes, Negative, Positive, Resume, Target
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
@@ -38,6 +38,8 @@ def draft_command(
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
     positive: Positive = None,
     negative: Negative = None,
+    classes: Classes = None,
+    target: Target = None,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the draft.")] = None,
     total_epsilon: Annotated[
         float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
@@ -94,8 +96,7 @@ def draft_command(
             epsilon,
             total_epsilon,
             delta,
-            positive,
-            negative,
+            Wanted(positive, negative, classes, target),
             stated,
             bounds or [],
             use,
@@ -205,6 +206,8 @@ def _show(schema: Schema) -> None:
     console.print(table)
     if schema.label is not None:
         console.print(escape(f"label {schema.label.column}, positive: {schema.label.words[0]}"), soft_wrap=True)
+    if schema.target is not None:
+        console.print(escape(f"label {schema.target.column}: {schema.target.words}"), soft_wrap=True)
 
 
 def _show_curator(curator: dict[str, object]) -> None:

@@ -16,9 +16,9 @@ from privsolve.arrays import Int64Array, IntArray
 from privsolve.checks import check_items
 from privsolve.data import toml
 from privsolve.data.about import About, words_taken_out
-from privsolve.data.columns import MISSING, OTHER, Column, Label
+from privsolve.data.columns import Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
-from privsolve.data.columns.label import Comparison
+from privsolve.data.columns.label import decided, no_label
 from privsolve.data.constraints import Constraints, taken_out
 from privsolve.data.engines import count_codes, is_ibis_table
 from privsolve.data.files import read_text
@@ -27,6 +27,7 @@ from privsolve.data.frequencies import Frequencies, frequencies_taken_out
 from privsolve.data.packing import distinct_codes
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice, Question
+from privsolve.data.targets import Target, TargetTable
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Paid
 
@@ -55,7 +56,8 @@ class EncodedTable:
     """A pattern table, the schema that made it, and how many values of each column fell outside the schema.
 
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
-    `unreadable` names the columns none of whose values says anything. They depend on the data: for the curator, never
+    `unreadable` names the columns none of whose values says anything. Where the schema has a target, `targets` has it, and the
+    pattern table all records as negative ones. They depend on the data: for the curator, never
     published (theory, section 7).
     """
 
@@ -63,6 +65,7 @@ class EncodedTable:
     schema: Schema
     outside: Mapping[str, Mapping[str, int]]
     unreadable: tuple[str, ...] = ()
+    targets: TargetTable | None = None
 
     def check(self) -> None:
         """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
@@ -79,7 +82,8 @@ class EncodedTable:
 class Schema:
     """What is public about a table. Nothing in it is read from the data.
 
-    `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed; the
+    `columns` are `Categories`, `Bins` and `Number`; `label` may be left out where only features are needed, and with several
+    classes or numbers a `Target` stands in its place, which is then `target`; the
     `intercept` is a constant feature of ones, the last one. Values that were drafted privately are
     `paid` for, and that guarantee is part of every release's total. `constraints` are what every card made with the schema
     keeps to. `about` holds words for people, which change nothing but what cards and pages say.
@@ -93,17 +97,20 @@ class Schema:
     constraints: Constraints = NO_CONSTRAINTS
     about: About = NO_WORDS
     frequencies: Frequencies = NO_FREQUENCIES
+    target: Target | None = None
 
     def __init__(
         self,
         columns: Sequence[Column],
-        label: Label | None = None,
+        label: Label | Target | None = None,
         intercept: bool = True,
         paid: Paid | None = None,
         constraints: Constraints = NO_CONSTRAINTS,
         about: About = NO_WORDS,
         frequencies: Frequencies = NO_FREQUENCIES,
+        target: Target | None = None,
     ) -> None:
+        label, target = (None, label) if isinstance(label, Target) else (label, target)
         found = check_items("columns", columns, "list at least one of Categories, Bins and Number")
         if not found or not all(isinstance(column, Column) for column in found):
             raise ValueError("columns must list at least one of Categories, Bins and Number")
@@ -113,6 +120,7 @@ class Schema:
             raise ValueError(f"intercept must be true or false, got {intercept!r}")
         object.__setattr__(self, "columns", found)
         object.__setattr__(self, "label", label)
+        object.__setattr__(self, "target", target)
         object.__setattr__(self, "intercept", intercept)
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
@@ -138,7 +146,7 @@ class Schema:
                 raise ValueError(
                     f"columns: the name of a column must be a text that is not empty, got {column.column!r}"
                 )
-            if self.label is not None and column.column == self.label.column:
+            if column.column == self.predicted:
                 raise ValueError(f"columns.{column.column}: this is the label, which cannot be a feature: remove one")
         for name, times in Counter(column.column for column in self.columns).items():
             if times > 1:
@@ -193,6 +201,12 @@ class Schema:
         """Number of features."""
         return len(self.features)
 
+    @property
+    def predicted(self) -> str | None:
+        """The column of the label or the target."""
+        stated = self.label or self.target
+        return None if stated is None else stated.column
+
     def column(self, name: str) -> Column:
         """The column of that name."""
         for column in self.columns:
@@ -234,6 +248,8 @@ class Schema:
         Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent. Where the
         labels of a frame lie beside it, `positive` says which rows are positive.
         """
+        if self.target is not None and positive is None:
+            return self._with_targets(data, self.target)
         return self._encoded(*self._counted(data, positive))
 
     def tables(
@@ -275,8 +291,26 @@ class Schema:
             raise no_label(label)
         return decided(label, codes, np.ones(len(codes), dtype=np.int64))
 
+    def _with_targets(self, data: Any, target: Target) -> EncodedTable:
+        """The same where the schema has a target: raises if a record has none, before any budget is spent."""
+        coded = (*self.columns, target.coded)
+        if is_ibis_table(data):
+            codes, counts = count_codes(data, coded)
+        else:
+            codes, counts = distinct_codes(codes_of_frame(data, coded), coded)
+        if not counts.sum():
+            raise ValueError("the data has no records: give at least one")
+        target.check(codes[-1])
+        targets = TargetTable.of(self._expand(codes[:-1]), codes[-1], counts)
+        whole = self._encoded((*coded[:-1], DECIDED), [*codes[:-1], np.ones_like(counts)], counts)
+        return replace(whole, targets=targets)
+
     @property
     def _stated_label(self) -> Label:
+        if self.target is not None:
+            raise ValueError(
+                f"label: {self.target.column} has several classes or numbers, and this needs a yes/no label"
+            )
         if self.label is None:
             raise ValueError("label: the schema has none: add a [label] with column and positive")
         return self.label
@@ -312,6 +346,8 @@ class Schema:
             result["paid"] = self.paid.to_dict()
         if self.label is not None:
             result["label"] = self.label.to_dict()
+        if self.target is not None:
+            result["label"] = self.target.to_dict()
         if self.constraints.alternatives:
             result["alternatives"] = [list(names) for names in self.constraints.alternatives]
         if words := self.about.to_dict():
@@ -334,13 +370,14 @@ class Schema:
         plain, about = words_taken_out(plain, description.get("about", {}))
         plain, frequencies = frequencies_taken_out(plain)
         found = [column_from_dict(name, settings) for name, settings in plain.items()]
-        target = None if label is None else Label.from_dict(label)
+        others = isinstance(label, Mapping) and {"classes", "low", "high"} & set(label)
+        target = None if label is None else (Target if others else Label).from_dict(label)
         paid = Paid.from_dict(description["paid"]) if "paid" in description else None
         return cls(found, target, description.get("intercept", True), paid, constraints, about, frequencies)
 
     def of_columns(self, columns: Sequence[Column], *, intercept: bool) -> Schema:
         """The same schema with other columns, for a model that has been released: what was paid is said there."""
-        return Schema(columns, self.label, intercept)
+        return Schema(columns, self.label, intercept, target=self.target)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per column: its kind, how it is asked for, and its answers."""
@@ -349,7 +386,7 @@ class Schema:
         return pd.DataFrame(self._listed(), columns=["column", "kind", "question", "answers"])
 
     def _repr_html_(self) -> str:
-        label = "" if self.label is None else f", label {self.label.column}"
+        label = "" if self.predicted is None else f", label {self.predicted}"
         paid = [] if self.paid is None else [self.paid.guarantee.sentence()]
         heads = ("Column", "Kind", "Question", "Answers")
         return panel(f"Schema: {len(self.columns)} columns{label}", heads, self._listed(), paid)
@@ -391,54 +428,19 @@ class Schema:
             raise ValueError(f"{path}: {error}") from None
 
 
-def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
-    """Which codes of the label are positive; `counts` are how many records have each."""
-    outside = label.coded.outside
-    missing = int(counts[codes == outside[MISSING]].sum())
-    other = int(counts[codes == outside[OTHER]].sum()) if OTHER in outside else 0
-    if missing and label.missing is None:
-        if missing == counts.sum():
-            raise no_label(label)
-        raise ValueError(
-            f"label {label.column!r}: at least one record has none{of_numbers(label)}: correct the data, or add "
-            'missing = "negative" to [label] in the schema'
-        )
-    if other and label.negative is not None:
-        raise ValueError(
-            f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
-            "list it, or leave out negative to count every other value as negative"
-        )
-    return np.asarray(codes == label.yes)
-
-
-def check_label(label: Label, data: Any) -> int:
+def check_label(label: Label | Target, data: Any) -> int:
     """The number of records. Raise as a fit would if none of them has a listed value of the label, or one has none."""
     if is_ibis_table(data):
         codes, counts = count_codes(data, [label.coded])
     else:
         codes, counts = distinct_codes(codes_of_frame(data, [label.coded]), [label.coded])
+    if isinstance(label, Target):
+        label.check(codes[0])
+        return int(counts.sum())
     if len(counts) and _none_listed(label.coded, codes[0]):
         raise no_label(label)
     decided(label, codes[0], counts)
     return int(counts.sum())
-
-
-def of_numbers(label: Label) -> str:
-    """What a missing value of a label is that compares numbers."""
-    return " that is a number" if isinstance(label.positive, Comparison) else ""
-
-
-def no_label(label: Label) -> ValueError:
-    """The error where no record has a value of the label that the schema lists; it shows no value."""
-    if isinstance(label.positive, Comparison):
-        return ValueError(
-            f"label {label.column!r}: no record has a number, so none can be {label.words[0]}: state a value of the label "
-            "instead, in quotes and in a list in a schema file (nothing was spent)"
-        )
-    return ValueError(
-        f"label {label.column!r}: no record has a value that the schema lists: write positive and negative as the data has "
-        "them, numbers as numbers and texts in quotes (nothing was spent)"
-    )
 
 
 def no_value(columns: Sequence[str]) -> ValueError:

@@ -1,4 +1,4 @@
-"""Decision trees for two classes: from an encoded table to a private tree."""
+"""Decision trees: from an encoded table to a private tree."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
+from privsolve.data.targets import Target
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
-from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
@@ -24,7 +25,7 @@ DEPTH = 3
 
 @dataclass(frozen=True)
 class TreeRecipe:
-    """How a tree for a label of two values is chosen: everything but the data, all of it public.
+    """How a tree is chosen: everything but the data, all of it public.
 
     Args:
         epsilon: privacy budget of the tree.
@@ -64,14 +65,28 @@ class TreeRecipe:
         """Choose a tree for a table that the schema of `encoding` has read."""
         encoded.check()
         trees = self.trees(TreeQuestions.of(encoded.schema))
-        problem = TreeProblem.from_table(encoded.table, trees, encoded.schema)
+        if (found := encoded.targets) is None:
+            problem = TreeProblem.from_table(encoded.table, trees, encoded.schema)
+        else:
+            statistics = self.leaves.statistics(found.targets) * found.counts[:, None]
+            problem = TreeProblem(found.rows, statistics, found.n, trees, encoded.schema)
         run = self.run_problem(problem, random_state=random_state, progress=progress, budget=budget)
         return with_outside(run, encoded)
 
     def run_problem(self, problem: TreeProblem, **paid: Any) -> Run:
-        """Choose a tree for records with other targets than two classes."""
+        """Choose a tree for records that lie in memory with other targets than two classes."""
         options: dict[str, Any] = {"prior": self.prior, "adjacency": self.adjacency, "simplify": self.simplify}
         return private_tree(problem, self.epsilon, **options, **paid)
+
+
+def target_leaves(target: Target, kind: LeafKind | str = LeafKind.LABELS) -> Leaves:
+    """Leaves for several classes, or for numbers."""
+    if target.classes:
+        probable = check_choice("leaves", kind, LeafKind) is LeafKind.PROBABILITIES
+        return ProbabilityLeaves(target.classes) if probable else LabelLeaves(target.classes)
+    assert target.low is not None
+    assert target.high is not None
+    return NumberLeaves(float(target.low), float(target.high))
 
 
 def two_class_leaves(

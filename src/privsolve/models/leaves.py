@@ -22,6 +22,7 @@ from privsolve import registry
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite, check_integer, check_items
 from privsolve.data.columns import Value, check_values, value_text
+from privsolve.data.targets import STEPS
 
 COST_LIMIT = 2**20
 LARGEST_VALUES = 200
@@ -263,7 +264,7 @@ class NumberLeaves(Leaves):
     low: float
     high: float
     choices: int = 21
-    steps: int = 100
+    steps: int = STEPS
     kind: ClassVar[str] = "numbers"
 
     def __post_init__(self) -> None:

@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from privsolve.data.columns.base import Column, check_keys
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.arrays import Int64Array
+from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
 from privsolve.data.columns.bins import Bins
 from privsolve.data.columns.categories import Categories, Category
 from privsolve.data.columns.values import (
@@ -170,3 +174,41 @@ class Label:
             if key not in settings:
                 raise ValueError(f"label: {key} is missing")
         return cls(**settings)
+
+
+def decided(label: Label, codes: Int64Array, counts: Int64Array) -> NDArray[np.bool_]:
+    """Which codes of the label are positive; `counts` are how many records have each."""
+    outside = label.coded.outside
+    missing = int(counts[codes == outside[MISSING]].sum())
+    other = int(counts[codes == outside[OTHER]].sum()) if OTHER in outside else 0
+    if missing and label.missing is None:
+        if missing == counts.sum():
+            raise no_label(label)
+        raise ValueError(
+            f"label {label.column!r}: at least one record has none{of_numbers(label)}: correct the data, or add "
+            'missing = "negative" to [label] in the schema'
+        )
+    if other and label.negative is not None:
+        raise ValueError(
+            f"label {label.column!r}: at least one record has a value that is neither in positive nor in negative: "
+            "list it, or leave out negative to count every other value as negative"
+        )
+    return np.asarray(codes == label.yes)
+
+
+def of_numbers(label: Label) -> str:
+    """What a missing value of a label is that compares numbers."""
+    return " that is a number" if isinstance(label.positive, Comparison) else ""
+
+
+def no_label(label: Label) -> ValueError:
+    """The error where no record has a value of the label that the schema lists; it shows no value."""
+    if isinstance(label.positive, Comparison):
+        return ValueError(
+            f"label {label.column!r}: no record has a number, so none can be {label.words[0]}: state a value of the label "
+            "instead, in quotes and in a list in a schema file (nothing was spent)"
+        )
+    return ValueError(
+        f"label {label.column!r}: no record has a value that the schema lists: write positive and negative as the data has "
+        "them, numbers as numbers and texts in quotes (nothing was spent)"
+    )

@@ -19,6 +19,7 @@ from privsolve.data.private.deciding import Drafted, Scale, decide
 from privsolve.data.private.names import COMMON_TEXTS
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.schema import Schema
+from privsolve.data.targets import Target
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -63,7 +64,7 @@ class PrivateDraft:
 
 def private_draft(
     data: Any,
-    label: Label | None,
+    label: Label | Target | None,
     epsilon: float,
     delta: float = 0.0,
     *,
@@ -83,8 +84,8 @@ def private_draft(
 
     Args:
         data: the table. Its column names are public.
-        label: the column to predict, with its values, which are stated and never read off the data. None: all
-            columns are features.
+        label: the column to predict, a `Label` or a `Target` with its values, which are stated and never read off the
+            data. None: all columns are features.
         epsilon: privacy budget of the draft.
         delta: for columns of texts: with 0 only texts of a short public list are found, such as yes and no.
         stated: columns whose values are public; they cost nothing.

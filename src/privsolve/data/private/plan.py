@@ -15,6 +15,7 @@ from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.names import usual_column, why_left_out
 from privsolve.data.reading import Marks, check_columns
 from privsolve.data.schema import check_label
+from privsolve.data.targets import Target
 from privsolve.privacy.adjacency import Adjacency
 
 RECOGNISED = 3
@@ -74,7 +75,7 @@ class Options:
         """The columns whose kind is stated."""
         return (*self.numbers, *self.texts)
 
-    def check(self, label: Label | None, names: Sequence[str]) -> None:
+    def check(self, label: Label | Target | None, names: Sequence[str]) -> None:
         """Raise for a column that the table does not have."""
         target = () if label is None else (label.column,)
         check_columns([*target, *self.stated, *self.leave_out, *self.named], names)
@@ -84,7 +85,7 @@ class Options:
 class Plan:
     """Which columns are known from public facts, which are asked and on which grids, and why others are left out."""
 
-    label: Label | None
+    label: Label | Target | None
     options: Options
     order: tuple[str, ...]
     known: Mapping[str, Column]
@@ -96,10 +97,16 @@ class Plan:
 
     @classmethod
     def of(
-        cls, data: Any, label: Label | None, epsilon: float, delta: float, adjacency: Adjacency, options: Options
+        cls,
+        data: Any,
+        label: Label | Target | None,
+        epsilon: float,
+        delta: float,
+        adjacency: Adjacency,
+        options: Options,
     ) -> Plan:
         """Look at the names of the columns, the number of records where it is public, and nothing else."""
-        if label is not None and not isinstance(label, Label):
+        if label is not None and not isinstance(label, Label | Target):
             raise ValueError(f"label must be a Label, with the values of its column, got {type(label).__name__}")
         declared = Declared.of(data)
         options.check(label, declared.names)
@@ -143,7 +150,7 @@ class Plan:
         )
 
 
-def _records(data: Any, label: Label | None, adjacency: Adjacency) -> int | None:
+def _records(data: Any, label: Label | Target | None, adjacency: Adjacency) -> int | None:
     """The number of records where it is public; labels are checked by the same query."""
     if label is None and adjacency is not Adjacency.REPLACE:
         return None
