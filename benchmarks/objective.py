@@ -31,8 +31,8 @@ CELLS = (
     "10000000x10",
     "10000000x100",
 )
-BYTES = {"scorecard": 2, "logistic regression": 5, "DP-SGD": 18}
-"""What a model's arrays take for each feature of a record: one byte is the caller's, DP-SGD has 64-bit numbers beside."""
+BYTES = {"scorecard": 1.5, "logistic regression": 5, "DP-SGD": 18}
+"""What a model's arrays take for each feature of a record: one byte is the caller's; DP-SGD has 64-bit numbers beside."""
 
 
 def records(n: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -53,6 +53,26 @@ def test_neighbouring_files_give_neighbouring_tables(reader: str, tmp_path: Path
     assert distance(*tables(READERS[reader], schema, one, other, tmp_path)) <= 2
 
 
+def test_a_sample_keeps_one_record_more_or_not_and_the_share_of_every_group() -> None:
+    """Sampling is a rule of the record alone (theory, 19.12), the same in memory and in an engine."""
+    rng = np.random.default_rng(0)
+    schema = Schema([Categories(f"c{i}", list("abc")) for i in range(50)], Label("y", "yes", "no"))
+    frame = pd.DataFrame(
+        {f"c{i}": rng.choice(list("abc"), 3000) for i in range(50)} | {"y": rng.choice(["yes", "no"], 3000)}
+    )
+    frame.iloc[:1000] = frame.iloc[0].to_numpy()
+    for rate in (0.1, 0.7):
+        sample = schema.table(frame, sample_rate=rate).table
+        assert sample == schema.table(ibis.memtable(pa.Table.from_pandas(frame)), sample_rate=rate).table
+        assert (sample.positives + sample.negatives).max() == pytest.approx(1000 * rate, abs=1)
+        assert sample.n == pytest.approx(3000 * rate, abs=4 * math.sqrt(2000) / 2)
+        dropped = [
+            distance(schema.table(frame.drop(index=k), sample_rate=rate).table, sample) for k in range(990, 1030)
+        ]
+        assert {0, 1} == set(dropped)
+    assert schema.table(frame, sample_rate=1.0).table == schema.table(frame).table
+
+
 @pytest.mark.parametrize("reader", [name for name in READERS if "Parquet" in name or "DuckDB" in name])
 def test_neighbouring_files_of_floats(reader: str, tmp_path: Path) -> None:
     """NaN, infinities and zeros of both signs more often: statistics in files leave some of them out."""

@@ -403,6 +403,7 @@ CALLS: dict[str, Calls] = {
         max_points=[3, 10],
         max_questions=[None, 1],
         sparsity=[0.0, 1.0],
+        sample_rate=[1.0, 0.5],
         false_positive=[1, 2],
         adjacency=ADJACENCIES,
         budget=[None],

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
+from privsolve.mechanisms import objective
 from raw_tables import RAW_TABLES
 
 
@@ -118,6 +119,17 @@ def test_costs_move_the_threshold_only() -> None:
     assert ((costly.predict(table) == "yes") == (costly.predict_proba(table)[:, 1] > 0.1)).all()
 
 
+def test_a_sample_is_fitted_and_the_release_states_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = records(np.random.default_rng(5), 4000)
+    monkeypatch.setattr(objective, "MOST_RECORDS", 3000)
+    with pytest.raises(ps.errors.IntegerRangeError, match="sample_rate"):
+        fitted(table)
+    model = fitted(table, sample_rate=0.5)
+    assert model.release_.setting["objective"]["sample_rate"] == 0.5
+    assert model.diagnostics_.training_records == pytest.approx(2000, abs=100)
+    assert model.release_.guarantee == fitted(table, sample_rate=0.5, random_state=1).release_.guarantee
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -127,6 +139,7 @@ def test_costs_move_the_threshold_only() -> None:
         ({"max_points": 0}, "max_points"),
         ({"max_questions": 0}, "max_questions"),
         ({"sparsity": -1.0}, "sparsity"),
+        ({"sample_rate": 0.0}, "sample_rate"),
         ({"constraints": ps.Constraints(max_cuts={"age": 1})}, "max_cuts is for short cards"),
         ({"constraints": ps.Constraints(excluded=["age", "sex", "smokes"])}, "every column is excluded"),
     ],

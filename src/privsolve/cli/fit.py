@@ -33,6 +33,7 @@ from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA
 from privsolve.learn.holding_out import HoldOut
+from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.risk import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -157,7 +158,7 @@ def fit(
             sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
         ):
             with engine_at_work("reading", data):
-                whole, groups = _read(asked, open_table(data, header=header), test)
+                whole, groups = _read(asked, open_table(data, header=header), test, sample_rate_of(recipe))
             call = partial(recipe.run, whole)
             if test is not None:
                 call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
@@ -221,11 +222,13 @@ def _check_both(budget: Ledger, epsilon: float, choice: ModelOptions) -> None:
     budget.budget.check(budget.totals(), whole)
 
 
-def _read(schema: Schema, table: Any, test: HoldOut | None) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+def _read(
+    schema: Schema, table: Any, test: HoldOut | None, rate: float
+) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
     """The table, and its groups."""
     if test is not None and test.column is not None:
-        return schema.tables(table, test.column)
-    encoded = schema.table(table)
+        return schema.tables(table, test.column, sample_rate=rate)
+    encoded = schema.table(table, sample_rate=rate)
     return encoded, (encoded.table,)
 
 

@@ -93,6 +93,9 @@ class ModelOptions:
     sparsity: Annotated[
         float, typer.Option(help="Of a full scorecard: above 0, small points become 0.", rich_help_panel=EXPERT)
     ] = 0.0
+    sample_rate: Annotated[
+        float, typer.Option(help="Of a full scorecard: share of the records that is read.", rich_help_panel=EXPERT)
+    ] = 1.0
     max_features: Annotated[
         int | None,
         typer.Option(
@@ -176,6 +179,7 @@ class ModelOptions:
             self._constraints,
             self.false_positive,
             self.false_negative,
+            self.sample_rate,
         )
 
     def short_recipe(self, epsilon: float) -> LinearRecipe:
@@ -240,7 +244,7 @@ class ModelOptions:
 
 
 _OF_CARDS = frozenset({"max_questions", "exclude", "direction", "require", "max_points"})
-_OF_FULL = frozenset({"sparsity"})
+_OF_FULL = frozenset({"sparsity", "sample_rate"})
 _OF_SHORT = frozenset(
     {"one_of", "max_features", "max_cuts", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"}
 )

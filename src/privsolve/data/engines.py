@@ -17,7 +17,8 @@ from privsolve.arrays import Int64Array
 from privsolve.data.columns import Column
 from privsolve.data.complaints import in_our_words
 from privsolve.data.connection import interruptibly, read_each_value
-from privsolve.data.packing import pack_codes, packs_of, unpack_codes
+from privsolve.data.frames import keys_of_frame
+from privsolve.data.packing import CountedCodes, counted, kept_of, packed, packs_of
 from privsolve.data.reading import check_columns
 
 
@@ -27,14 +28,25 @@ def is_ibis_table(data: object) -> bool:
     return ibis is not None and isinstance(data, ibis.Table)
 
 
-def count_codes(table: Any, columns: Sequence[Column]) -> tuple[list[Int64Array], Int64Array]:
-    """The distinct codes, column by column, and the number of records of each: one GROUP BY in the engine."""
-    check_columns([column.column for column in columns], table.columns)
-    result = run(count_keys(coded(read_each_value(table), columns)))
-    codes: list[Int64Array] = []
-    for i, pack in enumerate(packs_of(columns)):
-        codes += unpack_codes(result[f"key{i}"].to_numpy().astype(np.int64), pack)
-    return codes, result["records"].to_numpy().astype(np.int64)
+def count_codes(
+    data: Any, columns: Sequence[Column], *, last: Int64Array | None = None, sample_rate: float = 1.0
+) -> CountedCodes:
+    """The distinct codes of a table, and the number of records of each: for an Ibis table one GROUP BY in its engine.
+
+    Where the codes of the last column lie beside a table in memory, they are `last`. Below 1, `sample_rate` is the share of the
+    records that is kept (`kept_of`).
+    """
+    if not is_ibis_table(data):
+        return counted(keys_of_frame(data, columns, last), columns, sample_rate)
+    check_columns([column.column for column in columns], data.columns)
+    query = count_keys(coded(read_each_value(data), columns))
+    names = [f"key{i}" for i in range(len(packs_of(columns)))]
+    if sample_rate < 1:
+        query = query.mutate(records=kept_of(query.records, [query[name] for name in names], sample_rate))
+        query = query.filter(query.records > 0)
+    result = run(query)
+    *keys, counts = (result[name].to_numpy().astype(np.int64, copy=False) for name in [*names, "records"])
+    return CountedCodes(tuple(columns), tuple(keys), counts)
 
 
 def run(query: Any) -> Any:
@@ -46,9 +58,8 @@ def run(query: Any) -> Any:
 def coded(table: Any, columns: Sequence[Column]) -> Any:
     """The packed codes `key0`, `key1`, ... of every row, as a query."""
     wider, names = with_read(table, columns)
-    codes = iter([column.code(wider[name]).cast("int64") for name, column in zip(names, columns, strict=True)])
-    packs = enumerate(packs_of(columns))
-    return wider.select(**{f"key{i}": pack_codes([next(codes) for _ in pack], pack) for i, pack in packs})
+    keys = packed(columns, lambda place, column: column.code(wider[names[place]]).cast("int64"))
+    return wider.select(**{f"key{i}": key for i, key in enumerate(keys)})
 
 
 def with_read(table: Any, columns: Sequence[Column]) -> tuple[Any, list[str]]:

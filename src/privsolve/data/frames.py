@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_length
 from privsolve.data.columns import Column
+from privsolve.data.packing import packed
 from privsolve.data.reading import check_columns, of_place
 
 KINDS_OF_TABLES = "a pandas, Polars or Arrow table, a Polars LazyFrame, a DuckDB relation or an Ibis table"
@@ -20,9 +21,22 @@ KINDS_OF_TABLES = "a pandas, Polars or Arrow table, a Polars LazyFrame, a DuckDB
 
 def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
     """The code of every row, column by column."""
-    frame = as_frame(data, [column.column for column in columns])
-    check_columns([column.column for column in columns], frame.columns)
+    frame = _frame_with(data, columns)
     return [column.codes(frame[column.column]) for column in columns]
+
+
+def keys_of_frame(data: Any, columns: Sequence[Column], last: Int64Array | None = None) -> list[Int64Array]:
+    """The packed codes of every row. Where those of the last column lie beside the table, they are `last`."""
+    read = columns if last is None else columns[:-1]
+    frame = _frame_with(data, read)
+    return packed(columns, lambda place, column: column.codes(frame[column.column]) if place < len(read) else last)
+
+
+def _frame_with(data: Any, columns: Sequence[Column]) -> Any:
+    names = [column.column for column in columns]
+    frame = as_frame(data, names)
+    check_columns(names, frame.columns)
+    return frame
 
 
 def as_frame(data: Any, wanted: Sequence[str] | None = None) -> Any:

@@ -20,12 +20,12 @@ from privsolve.data.columns import Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.columns.label import decided, no_label
 from privsolve.data.constraints import Constraints, taken_out
-from privsolve.data.engines import count_codes, is_ibis_table
+from privsolve.data.engines import count_codes
 from privsolve.data.files import read_text
 from privsolve.data.frames import as_given, check_order, codes_of_frame
 from privsolve.data.frequencies import Frequencies, frequencies_taken_out
-from privsolve.data.packing import distinct_codes
-from privsolve.data.patterns import PatternTable
+from privsolve.data.packing import CountedCodes, checked_parts
+from privsolve.data.patterns import BitRows, PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.data.targets import Target, TargetTable
 from privsolve.notebooks import panel
@@ -58,7 +58,7 @@ class EncodedTable:
     `outside[column]` counts values that are `"other"`, `"missing"`, `"below"` or `"above"`; counts of 0 are left out.
     `unreadable` names the columns none of whose values says anything. Where the schema has a target, `targets` has it, and the
     pattern table all records as negative ones. They depend on the data: for the curator, never
-    published (theory, section 7).
+    published (theory, section 7). `sample_rate` is the public share of the records that were kept.
     """
 
     table: PatternTable
@@ -66,6 +66,7 @@ class EncodedTable:
     outside: Mapping[str, Mapping[str, int]]
     unreadable: tuple[str, ...] = ()
     targets: TargetTable | None = None
+    sample_rate: float = 1.0
 
     def check(self) -> None:
         """Raise if a column has no readable value at all, before anything is paid for: it would be paid for nothing.
@@ -230,52 +231,51 @@ class Schema:
         """
         check_order(frame)
         codes = codes_of_frame(frame, self.columns)
-        if readable and (unreadable := _unreadable(self.columns, codes)):
+        pairs = zip(self.columns, codes, strict=True)
+        if readable and (unreadable := [column.column for column, code in pairs if _says_nothing(column, code)]):
             raise no_value(unreadable)
         return self._expand(codes).astype(np.int64)
 
     def unread(self, data: Any) -> tuple[int, dict[str, dict[str, int]]]:
         """The number of records, and by column how many values fell outside the schema, as in `EncodedTable.outside`."""
-        if is_ibis_table(data):
-            codes, counts = count_codes(data, self.columns)
-        else:
-            codes, counts = distinct_codes(codes_of_frame(data, self.columns), self.columns)
-        return int(counts.sum()), _outside(self.columns, codes, counts)
+        found = count_codes(data, self.columns)
+        return int(found.counts.sum()), _outside_and_silent(found, range(len(self.columns)))[0]
 
-    def table(self, data: Any, positive: NDArray[np.bool_] | None = None) -> EncodedTable:
+    def table(self, data: Any, positive: NDArray[np.bool_] | None = None, *, sample_rate: float = 1.0) -> EncodedTable:
         """The pattern table of a pandas, Polars or Arrow table, or of an Ibis table, whose rows stay in its engine.
 
-        Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent. Where the
-        labels of a frame lie beside it, `positive` says which rows are positive.
+        Both ways give the same table. Raises if a label is missing or in no list, before any budget is spent.
+
+        Args:
+            data: the records.
+            positive: which rows are positive, where the labels of a frame lie beside it.
+            sample_rate: the share of the records that is kept, by a public rule (theory, section 19.12). Below 1 the number
+                of records that are kept is not public, and only full scorecards may be made of them under `replace`.
         """
         if self.target is not None and positive is None:
             return self._with_targets(data, self.target)
-        return self._encoded(*self._counted(data, positive))
+        return self._encoded(self._counted(data, positive, (), sample_rate), sample_rate)
 
     def tables(
-        self, data: Any, beside: Column, positive: NDArray[np.bool_] | None = None
+        self, data: Any, beside: Column, positive: NDArray[np.bool_] | None = None, *, sample_rate: float = 1.0
     ) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
         """The table, and one for every code of a column that lies beside the features, None where there is no record."""
-        coded, codes, counts = self._counted(data, positive, beside)
-        kept, values = (*self.columns, coded[-1]), [*codes[: len(self.columns)], codes[-1]]
-        whole = self._encoded(kept, values, counts)
-        groups = (codes[len(self.columns)] == code for code in range(beside.radix))
-        found = (self._encoded(kept, [v[g] for v in values], counts[g]).table if g.any() else None for g in groups)
-        return whole, tuple(found)
+        found = self._counted(data, positive, (beside,), sample_rate)
+        group = found.of_column(len(self.columns))
+        parts = (found.only(group == code) for code in range(beside.radix))
+        tables = (self._encoded(part, sample_rate).table if len(part.counts) else None for part in parts)
+        return self._encoded(found, sample_rate), tuple(tables)
 
     def _counted(
-        self, data: Any, positive: NDArray[np.bool_] | None, *beside: Column
-    ) -> tuple[tuple[Column, ...], list[Int64Array], Int64Array]:
-        """The columns, their distinct codes and the number of records of each; the label, or what is decided, comes last."""
-        if positive is not None:
-            check_order(data)
-            coded = (*self.columns, *beside, DECIDED)
-            decided = np.where(positive, 0, 1)
-            return coded, *distinct_codes([*codes_of_frame(data, coded[:-1]), decided], coded)
-        coded = (*self.columns, *beside, self._stated_label.coded)
-        if is_ibis_table(data):
-            return coded, *count_codes(data, coded)
-        return coded, *distinct_codes(codes_of_frame(data, coded), coded)
+        self, data: Any, positive: NDArray[np.bool_] | None, beside: tuple[Column, ...], sample_rate: float
+    ) -> CountedCodes:
+        """The distinct codes of the columns, of those beside them, and of the label, or of what is decided."""
+        checked_parts(sample_rate)
+        if positive is None:
+            return count_codes(data, (*self.columns, *beside, self._stated_label.coded), sample_rate=sample_rate)
+        check_order(data)
+        last = np.where(positive, 0, 1)
+        return count_codes(data, (*self.columns, *beside, DECIDED), last=last, sample_rate=sample_rate)
 
     def positive(self, labels: ArrayLike, *, readable: bool = False) -> NDArray[np.bool_]:
         """Which labels are positive; raises if one is missing or in no list.
@@ -293,17 +293,12 @@ class Schema:
 
     def _with_targets(self, data: Any, target: Target) -> EncodedTable:
         """The same where the schema has a target: raises if a record has none, before any budget is spent."""
-        coded = (*self.columns, target.coded)
-        if is_ibis_table(data):
-            codes, counts = count_codes(data, coded)
-        else:
-            codes, counts = distinct_codes(codes_of_frame(data, coded), coded)
-        if not counts.sum():
-            raise ValueError("the data has no records: give at least one")
-        target.check(codes[-1])
-        targets = TargetTable.of(self._expand(codes[:-1]), codes[-1], counts)
-        whole = self._encoded((*coded[:-1], DECIDED), [*codes[:-1], np.ones_like(counts)], counts)
-        return replace(whole, targets=targets)
+        found = count_codes(data, (*self.columns, target.coded))
+        codes = found.of_column(len(self.columns))
+        target.check(codes)
+        whole = self._encoded(found, 1.0)
+        rows = np.concatenate([self._expand(codes[:-1]) for codes, _ in found.blocks()])
+        return replace(whole, targets=TargetTable.of(rows, codes, found.counts))
 
     @property
     def _stated_label(self) -> Label:
@@ -315,23 +310,39 @@ class Schema:
             raise ValueError("label: the schema has none: add a [label] with column and positive")
         return self.label
 
-    def _encoded(self, coded: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> EncodedTable:
+    def _encoded(self, found: CountedCodes, sample_rate: float) -> EncodedTable:
         """The pattern table of distinct rows of codes, the label's last."""
+        counts, label = found.counts, found.columns[-1]
         if not counts.sum():
             raise ValueError("the data has no records: give at least one")
-        positive = codes[-1] == 0 if coded[-1] is DECIDED else decided(self._stated_label, codes[-1], counts)
+        last = len(found.columns) - 1
+        decisions = found.of_column(last)
+        looked_at = [*range(len(self.columns)), last]
+        if self.target is not None and label is not DECIDED:
+            positive = np.zeros(len(counts), dtype=np.bool_)
+            looked_at.pop()
+        else:
+            positive = decisions == 0 if label is DECIDED else decided(self._stated_label, decisions, counts)
         table = PatternTable(
-            self._expand(codes[:-1]),
+            self._features(found),
             counts * positive,
             counts * ~positive,
             names=self.features,
             scales=self.scales,
             ranges=self.ranges,
         )
-        unreadable = _unreadable(coded[:-1], codes[:-1])
-        if _none_listed(coded[-1], codes[-1]):
-            unreadable = (*unreadable, coded[-1].column)
-        return EncodedTable(table, self, _outside(coded, codes, counts), unreadable)
+        outside, silent = _outside_and_silent(found, looked_at)
+        unreadable = tuple(column.column for column in self.columns if column.column in silent)
+        if last in looked_at and _none_listed(label, decisions):
+            unreadable = (*unreadable, label.column)
+        return EncodedTable(table, self, outside, unreadable, sample_rate=sample_rate)
+
+    def _features(self, found: CountedCodes) -> BitRows | IntArray:
+        """The features of distinct rows of codes: bits if all of them are declared to be 0 or 1."""
+        blocks = (self._expand(codes[: len(self.columns)]) for codes, _ in found.blocks())
+        if all(low >= 0 and high <= 1 for low, high in self.ranges):
+            return BitRows.of(blocks, len(found.counts), self.dim)
+        return np.concatenate(list(blocks))
 
     def _expand(self, codes: Sequence[Int64Array]) -> IntArray:
         parts = [column.expand(code) for column, code in zip(self.columns, codes, strict=True)]
@@ -430,16 +441,14 @@ class Schema:
 
 def check_label(label: Label | Target, data: Any) -> int:
     """The number of records. Raise as a fit would if none of them has a listed value of the label, or one has none."""
-    if is_ibis_table(data):
-        codes, counts = count_codes(data, [label.coded])
-    else:
-        codes, counts = distinct_codes(codes_of_frame(data, [label.coded]), [label.coded])
+    found = count_codes(data, [label.coded])
+    codes, counts = found.of_column(0), found.counts
     if isinstance(label, Target):
-        label.check(codes[0])
+        label.check(codes)
         return int(counts.sum())
-    if len(counts) and _none_listed(label.coded, codes[0]):
+    if len(counts) and _none_listed(label.coded, codes):
         raise no_label(label)
-    decided(label, codes[0], counts)
+    decided(label, codes, counts)
     return int(counts.sum())
 
 
@@ -458,15 +467,20 @@ def _none_listed(column: Column, codes: Int64Array) -> bool:
     return bool(np.isin(codes, list(column.outside.values())).all())
 
 
-def _unreadable(columns: Sequence[Column], codes: Sequence[Int64Array]) -> tuple[str, ...]:
-    """The columns of which every record has a code that says nothing."""
-    pairs = zip(columns, codes, strict=True)
-    return tuple(c.column for c, code in pairs if len(code) and np.isin(code, list(c.saying_nothing)).all())
+def _says_nothing(column: Column, codes: Int64Array) -> bool:
+    """Whether every record has a code that says nothing."""
+    return bool(len(codes) and np.isin(codes, list(column.saying_nothing)).all())
 
 
-def _outside(columns: Sequence[Column], codes: Sequence[Int64Array], counts: Int64Array) -> dict[str, dict[str, int]]:
-    found = {}
-    for column, code in zip(columns, codes, strict=True):
-        here = {fate: int(counts[code == number].sum()) for fate, number in column.outside.items()}
-        found[column.column] = {fate: n for fate, n in here.items() if n}
-    return {column: here for column, here in found.items() if here}
+def _outside_and_silent(found: CountedCodes, places: Sequence[int]) -> tuple[dict[str, dict[str, int]], set[str]]:
+    """Of some columns how many values fell outside, by what they are instead, and which columns say nothing at all."""
+    outside: dict[str, Counter[str]] = {found.columns[place].column: Counter() for place in places}
+    silent = set(outside)
+    for codes, counts in found.blocks():
+        for place in places:
+            column, code = found.columns[place], codes[place]
+            name = column.column
+            outside[name].update({fate: int(counts @ (code == number)) for fate, number in column.outside.items()})
+            if name in silent and not _says_nothing(column, code):
+                silent.remove(name)
+    return {name: dict(+fates) for name, fates in outside.items() if fates.total()}, silent

@@ -128,6 +128,8 @@ class PrivateScorecard(_PrivateClassifier):
         constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
             be asked for (`Constraints`).
         false_positive, false_negative: costs of the two kinds of mistake. They move the threshold of the decision.
+        sample_rate: the share of the records that is read, for tables of more than 67 million records or little memory. The
+            guarantee is the same (theory, section 19.12), and the release states the rate.
         schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
             the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -164,6 +166,7 @@ class PrivateScorecard(_PrivateClassifier):
         constraints: Constraints | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
+        sample_rate: float = 1.0,
         schema: StatedSchema = None,
         adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
@@ -178,6 +181,7 @@ class PrivateScorecard(_PrivateClassifier):
         self.constraints = constraints
         self.false_positive = false_positive
         self.false_negative = false_negative
+        self.sample_rate = sample_rate
         self.schema = schema
         self.adjacency = adjacency
         self.budget = budget
@@ -195,6 +199,7 @@ class PrivateScorecard(_PrivateClassifier):
             self.constraints,
             self.false_positive,
             self.false_negative,
+            self.sample_rate,
         )
 
     @classmethod

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from privsolve.checks import check_integer
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
+from privsolve.data.packing import checked_parts
 from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import yes_no_schema
 from privsolve.learn.card_limits import joined_constraints
@@ -44,6 +45,7 @@ class FullCardRecipe:
         sparsity: how strongly small weights are set to 0; 0 keeps all.
         constraints: directions, required and excluded columns, beside those of the schema.
         false_positive, false_negative: costs of the two mistakes; they move the threshold of the decision.
+        sample_rate: the share of the records that is read, by a public rule.
     """
 
     epsilon: float
@@ -55,6 +57,7 @@ class FullCardRecipe:
     constraints: Constraints | None = None
     false_positive: int = 1
     false_negative: int = 1
+    sample_rate: float = 1.0
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -73,6 +76,7 @@ class FullCardRecipe:
             sparsity=self.sparsity,
         )
         _ = ZeroOneLoss(self.false_positive, self.false_negative)
+        checked_parts(self.sample_rate)
 
     def encoding(self, schema: Schema) -> Schema:
         """Yes/no features of the columns that are not excluded, without an intercept."""
@@ -121,6 +125,8 @@ class FullCardRecipe:
         )
         model = self.model(schema, card)
         setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
+        if encoded.sample_rate < 1:
+            setting["sample_rate"] = encoded.sample_rate
         release = Release(model, guarantee, {"objective": setting})
         seconds = float(values.pop("seconds"))
         return with_outside(Run(release, Diagnostics(seconds, _quality(encoded.table, model), values)), encoded)

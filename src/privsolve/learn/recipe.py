@@ -38,7 +38,12 @@ class Recipe(Protocol):
 
 def encode(recipe: Recipe, schema: Schema, data: Any, positive: Any = None) -> EncodedTable:
     """The records of a table as the recipe needs them; labels are `positive`, or in the column that the schema names."""
-    return recipe.encoding(schema).table(data, positive)
+    return recipe.encoding(schema).table(data, positive, sample_rate=sample_rate_of(recipe))
+
+
+def sample_rate_of(recipe: Recipe) -> float:
+    """The share of the records that the recipe states it keeps: all of them if it states nothing."""
+    return float(getattr(recipe, "sample_rate", 1.0))
 
 
 def with_outside(run: Run, encoded: EncodedTable) -> Run:

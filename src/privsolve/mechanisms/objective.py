@@ -301,7 +301,9 @@ def _check(table: PatternTable, plan: Plan) -> None:
     if max(int(block.sum(axis=1).max()) for _, block in table.blocks()) > plan.longest:
         raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
     if table.n > MOST_RECORDS:
-        raise IntegerRangeError(f"the table has more than {MOST_RECORDS:,} records: sample it by a public rate first")
+        raise IntegerRangeError(
+            f"the table has more than {MOST_RECORDS:,} records: state a sample_rate, for example 0.5"
+        )
 
 
 def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> Records:
