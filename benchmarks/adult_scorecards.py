@@ -30,7 +30,7 @@ from privsolve.data import EncodedTable
 from privsolve.experiments.dpsgd import Accounting, dp_sgd, settings_grid, tune_dp_sgd
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.linear_recipe import LinearRecipe
-from privsolve.oracles.tree import TreeOracle
+from privsolve.oracles.exact import TreeOracle
 from privsolve.problems.perturbation import Perturbation
 
 Weights = NDArray[np.int64] | NDArray[np.float64]

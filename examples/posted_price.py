@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 import privsolve as ps
-from privsolve.continuous.objectives import posted_price
+from privsolve.continuous.problem import posted_price
 from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 PRICES = [(10.0, 60.0)]  # the range of prices on offer, public

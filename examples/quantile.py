@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 import privsolve as ps
-from privsolve.continuous.objectives import PiecewiseLinear, pinball, threshold_cost
+from privsolve.continuous.problem import PiecewiseLinear, pinball, threshold_cost
 from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 EPSILON, DELTA = 0.5, 1e-9  # of each of the two releases

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 import privsolve as ps
-from privsolve.continuous.objectives import truncated_deviation
+from privsolve.continuous.problem import truncated_deviation
 from privsolve.continuous.stability import draws_needed, plan_opsamp
 
 CITY = [(0.0, 20.0), (0.0, 20.0)]  # kilometres, public

@@ -11,9 +11,8 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from privsolve.continuous.objectives import PiecewiseLinear, absolute_deviation
 from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.problem import BoxProblem, PiecewiseLinear, absolute_deviation
 from privsolve.continuous.stability import Calibration, SamplingNoise, draws_needed, plan_opsamp
 from privsolve.errors import PrivacyWarning
 

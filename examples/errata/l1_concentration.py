@@ -7,9 +7,10 @@ from math import ceil, log
 
 import numpy as np
 
-from privsolve.continuous.objectives import Box, PiecewiseLinear
 from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.problem import PiecewiseLinear
+from privsolve.models.point import Box
 from privsolve.noise.entropy import Randomness
 
 DELTA, GAMMA, SIGMA, AVERAGES = 1e-6, 0.2, 0.05, 400

@@ -6,7 +6,7 @@ Run: python examples/errata/separator_count.py
 from math import ceil, log2
 
 import privsolve as ps
-from privsolve.problems.separators import Thresholds
+from privsolve.problems.perturbation import Thresholds
 
 
 def main() -> None:

@@ -5,10 +5,11 @@ Run: python examples/errata/small_box.py
 
 import numpy as np
 
-from privsolve.continuous.objectives import Box, PiecewiseLinear
 from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.oracles import PiecewiseLinearOracle
+from privsolve.continuous.problem import PiecewiseLinear
 from privsolve.continuous.stability import loss_change, stability
+from privsolve.models.point import Box
 from privsolve.noise.entropy import Randomness
 
 G, SIGMA, DRAWS = 1.0, 0.01, 200_000

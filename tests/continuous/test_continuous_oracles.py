@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privsolve.arrays import Floats
-from privsolve.continuous.objectives import (
+from privsolve.continuous.oracles import ContinuousOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.problem import (
     Box,
     Objective,
     PiecewiseLinear,
@@ -19,7 +20,6 @@ from privsolve.continuous.objectives import (
     threshold_cost,
     truncated_deviation,
 )
-from privsolve.continuous.oracles import ContinuousOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 
 

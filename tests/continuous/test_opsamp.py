@@ -23,17 +23,17 @@ from scipy import stats
 import privsolve as ps
 from privsolve import audit
 from privsolve.arrays import Floats
-from privsolve.continuous.objectives import (
+from privsolve.continuous.opsamp import exponential_noise, noisy_steps, opsamp
+from privsolve.continuous.oracles import BoxSolution, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.problem import (
     Box,
+    BoxProblem,
     Objective,
     PiecewiseLinear,
     absolute_deviation,
     as_box,
     truncated_deviation,
 )
-from privsolve.continuous.opsamp import exponential_noise, noisy_steps, opsamp
-from privsolve.continuous.oracles import BoxSolution, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
-from privsolve.continuous.problem import BoxProblem
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivacyWarning, SolveInterrupted
 from privsolve.models.point import BoxPoint

@@ -15,7 +15,7 @@ from scipy import stats
 import privsolve as ps
 from privsolve.arrays import Floats
 from privsolve.continuous import stability as sb
-from privsolve.continuous.objectives import pinball
+from privsolve.continuous.problem import pinball
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 

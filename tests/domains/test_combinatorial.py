@@ -97,10 +97,13 @@ def test_sensitivity_is_the_spread_of_a_record() -> None:
             "exact integer range",
         ),
         (lambda: SpanningTrees(2, [(0.0, 1.0)]), "edges must be pairs"),
-        (lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0), "tree oracle solves classification"),
+        (
+            lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0),
+            "oracle 'tree' does not take LinearProblem",
+        ),
         (
             lambda: ps.opdisc(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0, oracle=AssignmentOracle()),
-            "over Permutations only",
+            "it takes domains of Permutations",
         ),
         (
             lambda: ps.exponential(ps.LinearProblem([[1, 0]], Subsets(2, 1), 1), 1.0, method="tree"),

@@ -11,8 +11,7 @@ from scipy.stats import chi2
 
 import privsolve as ps
 from all_trees import AllTrees
-from privsolve.domains.monotone import Monotone
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.domains.trees import DecisionTrees, Monotone, TreePrior, TreeQuestions, tree_schema
 from privsolve.mechanisms.trees import TreeSampler, tree_temperature, tree_utility_bound
 from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import Leaf, Node, Split, values_said

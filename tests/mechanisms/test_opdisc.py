@@ -200,7 +200,7 @@ def test_the_utility_bound_holds(law: str) -> None:
         lengths.append(float(np.linalg.norm(eta)))
         assert losses[chosen] - losses.min() <= 2 * lengths[-1] + 1e-9
     assert 0.12 < np.mean(2 * np.array(lengths) > allowed) < 0.28
-    assert max(lengths) < noise.practically_longest
+    assert max(lengths) < noise.geometry.longest(noise.law)
 
 
 # --- the mechanism --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.cli import app
-from privsolve.data.parts import in_parts
+from privsolve.mechanisms.parts import in_parts
 from privsolve.models.choices import NoAnswer
 from privsolve.noise.entropy import Randomness
 

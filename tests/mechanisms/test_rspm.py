@@ -14,7 +14,8 @@ from privsolve.domains import Domain
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import EnumerationOracle, TreeOracle
 from privsolve.privacy import calibration
-from privsolve.problems.separators import Indicators, Thresholds
+from privsolve.privacy.guarantee import Proof
+from privsolve.problems.perturbation import Indicators, Thresholds
 from random_problems import DOMAIN_KINDS, random_problem
 
 LAWS = ("linf-gamma", "laplace", "gaussian")
@@ -56,7 +57,7 @@ def test_calibration_follows_the_theory() -> None:
     with pytest.warns(ps.PrivacyWarning, match="no valid proof"):
         published = ps.separator_noise(domain, 0.5, noise="gaussian-published", delta=1e-6)
     assert published.scale == pytest.approx(7 * math.sqrt(12 * math.log(1e6)) / 0.5)
-    assert not published.proved
+    assert published.proof is Proof.NONE
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -10,8 +10,7 @@ import pytest
 import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.noise.entropy import Randomness
-from privsolve.oracles import ORACLES, SOLVERS, EnumerationOracle, Oracle, TreeOracle
-from privsolve.oracles import tree as tree_module
+from privsolve.oracles import ORACLES, SOLVERS, EnumerationOracle, Oracle, TreeOracle, exact
 from random_problems import DOMAIN_KINDS, TABLES, random_perturbation, random_problem
 
 PROBLEM = random_problem(np.random.default_rng(4), "integer-ball", 4)
@@ -25,13 +24,13 @@ def untouched() -> Randomness:
 @pytest.mark.parametrize("mechanism", [ps.opdisc, ps.rspm])
 def test_a_problem_is_laid_out_once(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
-    real = tree_module.lay_out
+    real = exact.lay_out
 
     def counted(problem: Any, perturbation: Any) -> Any:
         calls.append(problem)
         return real(problem, perturbation)
 
-    monkeypatch.setattr(tree_module, "lay_out", counted)
+    monkeypatch.setattr(exact, "lay_out", counted)
     by_tree = mechanism(PROBLEM, 1.0, random_state=0)
     assert len(calls) == 1
     by_list = mechanism(PROBLEM, 1.0, random_state=0, oracle="enumeration")
@@ -110,7 +109,9 @@ def test_a_plain_object_is_asked_for_no_more_than_it_offers() -> None:
 
 @pytest.mark.parametrize("name", ["tree", "assignment", "spanning-tree"])
 def test_capabilities_are_checked_before_the_noise(name: str) -> None:
-    with pytest.raises(ValueError, match=r"solves classification problems|solves a LinearProblem over \w+ only"):
+    with pytest.raises(
+        ValueError, match=rf"oracle {name!r} does not take \w+: it takes (problems|domains) of \w+; use another"
+    ):
         ps.opdisc(COSTS, 1.0, oracle=name, random_state=untouched())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import importlib
 import subprocess
 import sys
 import threading
@@ -31,10 +30,11 @@ from privsolve.oracles import (
     ScipOracle,
     SolverUnavailable,
     TreeOracle,
-    catalogue,
+    base,
     mip,
 )
-from privsolve.oracles.mip import End, MipOracle, Model, Outcome, Watch
+from privsolve.oracles.mip import Model
+from privsolve.oracles.mip_solvers import End, MipOracle, Outcome, Watch, gurobi_environment, gurobi_is_limited
 from random_problems import DOMAIN_KINDS, random_perturbation, random_problem
 
 UNIT = 2**20
@@ -44,9 +44,9 @@ def available(name: str) -> pytest.MarkDecorator:
     """Skip the tests of a solver that cannot be used here, with the reason."""
     reason = None
     try:
-        solver = catalogue.require(ps.oracles.solver(name))
+        solver = ps.oracles.solver(name).load()
         if name == "gurobi":
-            with importlib.import_module("privsolve.oracles.gurobi")._environment(solver):
+            with gurobi_environment(solver):
                 pass
     except SolverUnavailable as error:
         reason = str(error)
@@ -162,10 +162,9 @@ class TestGurobi(MipConformance):
 
     def test_problems_beyond_the_built_in_licence_are_refused_before_noise_is_drawn(self) -> None:
         problem = ps.Problem(ps.datasets.adult_paper(seed=0), ps.IntegerBall(23, 23))
-        gurobi = importlib.import_module("privsolve.oracles.gurobi")
-        solver = catalogue.require(ps.oracles.solver("gurobi"))
-        with gurobi._environment(solver) as env:
-            if not gurobi._is_limited(solver, env):
+        solver = ps.oracles.solver("gurobi").load()
+        with gurobi_environment(solver) as env:
+            if not gurobi_is_limited(solver, env):
                 pytest.skip("this Gurobi has a full licence")
         with pytest.raises(SolverUnavailable, match=r"columns and .* rows, but Gurobi's built-in licence allows 2,000"):
             GurobiOracle().check(problem)
@@ -200,8 +199,8 @@ def test_the_model_holds_exactly_the_members(kind: str) -> None:
                 flipped[i] = 1 - flipped[i]
                 rows = matrix @ flipped
                 assert max((low - rows).max(), (rows - high).max()) >= 1 - 1e-9
-        start = mip.warm_start(problem, perturbation, mip._layout(problem, perturbation))
-        assert problem.domain.contains(start)
+        start = mip.first_member(problem.domain, perturbation)
+        assert perturbation.of(start) == perturbation.of_members(members).min()
         assert model.trivial_bound <= problem.objective(start, perturbation)
 
 
@@ -341,7 +340,7 @@ def test_a_users_oracle_is_held_to_the_same_certificate() -> None:
 
 @pytest.mark.parametrize("name", ["cpsat", "scip", "gurobi"])
 def test_a_missing_solver_names_its_extra_before_noise_is_drawn(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue.importlib.util, "find_spec", lambda module: None)
+    monkeypatch.setattr(base.importlib.util, "find_spec", lambda module: None)
     no_noise = Randomness(lambda size: pytest.fail("noise was drawn"), seeded=False)
     problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
     with pytest.raises(SolverUnavailable, match=rf"pip install 'privsolve\[{name}\]', or use oracle='tree'"):
@@ -354,7 +353,7 @@ def test_a_missing_solver_names_its_extra_before_noise_is_drawn(name: str, monke
 def test_a_broken_installation_is_an_error_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = replace(ps.oracles.solver("scip"), module="json.missing")
     with pytest.raises(SolverUnavailable, match="is installed but cannot be loaded here"):
-        catalogue.require(broken)
+        broken.load()
     with pytest.raises(ValueError, match="'simplex' is unknown"):
         ps.oracles.solver("simplex")
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privsolve as ps
-from privsolve.continuous.objectives import absolute_deviation
+from privsolve.continuous.problem import absolute_deviation
 from privsolve.errors import BudgetExceeded, OracleFailed, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.noise.entropy import Randomness

@@ -26,7 +26,7 @@ import privsolve as ps
 from forks import processes
 from ledger_processes import attempts, hold, spend_for_ever
 from privsolve.errors import BudgetExceeded, LedgerError
-from privsolve.oracles.enumeration import EnumerationOracle
+from privsolve.oracles.exact import EnumerationOracle
 from privsolve.privacy.ledger import APPLICATION_ID, Ledger
 from promises import promise
 

@@ -394,7 +394,9 @@ def test_what_is_not_covered_is_refused(arguments: tuple[Any, ...], options: dic
 
 
 def test_solvers_of_linear_rules_refuse_it() -> None:
-    with pytest.raises(ValueError, match=r"'enumeration' for a DiscreteProblem.*use another oracle"):
+    with pytest.raises(
+        ValueError, match=r"'tree' does not take DiscreteProblem.*use another oracle, such as 'enumeration'"
+    ):
         ps.opdisc(ps.DiscreteProblem(GRID, WHOLE, bound=1), 1.0)
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.domains.monotone import Monotone
-from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.domains.trees import DecisionTrees, Monotone, TreePrior
 from privsolve.mechanisms import trees
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.models.tree import Leaf, Node, Split

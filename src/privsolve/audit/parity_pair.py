@@ -23,7 +23,7 @@ from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.opdisc import Sphere
 from privsolve.mechanisms.perturbed import BLOCK, Noise
 from privsolve.noise.entropy import Randomness
-from privsolve.oracles.base import Solution, solution_of
+from privsolve.oracles.base import Solution
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, MemberProblem
 
@@ -75,7 +75,8 @@ class ParityOracle:
             price = np.abs(tables[:, 1] - tables[:, 0])
             if price.min() < UNIT:
                 weights[price.argmin()] *= -1
-        return solution_of(problem, perturbation, weights, problem.objective(weights, perturbation))
+        value = problem.objective(weights, perturbation)
+        return Solution(weights, value, value)
 
 
 def parity_draws(problem: ParityProblem, noise: Noise, runs: int, rng: Randomness) -> Int64Array:

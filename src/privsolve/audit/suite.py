@@ -19,9 +19,8 @@ from privsolve.audit.cases import CASES, SELECTION_CASES, TREE_CASES, Case, pari
 from privsolve.audit.exact import ExactFinding, compared, tree_law
 from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.parity_pair import ParityProblem, parity_draws
-from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.opsamp import opsamp
-from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import Calibration, SamplingNoise
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning

@@ -19,7 +19,7 @@ from privsolve.engines.supports.work import estimate
 from privsolve.engines.trees.sampler import Work
 from privsolve.learn.planning import expectations, tree_expectations
 from privsolve.losses import BrierLoss, ZeroOneLoss
-from privsolve.losses.risks import ROUNDED_TO
+from privsolve.losses.scores import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work

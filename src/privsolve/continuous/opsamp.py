@@ -15,9 +15,8 @@ from joblib import Parallel, delayed
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_error
-from privsolve.continuous.objectives import PiecewiseLinear
 from privsolve.continuous.oracles import ContinuousOracle, PiecewiseLinearOracle, as_oracle
-from privsolve.continuous.problem import BoxProblem
+from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
 from privsolve.mechanisms.solving import PaidNoise

@@ -18,8 +18,9 @@ from scipy.optimize import linprog, minimize
 from privsolve.arrays import Floats
 from privsolve.checks import check_positive
 from privsolve.compiled import compiled
-from privsolve.continuous.objectives import Box, Objective, PiecewiseLinear
+from privsolve.continuous.problem import Objective, PiecewiseLinear
 from privsolve.errors import OracleNotCertified, WorkLimitReached
+from privsolve.models.point import Box
 
 __all__ = [
     "BoxSolution",

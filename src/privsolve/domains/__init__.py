@@ -1,13 +1,10 @@
 """The finite sets `W` that weights are chosen from, each known under its `kind`."""
 
-from privsolve.domains.base import Domain, check_domain, domain_from_dict, domain_kinds
+from privsolve.domains.base import Domain, FiniteSet, KnapsackDomain, check_domain, domain_from_dict, domain_kinds
 from privsolve.domains.combinatorial import Permutations, SpanningTrees, Subsets
-from privsolve.domains.constrained import ConstrainedPoints
-from privsolve.domains.finite import FiniteSet
 from privsolve.domains.integers import IntegerBall, IntegerGrid, SignCube, SparseSigns, TernaryCube
 from privsolve.domains.knapsack import Knapsack
-from privsolve.domains.knapsack_domain import KnapsackDomain
-from privsolve.domains.scorecards import SparsePoints
+from privsolve.domains.scorecards import ConstrainedPoints, SparsePoints
 
 __all__ = [
     "ConstrainedPoints",

@@ -16,21 +16,16 @@ from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
-from privsolve.domains.base import Domain
+from privsolve.domains.base import Domain, KnapsackDomain
 from privsolve.domains.knapsack import Knapsack
-from privsolve.domains.knapsack_domain import KnapsackDomain
 
 
 class ZeroOneDomain(Domain):
     """Indicators of sets of the same number of coordinates, so that the sphere lift needs no extra one (section 2)."""
 
-    @abstractmethod
-    def sets(self) -> Iterable[tuple[int, ...]]:
-        """The coordinates that are 1, for every member."""
-
     @property
+    @override
     def equal_norms(self) -> bool:
-        """Every member has the same number of ones."""
         return True
 
     @property
@@ -38,20 +33,22 @@ class ZeroOneDomain(Domain):
     def norms_sq(self) -> Int64Array:
         return np.array([self.radius_sq_bound])
 
+    @property
+    def separation_sq(self) -> int:
+        """Exchanging one coordinate for another changes two entries."""
+        return 2
+
     def values(self, j: int) -> Int64Array:
         """0 and 1."""
         return np.array([0, 1])
 
-    def members(self) -> Int64Array:
-        """All members as rows, in lexicographic order, where they are few enough."""
-        self.check_listable()
-        result = np.zeros((self.size, self.dim), dtype=np.int64)
-        result[np.arange(self.size)[:, None], list(self.sets())] = 1
-        return result[np.lexsort(result.T[::-1])]
+    def largest_linear(self, costs: Int64Array) -> Int64Array:
+        """An upper bound on `<c, w>`: the sum of as many of the largest costs as a member has ones."""
+        return np.asarray(np.sort(costs, axis=1)[:, -self.radius_sq_bound :].sum(axis=1))
 
 
 @dataclass(frozen=True)
-class Subsets(KnapsackDomain):
+class Subsets(ZeroOneDomain, KnapsackDomain):
     """Indicators of the subsets of `k` out of `dim` items."""
 
     dim: int
@@ -68,28 +65,9 @@ class Subsets(KnapsackDomain):
         return self.k
 
     @property
-    def separation_sq(self) -> int:
-        """Exchanging one item changes two entries."""
-        return 2
-
-    @property
-    def equal_norms(self) -> bool:
-        """Every member has `k` ones."""
-        return True
-
-    @property
-    @override
-    def norms_sq(self) -> Int64Array:
-        return np.array([self.k])
-
-    @property
     def size(self) -> int:
         """`C(dim, k)`."""
         return math.comb(self.dim, self.k)
-
-    def values(self, j: int) -> Int64Array:
-        """0 and 1."""
-        return np.array([0, 1])
 
     def knapsack(self) -> Knapsack:
         """Cost `v`, total exactly `k`."""
@@ -99,13 +77,24 @@ class Subsets(KnapsackDomain):
         """Whether `k` entries are 1 and the others 0."""
         return bool(np.isin(vector, (0, 1)).all() and int(vector.sum()) == self.k)
 
-    def largest_linear(self, costs: Int64Array) -> Int64Array:
-        """The sum of the `k` largest costs."""
-        return np.asarray(np.sort(costs, axis=1)[:, -self.k :].sum(axis=1))
+
+class _ListedSets(ZeroOneDomain):
+    """Members that are listed by the coordinates that are 1."""
+
+    @abstractmethod
+    def sets(self) -> Iterable[tuple[int, ...]]:
+        """The coordinates that are 1, for every member."""
+
+    def members(self) -> Int64Array:
+        """All members as rows, in lexicographic order, where they are few enough."""
+        self.check_listable()
+        result = np.zeros((self.size, self.dim), dtype=np.int64)
+        result[np.arange(self.size)[:, None], list(self.sets())] = 1
+        return result[np.lexsort(result.T[::-1])]
 
 
 @dataclass(frozen=True)
-class Permutations(ZeroOneDomain):
+class Permutations(_ListedSets):
     """Permutation matrices of order `k`, row by row: entry `k·i + j` is 1 iff row i is assigned column j."""
 
     k: int
@@ -151,7 +140,7 @@ class Permutations(ZeroOneDomain):
 
 
 @dataclass(frozen=True)
-class SpanningTrees(ZeroOneDomain):
+class SpanningTrees(_ListedSets):
     """Indicators of the edge sets that are spanning trees of a connected public graph."""
 
     nodes: int
@@ -182,11 +171,6 @@ class SpanningTrees(ZeroOneDomain):
         return self.nodes - 1
 
     @property
-    def separation_sq(self) -> int:
-        """Exchanging one edge changes two entries."""
-        return 2
-
-    @property
     def size(self) -> int:
         """Number of spanning trees: a determinant (Kirchhoff), in exact fractions."""
         laplacian = [[Fraction(0)] * self.nodes for _ in range(self.nodes)]
@@ -208,10 +192,6 @@ class SpanningTrees(ZeroOneDomain):
         for chosen in itertools.combinations(range(self.dim), self.nodes - 1):
             if len(self.joining(chosen)) == self.nodes - 1:
                 yield chosen
-
-    def largest_linear(self, costs: Int64Array) -> Int64Array:
-        """An upper bound on `<c, w>`: the sum of the largest `nodes - 1` costs."""
-        return np.asarray(np.sort(costs, axis=1)[:, -(self.nodes - 1) :].sum(axis=1))
 
     def joining(self, order: Iterable[int]) -> list[int]:
         """Kruskal: those edges, taken in `order`, that join two components."""

@@ -1,19 +1,24 @@
-"""Scorecards: few columns with points, and an intercept."""
+"""Scorecards: few columns with points and an intercept, and those that keep to what a person has stated beforehand."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_integer
+from privsolve.domains.base import KnapsackDomain
 from privsolve.domains.knapsack import Knapsack
-from privsolve.domains.knapsack_domain import KnapsackDomain
+
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -99,3 +104,290 @@ def _intercept_range(intercept: int | Sequence[int] | None) -> tuple[int, int] |
     if low > high:
         raise ValueError(f"intercept must be a pair (low, high) with low <= high, got {intercept!r}")
     return low, high
+
+
+class Ring(NamedTuple):
+    """Where sums over cards are formed."""
+
+    zero: Any
+    one: Any
+    plus: Callable[..., Any]
+    times: Callable[..., Any]
+    kind: Any
+
+
+COUNTS = Ring(0, 1, np.add, np.multiply, object)
+LOGS = Ring(-np.inf, 0.0, np.logaddexp, np.add, np.float64)
+
+
+class Variable(NamedTuple):
+    """A question: its columns that may have points, how many of them at once, and whether one must."""
+
+    columns: tuple[int, ...]
+    most: int
+    required: bool
+
+
+@dataclass(frozen=True)
+class ConstrainedPoints(SparsePoints):
+    """Scorecards as in `SparsePoints`, restricted by what is known without the data (theory, section 16).
+
+    Args:
+        variables: the variable (question) that every column belongs to, the intercept aside.
+        max_questions: at most so many variables have points.
+        max_cuts: at most so many columns of a variable have points, by variable.
+        signs: of every column, 1 if its points must not be negative, -1 if they must not be positive, 0 if they are free.
+        required: variables that must have points.
+        excluded: variables that must not.
+        alternatives: lists of variables of which at most one has points; no variable stands in two lists.
+
+    Guarantee:
+        Nothing here looks at data: a card that is left out has prior weight 0, which no guarantee minds.
+    """
+
+    variables: Names = ()
+    max_questions: int | None = None
+    max_cuts: tuple[tuple[str, int], ...] = ()
+    signs: tuple[int, ...] = ()
+    required: Names = ()
+    excluded: Names = ()
+    alternatives: tuple[Names, ...] = ()
+    kind: ClassVar[str] = "constrained-points"
+
+    def __init__(
+        self,
+        dim: int,
+        max_features: int,
+        max_points: int,
+        intercept: int | Sequence[int] | None = None,
+        *,
+        variables: Sequence[str],
+        max_questions: int | None = None,
+        max_cuts: Mapping[str, int] | Sequence[Sequence[Any]] = (),
+        signs: Sequence[int] = (),
+        required: Sequence[str] = (),
+        excluded: Sequence[str] = (),
+        alternatives: Sequence[Sequence[str]] = (),
+    ) -> None:
+        super().__init__(dim, max_features, max_points, intercept)
+        set_field = object.__setattr__
+        set_field(self, "variables", tuple(variables))
+        most = None if max_questions is None else check_integer("max_questions", max_questions, 1, 10_000)
+        set_field(self, "max_questions", most)
+        cuts: dict[str, int] = dict(max_cuts)  # type: ignore[arg-type]
+        set_field(
+            self, "max_cuts", tuple((v, check_integer(f"max_cuts of {v}", n, 1, 10_000)) for v, n in cuts.items())
+        )
+        set_field(self, "signs", tuple(int(sign) for sign in signs) or (0,) * self.columns)
+        set_field(self, "required", tuple(dict.fromkeys(required)))
+        set_field(self, "excluded", tuple(dict.fromkeys(excluded)))
+        set_field(self, "alternatives", tuple(tuple(dict.fromkeys(names)) for names in alternatives))
+        self._check()
+
+    def _check(self) -> None:
+        if len(self.variables) != self.columns or not all(isinstance(name, str) for name in self.variables):
+            raise ValueError(f"variables must name the variable of each of the {self.columns} columns")
+        if len(self.signs) != self.columns or not set(self.signs) <= {-1, 0, 1}:
+            raise ValueError(f"signs must hold -1, 0 or 1 for each of the {self.columns} columns")
+        named = {
+            "max_cuts": [name for name, _ in self.max_cuts],
+            "required": self.required,
+            "excluded": self.excluded,
+            "alternatives": [name for names in self.alternatives for name in names],
+        }
+        known = set(self.variables)
+        for what, names in named.items():
+            for name in names:
+                if name not in known:
+                    raise ValueError(f"{what}: there is no variable {name!r}")
+        both = [name for name in self.required if name in self.excluded]
+        if both:
+            raise ValueError(f"{both[0]!r} is required and excluded: it cannot be both")
+        listed = named["alternatives"]
+        for name in listed:
+            if list(listed).count(name) > 1:
+                raise ValueError(f"alternatives: {name!r} stands in two lists: join them, or take it out of one")
+        for names in self.alternatives:
+            together = [name for name in names if name in self.required]
+            if len(together) > 1:
+                raise ValueError(
+                    f"{together[0]!r} and {together[1]!r} are required, but at most one of them is allowed"
+                )
+        if len(self.required) > min(self.max_features, self.max_questions or self.max_features):
+            raise ValueError(
+                f"{len(self.required)} questions are required, more than a card may have: raise max_questions or "
+                "max_features"
+            )
+        if not self.usable:
+            raise ValueError("the constraints leave no column that could have points: exclude fewer variables")
+
+    @cached_property
+    def usable(self) -> tuple[int, ...]:
+        """The columns that may have points: those of excluded variables, and of alternatives to required ones, may not."""
+        gone = set(self.excluded)
+        for names in self.alternatives:
+            if any(name in self.required for name in names):
+                gone |= {name for name in names if name not in self.required}
+        return tuple(j for j, name in enumerate(self.variables) if name not in gone)
+
+    @cached_property
+    def questions(self) -> dict[str, Variable]:
+        """The variables that may have points."""
+        columns: dict[str, list[int]] = {}
+        for j in self.usable:
+            columns.setdefault(self.variables[j], []).append(j)
+        cuts = dict(self.max_cuts)
+        return {
+            name: Variable(tuple(found), min(cuts.get(name, len(found)), len(found)), name in self.required)
+            for name, found in columns.items()
+        }
+
+    @property
+    def most_questions(self) -> int:
+        """Variables that can have points at once."""
+        return min(self.max_features, len(self.questions), self.max_questions or self.max_features)
+
+    def values(self, j: int) -> Int64Array:
+        """Of a column, 0 alone if it may have no points, and one side of it if its sign is stated."""
+        found = super().values(j)
+        if j >= self.columns:
+            return found
+        if j not in self._usable:
+            return np.zeros(1, dtype=np.int64)
+        return np.asarray(found[found * self.signs[j] >= 0])
+
+    def allows(self, points: Int64Array) -> NDArray[np.bool_]:
+        """By column and point: whether the column may have that many points."""
+        signs = np.array(self.signs)[:, None]
+        usable = np.isin(np.arange(self.columns), self.usable)[:, None]
+        return np.asarray(usable & (points[None, :] * signs >= 0) & (np.abs(points)[None, :] <= self.max_points))
+
+    @property
+    def points(self) -> Int64Array:
+        """The points other than 0 that some column may have."""
+        every = super().points
+        return np.asarray(every[self.allows(every).any(axis=0)])
+
+    @cached_property
+    def _usable(self) -> frozenset[int]:
+        return frozenset(self.usable)
+
+    def has(self, vector: Int64Array) -> bool:
+        """Whether the values are allowed and the columns with points keep to the constraints."""
+        allowed = all(value in self.values(j) for j, value in enumerate(vector.tolist()))
+        return allowed and self.permits(np.flatnonzero(vector[: self.columns]))
+
+    def permits(self, support: Sequence[int] | Int64Array) -> bool:
+        """Whether cards with points on exactly these columns are allowed."""
+        count = dict.fromkeys(self.questions, 0)
+        for j in support:
+            if self.variables[int(j)] not in count:
+                return False
+            count[self.variables[int(j)]] += 1
+        asked = {name for name, columns in count.items() if columns}
+        few = len(support) <= self.max_features and len(asked) <= (self.max_questions or len(support))
+        cuts = all(count[name] <= variable.most for name, variable in self.questions.items())
+        apart = all(len(asked.intersection(names)) <= 1 for names in self.alternatives)
+        return few and cuts and apart and asked.issuperset(self.required)
+
+    def members(self) -> Int64Array:
+        """All members as rows, in lexicographic order; refuses domains that are too large without the constraints."""
+        every = self.plain.members()
+        found = every[[self.has(member) for member in every]]
+        return np.ascontiguousarray(found)
+
+    def on(self, cards: SparsePoints) -> ConstrainedPoints:
+        """The same constraints on the same columns, with other limits of features, points and intercept."""
+        return ConstrainedPoints(
+            cards.dim,
+            cards.max_features,
+            cards.max_points,
+            cards.intercept,
+            variables=self.variables,
+            max_questions=self.max_questions,
+            max_cuts=self.max_cuts,
+            signs=self.signs,
+            required=self.required,
+            excluded=self.excluded,
+            alternatives=self.alternatives,
+        )
+
+    @property
+    def plain(self) -> SparsePoints:
+        """The same cards without the constraints."""
+        return SparsePoints(self.dim, self.max_features, self.max_points, self.intercept)
+
+    def sum_over_supports(self, terms: Sequence[Any], ring: Ring) -> NDArray[Any]:
+        """By number of columns: the sum over all allowed supports of the product of the terms of their columns.
+
+        One pass over the variables: what the columns of one add is an elementary symmetric polynomial, and of a list of
+        alternatives one or none is taken (theory, section 16).
+        """
+        most, asked = self.max_features, self.most_questions
+        table = np.full((most + 1, asked + 1), ring.zero, dtype=ring.kind)
+        table[0, 0] = ring.one
+        for group in self._choices:
+            new = np.full_like(table, ring.zero)
+            if not any(variable.required for variable in group):
+                new[:] = table
+            for variable in group:
+                for count, value in enumerate(_symmetric(variable, terms, ring, most)):
+                    if count > 0:
+                        added = ring.times(table[: most + 1 - count, :asked], value)
+                        new[count:, 1:] = ring.plus(new[count:, 1:], added)
+            table = new
+        return np.asarray(ring.plus.reduce(table, axis=1))  # type: ignore[attr-defined]
+
+    @property
+    def _choices(self) -> list[list[Variable]]:
+        """The variables, those of one list of alternatives together."""
+        lists = [[self.questions[name] for name in names if name in self.questions] for names in self.alternatives]
+        listed = {name for names in self.alternatives for name in names}
+        return [*filter(None, lists), *([v] for name, v in self.questions.items() if name not in listed)]
+
+    @cached_property
+    def supports(self) -> int:
+        """How many sets of columns may have points together."""
+        return int(sum(self.sum_over_supports([1] * self.columns, COUNTS)))
+
+    @cached_property
+    def _size(self) -> int:
+        low, high = self.intercept or (0, 0)
+        points = [int((self.values(j) != 0).sum()) for j in range(self.columns)]
+        return int(sum(self.sum_over_supports(points, COUNTS))) * (high - low + 1)
+
+    @property
+    @override
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def radius_sq_bound(self) -> int:
+        """As many columns as can have points at once at the largest, and the intercept at its larger end."""
+        low, high = self.intercept or (0, 0)
+        return self.most_columns * self.max_points**2 + max(low**2, high**2)
+
+    @cached_property
+    def most_columns(self) -> int:
+        """Columns that can have points at once."""
+        return int(np.flatnonzero(self.sum_over_supports([1] * self.columns, COUNTS))[-1])
+
+    def knapsack(self) -> Knapsack:
+        """There is none: the constraints are not additive."""
+        raise ValueError(
+            "constraints on scorecards are not cut out by additive costs: the exponential mechanism keeps to them over yes/no "
+            "features, and oracle='enumeration' where cards are few; or leave the constraints out"
+        )
+
+    def knapsack_with_norms(self) -> Knapsack:
+        """There is none either."""
+        return self.knapsack()
+
+
+def _symmetric(variable: Variable, terms: Sequence[Any], ring: Ring, most: int) -> NDArray[Any]:
+    """Sums over the sets of 0, 1, ... columns of a variable of the products of their terms."""
+    sums = np.full(min(variable.most, most) + 1, ring.zero, dtype=ring.kind)
+    sums[0] = ring.one
+    for j in variable.columns:
+        sums[1:] = ring.plus(sums[1:], ring.times(sums[:-1], terms[j]))
+    return sums

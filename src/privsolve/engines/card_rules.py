@@ -19,7 +19,7 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper
 
 if TYPE_CHECKING:
-    from privsolve.domains.constrained import ConstrainedPoints
+    from privsolve.domains.scorecards import ConstrainedPoints
 
 
 class Rule(NamedTuple):

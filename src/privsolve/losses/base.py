@@ -1,15 +1,24 @@
-"""What every loss states in public: its range, which sets the noise, and how it is written into a release."""
+"""What every loss states in public: its range, which sets the noise; and losses of which only that is known (section 15)."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from privsolve import registry
+from privsolve.checks import check_integer, check_positive
 from privsolve.privacy.adjacency import Adjacency
 
 COST_LIMIT = 2**20
+
+ROUNDING = 1.0 + 2.0**-20
+"""Rounding to whole steps moves the difference of two losses by less than this, the division in floats included."""
+
+UPWARDS = 1.0 + 2.0**-40
+"""More than the floats in a bound can lose."""
 
 _KINDS: dict[str, type[Loss]] = {}
 
@@ -67,3 +76,88 @@ def loss_from_dict(description: Any) -> Loss:
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"loss kind {kind!r} is unknown: expected one of {', '.join(sorted(_KINDS))}")
     return _KINDS[kind].from_dict(description)
+
+
+@dataclass(frozen=True)
+class StatedLoss(Loss):
+    """Losses in whole steps that vary over the domain by at most `largest`, and between members by their distance.
+
+    `lipschitz` is in steps per unit of Euclidean distance, before rounding. `step` is the public unit that losses were
+    rounded to, empty if they are whole numbers as they are. `clipped` says that larger ones were cut to the bound.
+    """
+
+    largest: int
+    lipschitz: float | None = None
+    step: str = ""
+    clipped: bool = False
+    kind: ClassVar[str] = "stated"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))
+        if self.lipschitz is not None:
+            object.__setattr__(self, "lipschitz", check_positive("lipschitz", self.lipschitz))
+        if not isinstance(self.clipped, bool):
+            raise ValueError("clipped must be true or false")
+        _check_step(self.step)
+
+    @property
+    def slack(self) -> float:
+        """What rounding adds to the difference of two losses."""
+        return ROUNDING if self.step else 0.0
+
+    def within(self, distance_sq: int) -> float:
+        """The smaller of `largest` and `G·distance`, with what rounding adds to it (theory, section 15)."""
+        if self.lipschitz is None:
+            return self.largest
+        return min(float(self.largest), (self.lipschitz * math.sqrt(distance_sq) + self.slack) * UPWARDS)
+
+    def quality(self, total: int, records: int) -> dict[str, float]:
+        """A total in steps, and per record in the user's unit. Data-dependent: not for publication."""
+        return {"total_loss": total, "loss_per_record": float(total * Fraction(self.step or 1) / records)}
+
+
+@dataclass(frozen=True)
+class TotalLoss(Loss):
+    """A total that is no sum over records: one record changed, added or removed moves it by at most `largest` steps.
+
+    `step` is the public unit that totals were rounded to, empty if they are whole numbers as they are.
+    """
+
+    largest: int
+    step: str = ""
+    kind: ClassVar[str] = "total"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))
+        _check_step(self.step)
+
+    def range_factor(self, adjacency: Adjacency) -> int:
+        """Always 2: the totals of two members may move in opposite directions (theory, section 15.5)."""
+        return 2
+
+    def quality(self, total: int, records: int) -> dict[str, float]:
+        """The total in steps and in the user's unit. Data-dependent: not for publication."""
+        return {"total_loss": total, "loss": float(total * Fraction(self.step or 1))}
+
+
+def _check_step(step: object) -> None:
+    if not isinstance(step, str) or (step and not (_fraction(step) or 0) > 0):
+        raise ValueError("step must be the text of a positive number, or empty")
+
+
+def _fraction(text: str) -> Fraction | None:
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+@dataclass(frozen=True)
+class LinearLoss(Loss):
+    """Linear costs; over the domain no record's loss varies by more than the public number `largest`."""
+
+    largest: int
+    kind: ClassVar[str] = "linear"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))

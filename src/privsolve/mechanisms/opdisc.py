@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism, check_arguments
+from privsolve.losses import Loss
+from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -99,13 +99,6 @@ class OPDisc(PerturbedMechanism):
         """The sphere lift."""
         return Sphere(domain)
 
-    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
-        """See `opdisc`."""
-        return opdisc(problem, epsilon, **options)
-
-
-_OPDISC = OPDisc()
-
 
 def sphere_noise(
     domain: Domain,
@@ -118,15 +111,8 @@ def sphere_noise(
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    return _OPDISC.calibrate(
-        Sphere(domain),
-        epsilon,
-        noise=noise,
-        delta=delta,
-        adjacency=adjacency,
-        loss=loss or ZeroOneLoss(),
-        solver_tolerance=solver_tolerance,
-    )
+    public: dict[str, Any] = {"adjacency": adjacency, "loss": loss, "solver_tolerance": solver_tolerance}
+    return OPDisc().calibrate(Sphere(domain), epsilon, noise=noise, delta=delta, **public)
 
 
 def opdisc(
@@ -165,11 +151,9 @@ def opdisc(
         After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error depended on
         the data.
     """
-    check_arguments(problem, penalty)
-    return _OPDISC.release(
+    return OPDisc().run(
         problem,
         epsilon,
-        Sphere(problem.domain),
         noise=noise,
         delta=delta,
         adjacency=adjacency,

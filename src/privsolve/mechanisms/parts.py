@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer
-from privsolve.data.parts import check_divisible, first_of, in_parts
+from privsolve.data.patterns import PatternTable
 from privsolve.mechanisms.registry import Mechanism, mechanism_of
 from privsolve.models.choices import NoAnswer
 from privsolve.noise.discrete import DiscreteLaplace
@@ -172,19 +174,21 @@ def release_or_failure(
         raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
     if not callable(problem_of):
         raise ValueError("problem_of must be a function that makes a problem from some of the records")
-    count = check_divisible(records)
+    if getattr(options.get("oracle"), "time_limit", None) is not None:  # a clock ticks for all parts at once
+        raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
     how, rng = mechanism_of(mechanism), as_randomness(random_state)
-    whole, some = (_problem(problem_of, part) for part in (records, first_of(records, max(1, count // parts.count))))
+    like_a_part = _taken(records, np.arange(max(1, _count(records) // parts.count)))
+    whole, some = _problem(problem_of, records), _problem(problem_of, like_a_part)
     if some.setting != whole.setting:
         raise ValueError(
             "problem_of must state the same domain and loss for any of the records: make them of public numbers"
         )
-    _check_clock(options)
     guarantee = _guarantee(how, some, parts, Adjacency.of(adjacency), rng, options)
+    options |= {"adjacency": Adjacency.ADD_REMOVE, "random_state": rng}
     with charged(budget, guarantee, draft=draft_of(whole)):
         try:
             answers = [
-                _answer(how, part, problem_of, whole, parts.part_epsilon, rng, options)
+                None if part is None else _answer(how, part, problem_of, whole, parts.part_epsilon, options)
                 for part in in_parts(records, parts.count, rng)
             ]
         except KeyboardInterrupt:
@@ -194,15 +198,16 @@ def release_or_failure(
         drawn = answers[rng.integer_below(parts.count)]
         withheld = rng.integer_below(parts.coin.denominator) < parts.coin.numerator
         chosen = None if withheld or noisy > parts.threshold else drawn
+    diagnostics = Diagnostics(
+        time.perf_counter() - start, _quality(whole, chosen), {"parts": parts.count, "failed": failed}
+    )
     model = NoAnswer() if chosen is None else whole.model(chosen)
-    quality = {} if chosen is None else _quality(whole, chosen)
-    diagnostics = Diagnostics(time.perf_counter() - start, quality, {"parts": parts.count, "failed": failed})
     return Run(Release(model, guarantee, whole.setting | {"parts": parts.setting}), diagnostics)
 
 
 def _problem(problem_of: Callable[[Any], BaseProblem], records: Any) -> BaseProblem:
     """The problem of some records, of which each is one record: else one of them would have a say in many."""
-    problem, count = problem_of(records), check_divisible(records)
+    problem, count = problem_of(records), _count(records)
     if not isinstance(problem, BaseProblem):
         raise ValueError(f"problem_of must return a problem, got {type(problem).__name__}")
     if problem.n > count:
@@ -210,16 +215,10 @@ def _problem(problem_of: Callable[[Any], BaseProblem], records: Any) -> BaseProb
     return problem
 
 
-def _check_clock(options: dict[str, Any]) -> None:
-    """A clock ticks for all parts at once, so whether one fails would not depend on it alone."""
-    if getattr(options.get("oracle"), "time_limit", None) is not None:
-        raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
-
-
-def _quality(problem: BaseProblem, chosen: Int64Array) -> dict[str, Any]:
+def _quality(problem: BaseProblem, chosen: Int64Array | None) -> dict[str, Any]:
     """The curator's figures on all records; where a loss cannot say, none: they must not decide whether there is a release."""
     try:
-        return problem.quality(chosen)
+        return {} if chosen is None else problem.quality(chosen)
     except Exception:
         return {}
 
@@ -250,20 +249,55 @@ def _answer(
     problem_of: Callable[[Any], BaseProblem],
     whole: BaseProblem,
     epsilon: float,
-    rng: Randomness,
     options: dict[str, Any],
 ) -> Int64Array | None:
     """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
-    if part is None:
-        return None
     try:
         problem = _problem(problem_of, part)
         if problem.setting != whole.setting:
             return None
-        run = how.run(problem, epsilon, adjacency=Adjacency.ADD_REMOVE, random_state=rng, **options)
-        return run.release.weights if whole.domain.contains(run.release.weights) else None
+        weights = how.run(problem, epsilon, **options).release.weights
+        return weights if whole.domain.contains(weights) else None
     except Exception as error:
         if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
             # all parts share it, as they share time: the run ends
             raise MemoryError("too little memory for a part: nothing was released") from None
         return None
+
+
+def _count(records: Any) -> int:
+    """How many records there are; raises unless single ones can be taken out."""
+    if isinstance(records, PatternTable):
+        return records.n
+    try:
+        count = records.shape[0] if hasattr(records, "shape") else len(records)
+        _taken(records, np.arange(min(count, 1)))
+    except (TypeError, IndexError, KeyError):
+        raise ValueError(
+            f"records must be a PatternTable, an array, a list or a frame, one entry per record, got {type(records).__name__}"
+        ) from None
+    if count == 0:
+        raise ValueError("records must hold at least one record")
+    return int(count)
+
+
+def in_parts(records: Any, count: int, rng: Randomness) -> Iterator[Any]:
+    """The records of each part in turn; None for a part that has none. Every record has a die of its own."""
+    labels = rng.integers_below(count, _count(records))
+    order = np.argsort(labels, kind="stable")
+    for first, last in pairwise(np.searchsorted(labels[order], np.arange(count + 1))):
+        yield _taken(records, order[first:last]) if last > first else None
+
+
+def _taken(records: Any, places: NDArray[np.intp]) -> Any:
+    """The records at these places; those of a pattern table are counted row by row, the positive ones first."""
+    if isinstance(records, PatternTable):
+        ends = np.cumsum(np.concatenate([records.positives, records.negatives]))
+        entries = np.searchsorted(ends, places, side="right")
+        rows, where = np.unique(entries % len(records.features), return_inverse=True)
+        positive = entries < len(records.features)
+        yes, no = (np.bincount(where[some], minlength=len(rows)) for some in (positive, ~positive))
+        return PatternTable(records.features[rows], yes, no, records.names, records.scales, records.ranges)
+    if hasattr(records, "iloc"):
+        return records.iloc[places]
+    return [records[place] for place in places] if isinstance(records, list | tuple) else records[places]

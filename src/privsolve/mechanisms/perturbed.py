@@ -5,7 +5,6 @@ OPDisc and RSPM are two geometries of it: two ways in which a noise vector becom
 
 from __future__ import annotations
 
-import math
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -19,13 +18,13 @@ from privsolve.checks import check_callback
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, PrivacyWarning
-from privsolve.losses import Loss
+from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.mechanisms.solving import PaidNoise, exact_enough, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
-from privsolve.oracles.base import Oracle, oracle_name, oracle_tolerance
+from privsolve.oracles.base import Oracle, oracle_tolerance
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -38,6 +37,8 @@ from privsolve.releases import Release, Run
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
 
+DEFAULT = "default"
+"""Asks for the first of a mechanism's noise distributions."""
 
 BLOCK = 4_000_000
 """Numbers held at a time by many draws at once."""
@@ -117,11 +118,6 @@ class Noise:
         """How far the proof reaches."""
         return self.law_type.proof
 
-    @property
-    def proved(self) -> bool:
-        """Whether the proof is complete."""
-        return self.proof is Proof.COMPLETE
-
     def draw(self, rng: Randomness) -> Floats:
         """One noise vector."""
         return self.law.draw(rng)
@@ -129,11 +125,6 @@ class Noise:
     def utility_bound(self, beta: float = 0.05) -> float:
         """With probability `1 - beta` the release costs at most this much more than the best member (section 2.4)."""
         return self.geometry.excess(self.law, calibration.check_beta(beta))
-
-    @property
-    def practically_longest(self) -> float:
-        """A length that the noise exceeds with probability `2^-100`."""
-        return self.geometry.longest(self.law)
 
 
 class PerturbedMechanism(Mechanism):
@@ -157,7 +148,8 @@ class PerturbedMechanism(Mechanism):
         return tuple(self.laws)
 
     def law_of(self, noise: object) -> tuple[type[NoiseLaw], str]:
-        """The law of that name and the section that proves it, or an error that names the choices."""
+        """The law of that name, the first one by default, and the section that proves it."""
+        noise = self.noises()[0] if noise is DEFAULT else noise
         if not isinstance(noise, str) or noise not in self.laws:
             raise ValueError(f"noise must be one of {', '.join(self.laws)}, got {noise!r}")
         return self.laws[noise]
@@ -167,19 +159,20 @@ class PerturbedMechanism(Mechanism):
         geometry: Geometry,
         epsilon: float,
         *,
-        noise: str,
-        delta: float | None,
-        adjacency: Adjacency | str,
-        loss: Loss,
-        solver_tolerance: float,
+        noise: str = DEFAULT,
+        delta: float | None = None,
+        adjacency: Adjacency | str = Adjacency.REPLACE,
+        loss: Loss | None = None,
+        solver_tolerance: float = 0.0,
     ) -> Noise:
         """The noise that a release needs: looks at no data (theory, sections 1 and 6)."""
         epsilon = calibration.check_epsilon(epsilon)
         law, theory = self.law_of(noise)
         delta = _checked_delta(law, delta)
-        the_adjacency, largest = Adjacency.of(adjacency), geometry.effect(loss)
+        the_loss, the_adjacency = loss or ZeroOneLoss(), Adjacency.of(adjacency)
+        largest = geometry.effect(the_loss)
         spread = calibration.effective_range(
-            loss.range_factor(the_adjacency) * largest,
+            the_loss.range_factor(the_adjacency) * largest,
             calibration.rounding_error(geometry.domain.dim),
             solver_tolerance,
         )
@@ -191,42 +184,40 @@ class PerturbedMechanism(Mechanism):
                 stacklevel=4,
             )
         found = Noise(geometry, law, scale, law.profile(epsilon, delta), theory)
-        _check_range(found.practically_longest, epsilon)
+        longest = geometry.longest(found.law)
+        if not longest <= LARGEST_NORM:
+            raise ValueError(
+                f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
+                f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
+            )
         return found
 
-    def release(
+    def run(  # type: ignore[override]
         self,
         problem: BaseProblem,
         epsilon: float,
-        geometry: Geometry,
         *,
-        noise: str,
-        delta: float | None,
-        adjacency: Adjacency | str,
-        oracle: str | Oracle,
-        penalty: Perturbation | None,
-        random_state: int | np.random.SeedSequence | Randomness | None,
-        progress: ProgressCallback | None,
-        budget: Account | None,
+        geometry: Geometry | None = None,
+        noise: str = DEFAULT,
+        delta: float | None = None,
+        adjacency: Adjacency | str = Adjacency.REPLACE,
+        oracle: str | Oracle = "tree",
+        penalty: Perturbation | None = None,
+        random_state: int | np.random.SeedSequence | Randomness | None = None,
+        progress: ProgressCallback | None = None,
+        budget: Account | None = None,
     ) -> Run:
         """Check everything, calibrate, pay, draw the noise, solve once, release."""
+        check_arguments(problem, penalty)
         check_callback("progress", progress)
-        rng, the_oracle = as_randomness(random_state), resolve_oracle(oracle)
-        template = _with_penalty(geometry.template(), penalty)
-        prepared = the_oracle.prepare(problem, template)
-        the_adjacency = Adjacency.of(adjacency)
+        geometry = geometry or self.geometry(problem.domain)
+        rng, the_oracle, the_adjacency = as_randomness(random_state), resolve_oracle(oracle), Adjacency.of(adjacency)
+        prepared = the_oracle.prepare(problem, _with_penalty(geometry.template(), penalty))
         if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
             delta = max(problem.n, 1) ** -2.0  # n is public
-        paid_for = oracle_tolerance(the_oracle)
-        found = self.calibrate(
-            geometry,
-            epsilon,
-            noise=noise,
-            delta=delta,
-            adjacency=the_adjacency,
-            loss=problem.loss,
-            solver_tolerance=paid_for,
-        )
+        tolerance = oracle_tolerance(the_oracle)
+        public: dict[str, Any] = {"adjacency": the_adjacency, "loss": problem.loss, "solver_tolerance": tolerance}
+        found = self.calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
         check_scipy()
 
         def promise(with_oracle: Oracle) -> Guarantee:
@@ -236,36 +227,26 @@ class PerturbedMechanism(Mechanism):
                 self.title,
                 f"{found.law_type.name} noise",
                 theory=found.theory,
-                oracle=oracle_name(with_oracle),
+                oracle=with_oracle.name,
                 proof=found.proof,
                 seeded=rng.is_seeded,
                 negligible=NOISE_BEYOND_RANGE,
             )
 
-        def answer(with_oracle: Oracle, perturbation: AnyPerturbation) -> Run:
-            layout = prepared if with_oracle is the_oracle else None
-            solution, diagnostics = solve(with_oracle, problem, perturbation, progress, layout)
+        def answer(with_oracle: Oracle) -> Run:
+            ready = prepared if with_oracle is the_oracle else with_oracle.prepare(problem, perturbation)
+            solution, diagnostics = solve(with_oracle, ready, problem, perturbation, progress)
             return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
         with charged(budget, promise(the_oracle), draft=draft_of(problem)):
             perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
-            return PaidNoise(exact_enough(paid_for), lambda another: answer(another, perturbation)).solve_with(
-                the_oracle
-            )
+            return PaidNoise(exact_enough(tolerance), answer).solve_with(the_oracle)
 
     def expectations(
         self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
     ) -> tuple[Expectation, ...]:
         """The bound for the default law."""
-        found = self.calibrate(
-            self.geometry(domain),
-            epsilon,
-            noise=self.noises()[0],
-            delta=None,
-            adjacency=adjacency,
-            loss=loss,
-            solver_tolerance=0.0,
-        )
+        found = self.calibrate(self.geometry(domain), epsilon, adjacency=adjacency, loss=loss)
         return (Expectation(self.name, found.utility_bound(beta)),)
 
     def variants(self, delta: float) -> tuple[Variant, ...]:
@@ -282,15 +263,8 @@ class PerturbedMechanism(Mechanism):
         self, problem: BaseProblem, epsilon: float, runs: int, rng: Randomness, *, adjacency: Adjacency, **options: Any
     ) -> Int64Array:
         """By listing the members and adding the noise in floating point."""
-        found = self.calibrate(
-            self.geometry(problem.domain),
-            epsilon,
-            noise=options["noise"],
-            delta=options.get("delta"),
-            adjacency=adjacency,
-            loss=problem.loss,
-            solver_tolerance=0.0,
-        )
+        noise, delta, geometry = options["noise"], options.get("delta"), self.geometry(problem.domain)
+        found = self.calibrate(geometry, epsilon, noise=noise, delta=delta, adjacency=adjacency, loss=problem.loss)
         return perturbed_draws(problem, found, runs, rng)
 
 
@@ -335,12 +309,3 @@ def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:
         need = "needs delta, for instance 1e-6" if law.needs_delta else "is pure epsilon-DP: leave delta=None"
         raise ValueError(f"noise={law.option!r} {need}")
     return delta or 0.0
-
-
-def _check_range(longest: float, epsilon: float) -> None:
-    """Refuse an epsilon whose noise could leave the exact integer range."""
-    if not longest <= LARGEST_NORM or not math.isfinite(longest):
-        raise ValueError(
-            f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
-            f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
-        )

@@ -15,7 +15,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.losses import Loss, ZeroOneLoss
+from privsolve.losses import Loss
 from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism, check_arguments
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.noise.entropy import Randomness
@@ -25,9 +25,8 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
-from privsolve.problems.perturbation import AnyPerturbation, Perturbation
+from privsolve.problems.perturbation import AnyPerturbation, Indicator, Indicators, Perturbation, Thresholds
 from privsolve.problems.problem import BaseProblem
-from privsolve.problems.separators import Indicator, Indicators, Thresholds
 from privsolve.releases import Run
 
 
@@ -88,12 +87,19 @@ class RSPM(PerturbedMechanism):
         """The thresholds of the domain."""
         return Separators(domain, Thresholds(check_domain(domain)).count)
 
-    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
+    def run(  # type: ignore[override]
+        self, problem: BaseProblem, epsilon: float, *, indicators: Sequence[Indicator] | None = None, **options: Any
+    ) -> Run:
         """See `rspm`."""
-        return rspm(problem, epsilon, **options)
-
-
-_RSPM = RSPM()
+        if indicators is not None:
+            oracle = resolve_oracle(options.get("oracle", "tree"))
+            if not oracle.lists or options.get("penalty") is not None:
+                raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
+            check_arguments(problem, None)
+            oracle.check(problem)
+            own = Indicators(problem.domain, indicators)
+            options["geometry"] = Separators(problem.domain, own.count, own)
+        return super().run(problem, epsilon, **options)
 
 
 def separator_noise(
@@ -108,16 +114,11 @@ def separator_noise(
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
-    thresholds = _RSPM.geometry(domain)
-    return _RSPM.calibrate(
-        thresholds if count is None else Separators(domain, check_count("count", count)),
-        epsilon,
-        noise=noise,
-        delta=delta,
-        adjacency=adjacency,
-        loss=loss or ZeroOneLoss(),
-        solver_tolerance=solver_tolerance,
-    )
+    geometry = RSPM().geometry(domain)
+    if count is not None:
+        geometry = Separators(domain, check_count("count", count))
+    public: dict[str, Any] = {"adjacency": adjacency, "loss": loss, "solver_tolerance": solver_tolerance}
+    return RSPM().calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
 
 
 def rspm(
@@ -153,23 +154,14 @@ def rspm(
         the scale. Running time, failures and the diagnostics are not covered (section 7). After an error use its `retry`:
         calling again draws fresh noise, which voids the guarantee if the error depended on the data.
     """
-    check_arguments(problem, penalty)
-    the_oracle = resolve_oracle(oracle)
-    geometry = _RSPM.geometry(problem.domain)
-    if indicators is not None:
-        if not the_oracle.lists or penalty is not None:
-            raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
-        the_oracle.check(problem)
-        own = Indicators(problem.domain, indicators)
-        geometry = Separators(problem.domain, own.count, own)
-    return _RSPM.release(
+    return RSPM().run(
         problem,
         epsilon,
-        geometry,
+        indicators=indicators,
         noise=noise,
         delta=delta,
         adjacency=adjacency,
-        oracle=the_oracle,
+        oracle=oracle,
         penalty=penalty,
         random_state=random_state,
         progress=progress,

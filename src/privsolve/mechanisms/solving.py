@@ -11,7 +11,7 @@ from typing import Any
 from privsolve import oracles
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivsolveError, SolveInterrupted
-from privsolve.oracles.base import Oracle, Solution, Solve, as_oracle, oracle_name, oracle_tolerance, verified
+from privsolve.oracles.base import Oracle, Solution, Solve, as_oracle, oracle_tolerance, verified
 from privsolve.problems.perturbation import AnyPerturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Diagnostics, Run
@@ -24,21 +24,20 @@ def resolve_oracle(oracle: str | Oracle) -> Oracle:
 
 def solve(
     oracle: Oracle,
+    prepared: Solve,
     problem: BaseProblem,
     perturbation: AnyPerturbation,
     progress: ProgressCallback | None,
-    prepared: Solve | None = None,
 ) -> tuple[Solution, Diagnostics]:
-    """One call of the oracle, on the problem as it has `prepared` it, if it has; held to its certificate."""
+    """One call of the oracle on the problem as it has `prepared` it, held to its certificate."""
     start = time.perf_counter()
-    answer = (prepared or oracle.prepare(problem, perturbation))(perturbation, progress)
-    solution = verified(answer, problem, perturbation, oracle)
+    solution = verified(prepared(perturbation, progress), problem, perturbation, oracle)
     return solution, Diagnostics(
         seconds=time.perf_counter() - start,
         quality=problem.quality(solution.weights),
         values={
             **solution.work,
-            "oracle": oracle_name(oracle),
+            "oracle": oracle.name,
             "objective": solution.objective,
             "bound": solution.bound,
             "certified": solution.certified,
@@ -111,6 +110,6 @@ def _words(oracle: Any, error: Exception) -> str:
     """What failed; the message of a foreign error stays in the cause, since it may show anything."""
     why: Any = f"{type(error).__name__}: {error}" if isinstance(error, PrivsolveError) else type(error).__name__
     return (
-        f"oracle {oracle_name(oracle)!r} failed ({why}): nothing is released, and the noise is kept; solve again with the "
+        f"oracle {oracle.name!r} failed ({why}): nothing is released, and the noise is kept; solve again with the "
         "same noise by error.retry(oracle)"
     )

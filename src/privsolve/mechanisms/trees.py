@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.checks import check_callback, check_count, check_integer
-from privsolve.domains.monotone import Monotone
-from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.domains.trees import DecisionTrees, Monotone, TreePrior
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness

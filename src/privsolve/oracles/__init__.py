@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from privsolve.oracles.base import Oracle, Solution, verified
-from privsolve.oracles.catalogue import Solver, SolverUnavailable
-from privsolve.oracles.combinatorial import AssignmentOracle, SpanningTreeOracle, SubsetOracle
-from privsolve.oracles.cpsat import CpsatOracle
-from privsolve.oracles.enumeration import EnumerationOracle
-from privsolve.oracles.gurobi import GurobiOracle
-from privsolve.oracles.highs import HighsOracle
-from privsolve.oracles.scip import ScipOracle
-from privsolve.oracles.tree import TreeOracle
+from privsolve.oracles.base import Oracle, Solution, Solver, SolverUnavailable, verified
+from privsolve.oracles.exact import AssignmentOracle, EnumerationOracle, SpanningTreeOracle, SubsetOracle, TreeOracle
+from privsolve.oracles.mip_solvers import CpsatOracle, GurobiOracle, HighsOracle, ScipOracle
 
 ORACLES: tuple[type[Oracle], ...] = (
     TreeOracle,
@@ -39,10 +33,9 @@ def get(name: str) -> Oracle:
 
 def solver(name: str) -> Solver:
     """The catalogue entry of that name."""
-    for entry in SOLVERS:
-        if entry.name == name:
-            return entry
-    raise ValueError(f"oracle {name!r} is unknown: choose one of {', '.join(_BY_NAME)}")
+    entry = get(name).about
+    assert entry is not None
+    return entry
 
 
 __all__ = [

@@ -1,26 +1,100 @@
-"""What every oracle offers, and the check that every answer passes before it is used."""
+"""What every oracle offers, its entry in the catalogue, and the check that every answer passes before it is used."""
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import importlib.util
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_error, check_finite
-from privsolve.domains import Domain
+from privsolve.domains import Domain, FiniteSet, KnapsackDomain, domain_kinds
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import OracleNotCertified
+from privsolve.errors import OracleNotCertified, PrivsolveError
 from privsolve.losses import Loss
-from privsolve.oracles.catalogue import Solver
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
 from privsolve.problems.problem import BaseProblem
+
+EXACT = "integers, exact"
+TRUSTED = "floating point, trusts the solver's bound"
+TRUSTED_INTEGERS = "integers, trusts the solver's bound"
+
+
+class SolverUnavailable(PrivsolveError, ImportError):
+    """A solver is not installed, or cannot be loaded into this process; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The entry of an oracle, stated by its class (`Oracle.about`). `module` is None for privsolve's own."""
+
+    name: str
+    licence: str
+    arithmetic: str
+    note: str
+    module: str | None = None
+    distribution: str | None = None
+    takes: tuple[type[Domain], ...] = (KnapsackDomain, FiniteSet)
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The kinds of domain that it solves, users' own included."""
+        return domain_kinds(self.takes)
+
+    @property
+    def extra(self) -> str | None:
+        """The optional dependency that installs it."""
+        return None if self.module is None else self.name
+
+    @property
+    def installed(self) -> bool:
+        """Whether its package can be found; nothing is imported."""
+        return self.module is None or importlib.util.find_spec(self.module.split(".")[0]) is not None
+
+    @property
+    def version(self) -> str | None:
+        """Version of the installed package, or None."""
+        if self.distribution is None or not self.installed:
+            return None
+        try:
+            return importlib.metadata.version(self.distribution)
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+    @property
+    def status(self) -> str:
+        """Built in, the installed version, or how to install it."""
+        if self.module is None:
+            return "built in"
+        if not self.installed:
+            return f"missing: pip install 'privsolve[{self.extra}]'"
+        return self.version or "installed"
+
+    def load(self) -> ModuleType:
+        """Import the solver's module, or raise `SolverUnavailable` with what to do about it."""
+        if self.module is None:
+            raise ValueError(f"oracle {self.name!r} is part of privsolve: there is nothing to import")
+        if not self.installed:
+            raise SolverUnavailable(
+                f"oracle {self.name!r} needs the package {self.distribution}, which is not installed: "
+                f"pip install 'privsolve[{self.extra}]', or use oracle='tree'"
+            )
+        try:
+            return importlib.import_module(self.module)
+        except ImportError as error:
+            raise SolverUnavailable(
+                f"{self.distribution} {self.version} is installed but cannot be loaded here ({error}): "
+                "reinstall it, or use oracle='tree'"
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +152,7 @@ class Oracle(ABC):
     @property
     def name(self) -> str:
         """The word for it in the guarantee."""
-        return type(self).__name__
+        return self.about.name if self.about else type(self).__name__
 
     def unsupported(self, problem: BaseProblem) -> str:
         """Why the oracle cannot take a problem, by public facts; empty if it can."""
@@ -95,7 +169,7 @@ class Oracle(ABC):
     def check(self, problem: Any) -> None:
         """Raise before any noise is drawn if the problem cannot be solved, or the solver cannot be used."""
         if why := self.unsupported(problem):
-            raise ValueError(f"{why}; use another oracle (`privsolve solvers` lists them)")
+            raise ValueError(f"{why}; use another oracle, such as 'enumeration' (`privsolve solvers` lists them)")
 
     def prepare(self, problem: Any, template: AnyPerturbation) -> Solve:
         """Check the problem and do all work that needs no noise: what is returned solves it.
@@ -118,14 +192,12 @@ class Oracle(ABC):
 class PlainOracle(Oracle):
     """Any object with `minimise(problem, perturbation)`, and perhaps `name`, `tolerance` and `check(problem)`."""
 
+    name = ""
+
     def __init__(self, oracle: Any) -> None:
         self._oracle = oracle
+        self.name = str(getattr(oracle, "name", type(oracle).__name__))
         self.tolerance = getattr(oracle, "tolerance", 0.0)
-
-    @property
-    def name(self) -> str:
-        """Its name, or its class."""
-        return oracle_name(self._oracle)
 
     def check(self, problem: Any) -> None:
         """Its own check, if it has one."""
@@ -146,23 +218,17 @@ def as_oracle(oracle: object) -> Oracle:
     return PlainOracle(oracle)
 
 
-def oracle_name(oracle: object) -> str:
-    """The oracle's `name`, or its class."""
-    return str(getattr(oracle, "name", type(oracle).__name__))
-
-
-def oracle_tolerance(oracle: object) -> float:
+def oracle_tolerance(oracle: Oracle) -> float:
     """The oracle's stated additive error in mistakes, validated."""
-    return check_error("oracle.tolerance", getattr(oracle, "tolerance", 0.0))
+    return check_error("oracle.tolerance", oracle.tolerance)
 
 
 def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: object) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
-    name = oracle_name(oracle)
+    name, tolerance = as_oracle(oracle).name, oracle_tolerance(as_oracle(oracle))
     weights = _member(answer, problem, name)
     value = problem.objective(weights, perturbation)
     lower = _lower_bound(answer, name)
-    tolerance = oracle_tolerance(oracle)
     if lower > value + tolerance * UNIT + 1:
         raise OracleNotCertified(
             f"oracle {name!r} claims a bound of {lower / UNIT:.6g} above the objective {value / UNIT:.6g} of its own answer: "
@@ -206,11 +272,3 @@ def _lower_bound(answer: Any, name: str) -> int:
             f"oracle {name!r} gave no finite lower `bound` in the range of objectives: its answer cannot be certified"
         )
     return lower
-
-
-def solution_of(
-    problem: BaseProblem, perturbation: AnyPerturbation, weights: ArrayLike, lower: int, **work: Any
-) -> Solution:
-    """A solution with its objective recomputed from the table."""
-    w = np.asarray(weights, dtype=np.int64)
-    return Solution(w, problem.objective(w, perturbation), lower, work=work)

@@ -1,36 +1,40 @@
-"""Any loss of the user's own over any domain that can be listed (theory, section 15)."""
+"""Any loss of the user's own over any domain that can be listed: what is stated about it, and its rounding (section 15)."""
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.arrays import Int64Array
-from privsolve.checks import check_function
+from privsolve.arrays import Floats, Int64Array
+from privsolve.checks import check_function, check_length, check_positive
 from privsolve.data.patterns import checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import StatedLoss, TotalLoss
+from privsolve.losses import COST_LIMIT, StatedLoss, TotalLoss
+from privsolve.losses.base import ROUNDING, UPWARDS
+from privsolve.privacy.decimals import exact
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 from privsolve.problems.problem import MemberProblem
-from privsolve.problems.stating import (
-    BLOCK,
-    LossFunction,
-    Number,
-    Rounding,
-    as_numbers,
-    check_alone,
-    count_records,
-    public_number,
-    state,
-    state_total,
-    total_steps,
-)
+
+LossFunction = Callable[[Any, Int64Array], ArrayLike]
+"""`loss(records, members)`: one row per record, one column per member."""
+
+Number = int | float | Fraction | Decimal
+
+BLOCK = 4_000_000
+"""Losses held at a time."""
+
+LARGEST_LOSS = 2**31
+"""Of one record, in steps."""
 
 PAIRS_CHECKED = 200
 """Up to this many members, a Lipschitz constant is held against every record and every pair of members."""
@@ -101,10 +105,9 @@ class DiscreteProblem(MemberProblem):
         stated: StatedLoss | TotalLoss
         if sensitivity is None:
             stated = state(domain, bound, lipschitz, step, clip)
-            source = _source(loss, records, members, columns)
             rule = Rounding(stated, None if bound is None else public_number("bound", bound))
-            count, totals = source.count, _totals(source, rule, members)
-            largest_total = count * stated.largest
+            count, block = _source(loss, records, members, columns)
+            totals, largest_total = _totals(count, block, rule, members), count * stated.largest
         else:
             if lipschitz is not None or clip or columns is not None or bound is None or not callable(loss):
                 raise ValueError(
@@ -113,6 +116,7 @@ class DiscreteProblem(MemberProblem):
                 )
             stated, largest_total = state_total(sensitivity, bound, step)
             count, totals = _called_once(loss, records, members, stated, largest_total)
+        totals.setflags(write=False)
         set_field = object.__setattr__
         set_field(self, "domain", domain)
         set_field(self, "loss", stated)
@@ -148,19 +152,22 @@ class DiscreteProblem(MemberProblem):
         return self.loss.quality(self.total_loss(weights), self.n)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Losses by blocks of records and members."""
+# --- where losses come from -------------------------------------------------------------------------------------------
 
-    count: int
-    block: Callable[[slice, slice], ArrayLike]
+_Block = Callable[[slice, slice], ArrayLike]
+"""Losses of some records (rows) with some members (columns)."""
 
 
-def _source(loss: LossFunction | ArrayLike, records: Any, members: Int64Array, columns: ArrayLike | None) -> _Source:
+def _source(
+    loss: LossFunction | ArrayLike, records: Any, members: Int64Array, columns: ArrayLike | None
+) -> tuple[int, _Block]:
+    """How many records there are, and their losses by blocks."""
     if callable(loss):
         if columns is not None:
             raise ValueError("columns are for a table of losses: a function is told the members")
-        return _called(loss, records, members)
+        count, shown = _checked_call(loss, records, members)
+        _check_alone(loss, records, shown[: max(1, BLOCK // count)])
+        return count, lambda rows, some: loss(records[rows], shown[some])
     if records is not None:
         raise ValueError("records are for a function: a table of losses has one row per record already")
     table = as_numbers("loss", loss)
@@ -171,29 +178,47 @@ def _source(loss: LossFunction | ArrayLike, records: Any, members: Int64Array, c
         )
     if columns is not None:
         table = table[:, _order(np.asarray(columns), members)]
-    return _Source(len(table), lambda rows, some: table[rows, some])
-
-
-def _called(loss: LossFunction, records: Any, members: Int64Array) -> _Source:
-    check_function("loss", loss, "records", "members")
-    count = count_records(records)
-    shown = members.copy()
-    shown.setflags(write=False)
-    check_alone(loss, records, shown[: max(1, BLOCK // count)])
-    return _Source(count, lambda rows, some: loss(records[rows], shown[some]))
+    return len(table), lambda rows, some: table[rows, some]
 
 
 def _called_once(
     loss: LossFunction, records: Any, members: Int64Array, stated: TotalLoss, bound: int
 ) -> tuple[int, Int64Array]:
-    """How many records there are, and one total per member, in steps."""
+    """How many records there are, and one total per member, in whole steps between 0 and the bound."""
+    count, shown = _checked_call(loss, records, members)
+    found = _floats(
+        loss(records, shown), (len(members),), stated.step, "one total per member, where a sensitivity is stated"
+    )
+    steps = np.floor(found / float(Fraction(stated.step or 1)) + (0.5 if stated.step else 0.0))
+    if steps.min() < 0 or steps.max() > bound:
+        raise ValueError("a total lies outside 0..bound: state a larger bound")
+    return count, steps.astype(np.int64)
+
+
+def _checked_call(loss: LossFunction, records: Any, members: Int64Array) -> tuple[int, Int64Array]:
+    """How many records the loss is called with, one at least, and the members that it is shown."""
     check_function("loss", loss, "records", "members")
-    count = count_records(records)
+    try:
+        count = len(records)
+        _ = records[:1]
+    except (TypeError, KeyError):
+        raise ValueError("records must be an array or a list that the loss function is called with") from None
+    if count == 0:
+        raise ValueError("records must hold at least one record")
     shown = members.copy()
     shown.setflags(write=False)
-    found = total_steps(loss(records, shown), len(members), stated, bound)
-    found.setflags(write=False)
-    return count, found
+    return count, shown
+
+
+def _check_alone(loss: LossFunction, records: Any, members: Int64Array) -> None:
+    """Refuse a loss that looks at other records, which no sensitivity could cover, where the first record shows it."""
+    few = records[: min(len(records), 100)]
+    alone, together = (as_numbers("loss", loss(some, members)) for some in (records[:1], few))
+    if alone.shape != (1, len(members)) or together.shape != (len(few), len(members)):
+        return  # refused later, in words about shapes
+    numbers = alone.dtype.kind in "biuf" and together.dtype.kind in "biuf"
+    if numbers and not np.allclose(alone[0], together[0], rtol=1e-9, atol=1e-9, equal_nan=True):
+        raise ValueError("loss gives a record another row beside other records: it must look at one record at a time")
 
 
 def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:
@@ -204,27 +229,21 @@ def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:
     raise ValueError(f"columns must be the {len(members)} members of the domain, each once, as rows of integers")
 
 
-def _totals(source: _Source, rule: Rounding, members: Int64Array) -> Int64Array:
-    """The sum over records, every loss checked and rounded on its own."""
+def _totals(count: int, block: _Block, rule: Rounding, members: Int64Array) -> Int64Array:
+    """The sum over records, every loss checked and rounded on its own.
+
+    Some records at a time, and some members only where one record with all of them is too much.
+    """
     totals = np.zeros(len(members), dtype=np.int64)
-    for rows, some in _blocks(source.count, len(members)):
-        height = min(rows.stop, source.count) - rows.start
-        width = min(some.stop, len(members)) - some.start
-        steps = rule.rounded(source.block(rows, some), height, width)
+    width = min(len(members), BLOCK)
+    height = max(1, BLOCK // width)
+    for row, column in product(range(0, count, height), range(0, len(members), width)):
+        rows, some = slice(row, min(row + height, count)), slice(column, min(column + width, len(members)))
+        steps = rule.rounded(block(rows, some), rows.stop - row, some.stop - column)
         if len(members) <= PAIRS_CHECKED:
             _check_lipschitz(steps, rule.stated, members)
         totals[some] += steps.sum(axis=0)
-    totals.setflags(write=False)
     return totals
-
-
-def _blocks(records: int, members: int) -> Iterator[tuple[slice, slice]]:
-    """Few members at a time only where one record with all of them is too much."""
-    width = min(members, BLOCK)
-    height = max(1, BLOCK // width)
-    for row in range(0, records, height):
-        for column in range(0, members, width):
-            yield slice(row, row + height), slice(column, column + width)
 
 
 def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array) -> None:
@@ -237,3 +256,131 @@ def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array)
                 "a record's loss differs between two members by more than lipschitz times their distance: "
                 "state a larger one"
             )
+
+
+# --- what is stated, and rounding to steps ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """How the losses of a record become whole steps, and which are refused. Nothing here shows a loss."""
+
+    stated: StatedLoss
+    bound: Fraction | None
+
+    def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
+        """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut."""
+        found = _floats(values, (rows, columns), self.stated.step, "one row per record and one column per member")
+        steps = self._steps(self._bounded(found))
+        if steps.size and int((steps.max(axis=1) - steps.min(axis=1)).max()) > self.stated.largest:
+            raise ValueError(
+                f"a record's losses vary by more than {self.stated.largest} steps, which follows from what was stated: state a "
+                "larger bound or Lipschitz constant"
+            )
+        return steps
+
+    def _bounded(self, found: Floats) -> Floats:
+        if self.bound is None:
+            return found
+        highest = float(self.bound)
+        if self.stated.clipped:
+            return np.asarray(np.clip(found, 0.0, highest))
+        if found.size and (found.min() < 0 or found.max() > highest):
+            raise ValueError(
+                f"a record's loss lies outside 0..bound={highest:g}: state a larger bound, or cut losses to it by clip=True"
+            )
+        return found
+
+    def _steps(self, found: Floats) -> Int64Array:
+        unit = float(Fraction(self.stated.step or 1))
+        if found.size and max(abs(found.min()), abs(found.max())) / unit >= LARGEST_LOSS:
+            raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
+        if not self.stated.step:
+            return found.astype(np.int64)
+        steps = np.floor(found / unit + 0.5).astype(np.int64)
+        if self.bound is not None:  # floats could end one step above
+            steps = np.minimum(steps, steps_of_bound(self.bound, Fraction(self.stated.step), whole=False))
+        return np.asarray(steps)
+
+
+def state(
+    domain: Domain, bound: Number | None, lipschitz: Number | None, step: Number | None, clip: bool
+) -> StatedLoss:
+    """What is public, in steps; `largest` is the smaller of what the two constants give over the whole domain."""
+    if bound is None and lipschitz is None:
+        raise ValueError("bound or lipschitz must be stated: without either no noise is enough")
+    if not isinstance(clip, bool) or (clip and bound is None):
+        raise ValueError("clip must be True or False, and needs a bound to cut losses to")
+    unit = Fraction(1) if step is None else public_number("step", step)
+    text = "" if step is None else str(unit)
+    ranges = []
+    if bound is not None:
+        ranges.append(steps_of_bound(public_number("bound", bound), unit, step is None))
+    per_unit = None if lipschitz is None else float(public_number("lipschitz", lipschitz) / unit) * UPWARDS
+    if per_unit is not None:
+        box = sum(int(values[-1] - values[0]) ** 2 for values in map(domain.values, range(domain.dim)))
+        reach = StatedLoss(COST_LIMIT, per_unit, text).within(min(box, 4 * domain.radius_sq_bound))
+        if reach >= COST_LIMIT and bound is None:
+            raise ValueError("lipschitz times the diameter of the domain is too many steps: use a coarser step")
+        ranges.append(max(1, math.floor(reach)))
+    return StatedLoss(min(ranges), per_unit, text, clip)
+
+
+def state_total(sensitivity: Number, bound: Number, step: Number | None) -> tuple[TotalLoss, int]:
+    """What is public about a total that is no sum over records: its sensitivity and its bound in steps (section 15.5)."""
+    unit = Fraction(1) if step is None else public_number("step", step)
+    moved = public_number("sensitivity", sensitivity) / unit
+    steps = math.floor(moved if step is None else moved + Fraction(ROUNDING))
+    if not 1 <= steps <= COST_LIMIT:
+        raise ValueError(f"sensitivity must be from 1 to {COST_LIMIT:,} steps: choose another step")
+    highest = math.floor(public_number("bound", bound) / unit + Fraction(1, 2))
+    if not 1 <= highest < LARGEST_LOSS:
+        raise ValueError(f"bound must be from 1 to {LARGEST_LOSS:,} steps: choose another step")
+    return TotalLoss(steps, "" if step is None else str(unit)), highest
+
+
+def as_numbers(name: str, values: Any) -> NDArray[Any]:
+    """An array, whose numbers are checked later; what hides some of them or has rows of several lengths is refused."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} has a mask: fill the entries that it hides by a public rule first")
+    check_length(name, values)
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be rows of numbers, all of one length") from None
+
+
+def _floats(values: Any, shape: tuple[int, ...], step: str, wanted: str) -> Floats:
+    """Losses as float64, finite and, without a step, whole.
+
+    All are floats before anything is decided: NumPy gives a block one type for all its records (theory, section 15.3).
+    """
+    found = as_numbers("loss", values)
+    if found.shape != shape:
+        raise ValueError(f"loss must give {wanted}, got shape {found.shape}")
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"loss must give numbers, got dtype {found.dtype}")
+    found = found.astype(np.float64)
+    if not np.isfinite(found).all():
+        raise ValueError("loss gave NaN or infinite values: correct the records or the function first")
+    if not step and (found != np.floor(found)).any():
+        raise ValueError("loss must give whole numbers: state a step that they are rounded to")
+    return found
+
+
+def steps_of_bound(bound: Fraction, unit: Fraction, whole: bool) -> int:
+    """The bound in steps, by the rule that losses are rounded by."""
+    if whole and bound.denominator != 1:
+        raise ValueError("bound must be a whole number where losses are: state a step otherwise")
+    steps = math.floor(bound / unit + Fraction(1, 2))
+    if not 1 <= steps <= COST_LIMIT:
+        raise ValueError(f"bound must be from 1 to {COST_LIMIT:,} steps: choose another step")
+    return steps
+
+
+def public_number(name: str, value: object) -> Fraction:
+    """A public positive number; a float is read as the decimal that is written."""
+    if isinstance(value, Decimal) and value.is_finite():
+        value = Fraction(value)
+    check_positive(name, value)
+    return Fraction(value) if isinstance(value, int | Fraction) else exact(float(value))  # type: ignore[arg-type]

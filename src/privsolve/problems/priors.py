@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privsolve.checks import check_above_zero, check_share
 from privsolve.domains import ConstrainedPoints, Domain, FiniteSet, SparsePoints
-from privsolve.domains.constrained import LOGS
+from privsolve.domains.scorecards import LOGS
 
 LARGEST_SPREAD = 150.0
 

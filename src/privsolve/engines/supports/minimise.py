@@ -55,7 +55,7 @@ from privsolve.losses import ScoreLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
 if TYPE_CHECKING:
-    from privsolve.domains.constrained import ConstrainedPoints
+    from privsolve.domains.scorecards import ConstrainedPoints
 
 SCALE = np.int64(1 << UNIT_BITS)
 MAX_LISTED = 1_000_000

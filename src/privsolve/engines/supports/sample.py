@@ -38,7 +38,7 @@ from privsolve.noise.coins import choose_log, coin, log_total, propose, set_weig
 from privsolve.noise.entropy import Randomness
 
 if TYPE_CHECKING:
-    from privsolve.domains.constrained import ConstrainedPoints
+    from privsolve.domains.scorecards import ConstrainedPoints
 
 REFILL = 4
 """Uniforms are drawn for so many attempts at their longest."""
