@@ -27,13 +27,13 @@ from typing import Any
 import duckdb
 
 import privsolve as ps
+from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Categories, Category, Label, Schema
 from privsolve.data.connection import MEMORY_LIMIT
 from privsolve.data.tables import open_table
 from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import split
 from privsolve.learn.evaluating import evaluate_tables
-from privsolve.models.scoring import with_predictions
 from privsolve.noise.entropy import Randomness
 
 SCHEMA = Schema(

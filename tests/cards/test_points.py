@@ -183,7 +183,7 @@ def test_table_and_card_and_weights_say_the_same_of_all_values(case: tuple[list[
     assert totals.max() <= float(card.maximum)
     if risk:
         stated = [risk_at(0.5, Fraction(int(score), model.unit)) for score in raw]
-        assert [model.risk_of_total(Fraction(t).limit_denominator(100)) for t in totals] == stated
+        assert [model.scale.risk(Fraction(t).limit_denominator(100)) for t in totals] == stated
         assert card.scale is not None
         assert [card.scale.risk(Fraction(t).limit_denominator(100)) for t in totals] == stated
     codes = [column.codes(_series(frame[name])) for name, column in zip(names, schema.columns, strict=True)]

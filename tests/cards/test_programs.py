@@ -1,4 +1,4 @@
-"""A long card as SQL, Python and JavaScript: each gives every record, with its gaps, what `predict` gives it."""
+"""A long card as SQL, Python, JavaScript and a table of predictions: each says the same of every record, with its gaps."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ import sqlglot
 from typer.testing import CliRunner
 
 import privsolve as ps
-from long_cards import long_release, long_schema, long_table
+from long_cards import answers_of, long_release, long_schema, long_table
+from privsolve.cards import words
+from privsolve.cards.card import UNKNOWN
+from privsolve.cards.scoring import with_predictions
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.models.risk import RiskScore
 
 NODE = shutil.which("node")
+BANDS = "calm,20%,so so,60%,alarm"
+Said = tuple[float, float, str, str]
 SCHEMAS = {
     "adult": ps.datasets.adult_schema(),
     **{f"{columns} columns": long_schema(columns) for columns in (25, 60, 120)},
@@ -36,7 +41,7 @@ def case_fixture(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ps.Rel
     table = adult_texts() if request.param == "adult" else long_table(schema)
     file = tmp_path / "data.csv"
     table.to_csv(file, index=False)
-    return long_release(schema), table, file
+    return long_release(schema).with_bands(BANDS), table, file
 
 
 def adult_texts() -> pd.DataFrame:
@@ -45,16 +50,17 @@ def adult_texts() -> pd.DataFrame:
     return table.mask(gaps, "")
 
 
-def expected(release: ps.Release, table: pd.DataFrame) -> list[tuple[float, float, str]]:
+def check(found: list[Said], release: ps.Release, table: pd.DataFrame) -> None:
+    """Against the weights themselves: a band begins above its risk."""
     model: Any = release.model
-    return list(zip(model.totals(table), model.risks(table), model.predict(table), strict=True))
-
-
-def check(found: list[tuple[float, float, str]], release: ps.Release, table: pd.DataFrame) -> None:
-    wanted = expected(release, table)
-    assert [(score, said) for score, _, said in found] == [(score, said) for score, _, said in wanted]
-    assert [risk for _, risk, _ in found] == pytest.approx([risk for _, risk, _ in wanted])
-    assert len({score for score, _, _ in wanted}) > 20
+    risks = model.risks(table)
+    bands = [("calm", "so so", "alarm")[int(risk > 0.2) + int(risk > 0.6)] for risk in risks]
+    assert [(score, said, band) for score, _, said, band in found] == list(
+        zip(model.totals(table), model.predict(table), bands, strict=True)
+    )
+    assert [risk for _, risk, *_ in found] == pytest.approx(risks)
+    assert len(set(model.totals(table))) > 20
+    assert len(set(bands)) > 1
 
 
 def test_duckdb_on_the_csv_file(case: tuple[ps.Release, pd.DataFrame, Path]) -> None:
@@ -65,7 +71,7 @@ def test_duckdb_on_the_csv_file(case: tuple[ps.Release, pd.DataFrame, Path]) -> 
     for reading in ("all_varchar = true", "auto_detect = true"):
         connection = duckdb.connect()
         connection.sql(f"CREATE TABLE data AS SELECT * FROM read_csv('{file}', header = true, delim = ',', {reading})")
-        found = connection.sql(f"SELECT score, risk, prediction FROM ({query})").fetchall()
+        found = connection.sql(f"SELECT score, risk, prediction, band FROM ({query})").fetchall()
         check(found, release, table)
 
 
@@ -74,7 +80,7 @@ def test_sqlite_on_the_csv_file(case: tuple[ps.Release, pd.DataFrame, Path]) -> 
     connection = sqlite3.connect(":memory:")
     table.to_sql("data", connection, index=False)
     query = release.card().to_sql("sqlite")
-    check(connection.execute(f"SELECT score, risk, prediction FROM ({query})").fetchall(), release, table)
+    check(connection.execute(f"SELECT score, risk, prediction, band FROM ({query})").fetchall(), release, table)
 
 
 def test_python_without_packages(case: tuple[ps.Release, pd.DataFrame, Path]) -> None:
@@ -106,23 +112,52 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
     weights = [2, 3, -4, 5, -1]
     model = RiskScore(np.array(weights), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
     setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
-    release = ps.Release(model, long_release(schema).guarantee, setting)
+    release = ps.Release(model, long_release(schema).guarantee, setting).with_bands(BANDS)
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"dose": rng.uniform(-3, 10, 200).round(2), "age": rng.integers(10, 80, 200).astype(float)})
     table["old"] = pd.Series(rng.random(200) < 0.5).astype("boolean")
     table = table.mask(rng.random(table.shape) < 0.1)
     connection = duckdb.connect()
     connection.register("data", table)
-    found = connection.sql(f"SELECT score, risk, prediction FROM ({release.card().to_sql()})").fetchall()
+    found = connection.sql(f"SELECT score, risk, prediction, band FROM ({release.card().to_sql()})").fetchall()
     check(found, release, table)
     lite = sqlite3.connect(":memory:")
     table.to_sql("data", lite, index=False)
-    rows = lite.execute(f"SELECT score, risk, prediction FROM ({release.card().to_sql('sqlite')})").fetchall()
-    check([(score, risk, bool(said)) for score, risk, said in rows], release, table)  # type: ignore[misc]
+    rows = lite.execute(f"SELECT score, risk, prediction, band FROM ({release.card().to_sql('sqlite')})").fetchall()
+    check([(score, risk, bool(said), band) for score, risk, said, band in rows], release, table)  # type: ignore[misc]
     module: dict[str, Any] = {}
     exec(release.card().to_python(), module)
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     check([tuple(module["score"](record).values()) for record in records], release, table)
+    table.to_parquet(tmp_path / "t.parquet")
+    in_engine = with_predictions(ps.open_table(str(tmp_path / "t.parquet")), model, reasons=2).to_pandas()
+    said = ["reason_1", "reason_2"]
+    frame = release.scored(table, reasons=2)
+    assert in_engine[said].fillna("").equals(frame[said].fillna(""))
+    assert {"dose: not known", "dose: 2.5", "dose: 8"} <= set(frame["reason_1"]) | set(frame["reason_2"])
+
+
+def said_of(release: ps.Release, record: dict[str, str]) -> list[str]:
+    """The reasons of the card for a record of texts."""
+    lines = release.card().reasons(answers_of(release, record), most=3)  # type: ignore[union-attr]
+    return [words.answered(line.question, line.answer) for line in lines]
+
+
+def test_predictions_with_bands_and_reasons(case: tuple[ps.Release, pd.DataFrame, Path], tmp_path: Path) -> None:
+    release, table, file = case
+    (tmp_path / "release.json").write_text(release.with_bands(None).to_json(), encoding="utf-8")
+    options = ["--release", str(tmp_path / "release.json"), "--out", str(tmp_path / "scored.parquet"), "--bands", BANDS]
+    done = CliRunner().invoke(app, ["predict", str(file), *options, "--reasons", "3", "--max-missing", "1"])
+    assert done.exit_code == 0, done.output
+    written = pd.read_parquet(tmp_path / "scored.parquet")
+    scored = release.scored(table, reasons=3)
+    for found in (written, scored):
+        names = ["score", "risk", "prediction", "band", "reason_1", "reason_2", "reason_3"]
+        assert list(found)[-7:] == names
+        check(list(found[names[:4]].itertuples(index=False, name=None)), release, table)
+        reasons = [[text for text in row if text] for row in found[names[4:]].itertuples(index=False, name=None)]
+        assert reasons == [said_of(release, record) for record in table.to_dict("records")]
+        assert any(UNKNOWN in text for row in reasons for text in row)
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "tsql", "mysql", "bigquery", "snowflake", "spark"])

@@ -7,22 +7,18 @@ import re
 from fractions import Fraction
 from pathlib import Path
 from random import Random
-from typing import Any
 
-import narwhals as nw
-import pandas as pd
 import pytest
 from selenium.webdriver.common.keys import Keys
 
 import privsolve as ps
 from browser import Browser, browser_fixture  # noqa: F401
-from long_cards import long_release, long_schema, long_table
+from long_cards import answers_of, long_release, long_schema, long_table
 from privsolve.cards import words
 from privsolve.cards.card import UNKNOWN, Answer, ChoicePoints
-from privsolve.cards.risk import percent
 from privsolve.cards.scorecard import Scorecard
-from privsolve.data import Categories
 from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.models.odds import percent
 from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Proof
 from promises import promise
@@ -247,20 +243,6 @@ LONG = {columns: long_release(long_schema(columns)) for columns in (25, 60, 120)
 ADULT = long_release(ps.datasets.adult_schema())
 
 
-def answers_of(release: ps.Release, record: dict[str, str]) -> dict[str, Answer]:
-    """What a person would answer for a record of texts, gaps included."""
-    model: Any = release.model
-    frame = pd.DataFrame([record])
-    found: dict[str, Answer] = {}
-    for column, question in zip(model.schema.columns, model.schema.questions(), strict=True):
-        (code,) = column.codes(nw.from_native(frame[column.column], series_only=True))
-        text = column.answers()[int(code)]
-        options = [option.text for option in question.options]
-        unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]
-        found[column.column] = column.no.name if unlisted else text if text in options else UNKNOWN
-    return found
-
-
 @pytest.mark.parametrize("columns", [25, 60])
 def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     browser: Browser, columns: int, tmp_path: Path
@@ -282,7 +264,7 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     said = "; ".join(f"{line.question} ({words.signed(line.points)})" for line in reasons)
     assert browser.text("#reasons") == f"Most points come from: {said}."
     assert browser.text("#decision") == card.decide(answers_of(release, gaps.to_dict()))
-    assert browser.text("#risk") == f"Risk {percent(model.risk_of_total(Fraction(int(total))))}"
+    assert browser.text("#risk") == f"Risk {percent(model.scale.risk(Fraction(int(total))))}"
     assert browser.errors() == []
 
 
@@ -321,8 +303,8 @@ def test_questions_that_matter_most_come_first_and_totals_have_few_lines() -> No
     card = LONG[60].card()
     ranges = [row.highest - row.lowest for row in card.rows]
     assert ranges == sorted(ranges, reverse=True)
-    assert len(card.risks) <= 20
-    assert (card.risks[0].low, card.risks[-1].high) == (card.minimum, card.maximum)
+    assert len(card.totals) <= 20
+    assert (card.totals[0].low, card.totals[-1].high) == (card.minimum, card.maximum)
 
 
 def test_a_page_says_when_and_with_what_it_was_made() -> None:

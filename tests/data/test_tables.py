@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 
 import privsolve as ps
+from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, engines
 from privsolve.data.engines import coded
 from privsolve.data.private import counts
 from privsolve.data.private.grids import DecimalGrid
 from privsolve.data.tables import open_table
 from privsolve.models.risk import RiskScore
-from privsolve.models.scoring import with_predictions
 from schema_data import SCHEMA, every_value, tables
 
 

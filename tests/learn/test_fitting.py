@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaincinv
 
 import privsolve as ps
+from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.frames import codes_of_frame
 from privsolve.domains import SparsePoints
@@ -26,7 +27,6 @@ from privsolve.learn.estimators import PrivateShortCard
 from privsolve.learn.linear_recipe import LinearRecipe
 from privsolve.learn.planning import expectations
 from privsolve.models.linear import LinearRule
-from privsolve.models.scoring import with_predictions
 from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
 from privsolve.safety.folder import load_release, output_folder

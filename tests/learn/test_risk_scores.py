@@ -123,10 +123,10 @@ def test_every_form_of_the_card_has_the_risks() -> None:
     card = fitted().scorecard_
     for form in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
         assert "Risk of " in form
-        for line in card.risks:
+        for line in card.totals:
             assert line.risk.replace("%", "") in form
-    assert card.risks[0].low == card.minimum
-    assert card.risks[-1].high == card.maximum
+    assert card.totals[0].low == card.minimum
+    assert card.totals[-1].high == card.maximum
 
 
 def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_command_line_from_a_file_to_risks(tmp_path: Path) -> None:
     found, model = pd.read_csv(scored), ps.Release.from_json(Path(release).read_text()).model
     assert isinstance(model, RiskScore)
     assert np.allclose(found["risk"], model.risks(FRAME))
-    assert (found["score"] - float(model.half) == model.scores(FRAME)).all()
+    assert (found["score"] - float(model.scale.half) == model.scores(FRAME)).all()
     assert (found["score"] == model.totals(FRAME)).all()
     plan = run(
         app,

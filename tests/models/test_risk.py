@@ -13,13 +13,13 @@ import pytest
 
 import privsolve as ps
 from long_cards import long_release
-from privsolve.cards.risk import RiskScale, percent, risk_lines
+from privsolve.cards.scoring import with_predictions
+from privsolve.cards.totals import total_lines
 from privsolve.losses import RiskLoss, loss_from_dict
 from privsolve.models.base import model_from_dict
-from privsolve.models.odds import cut_of_threshold, last_score, risk_at
+from privsolve.models.odds import RiskScale, cut_of_threshold, last_score, percent, risk_at
 from privsolve.models.outcomes import MOST_OUTCOMES
 from privsolve.models.risk import RiskScore
-from privsolve.models.scoring import with_predictions
 from small_tables import SCHEMA, patients
 
 FRAME = patients()
@@ -121,7 +121,7 @@ def test_the_engine_says_the_same_as_the_model(tmp_path: Path) -> None:
         assert np.allclose(found["risk"], model.risks(FRAME))
         assert found["prediction"] == model.predict(FRAME).tolist()
         totals = [float(t) for t in found["score"]]
-        assert [model.risk_of_total(Fraction(t)) for t in totals] == pytest.approx(model.risks(FRAME))
+        assert [model.scale.risk(Fraction(t)) for t in totals] == pytest.approx(model.risks(FRAME))
 
 
 def test_only_the_columns_with_points_are_needed() -> None:
@@ -135,13 +135,13 @@ def test_only_the_columns_with_points_are_needed() -> None:
 
 def test_the_lines_of_the_table_cover_every_total_with_its_risk() -> None:
     scale = RiskScale(0.5, Fraction(3))
-    lines = risk_lines(scale, [[0, 2], [0, -1], [0, 3, 5]])
+    lines = total_lines([[0, 2], [0, -1], [0, 3, 5]], scale)
     totals = sorted({a + b + c for a in (0, 2) for b in (0, -1) for c in (0, 3, 5)})
     for total in totals:
         (line,) = [line for line in lines if line.low <= total <= line.high]
         assert line.risk == percent(scale.risk(Fraction(total)))
     assert (lines[0].low, lines[-1].high) == (totals[0], totals[-1])
-    many = risk_lines(RiskScale(0.01, Fraction(0)), [range(0, 400)])
+    many = total_lines([range(0, 400)], RiskScale(0.01, Fraction(0)))
     assert len(many) <= 20
     assert many[0].risk == "50% to 55%"
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
 import privsolve as ps
+from privsolve.cards.card import UNKNOWN, Answer
 from privsolve.data import About, Bins, Categories, Category, Column, Dates, Label, Number, Schema
 from privsolve.models.risk import RiskScore
 from random_scorecards import GUARANTEE
@@ -74,6 +78,20 @@ def long_table(schema: Schema, records: int = 300, seed: int = 0) -> pd.DataFram
         texts[rng.random(records) < 0.1] = ""
         found[column.column] = texts
     return pd.DataFrame(found)
+
+
+def answers_of(release: ps.Release, record: dict[str, str]) -> dict[str, Answer]:
+    """What a person would answer for a record of texts, gaps included."""
+    model: Any = release.model
+    frame = pd.DataFrame([record])
+    found: dict[str, Answer] = {}
+    for column, question in zip(model.schema.columns, model.schema.questions(), strict=True):
+        (code,) = column.codes(nw.from_native(frame[column.column], series_only=True))
+        text = column.answers()[int(code)]
+        options = [option.text for option in question.options]
+        unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]
+        found[column.column] = column.no.name if unlisted else text if text in options else UNKNOWN
+    return found
 
 
 def _texts(column: Column, rng: np.random.Generator, records: int) -> np.ndarray:

@@ -5,16 +5,15 @@ SQL, Python and JavaScript are written from these values, so that one place says
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass
 
 from privsolve.data.columns import Bins, Categories, Dates, Number, Value
 from privsolve.data.columns.base import MISSING, OTHER
 from privsolve.data.columns.values import Real, kind_of, marks_of
 from privsolve.data.reading import PLAIN, Marks
 from privsolve.models.linear import LinearRule, answers
+from privsolve.models.odds import RiskScale
 from privsolve.models.points import Slope
-from privsolve.models.risk import RiskScore
 from privsolve.models.tally import Entry
 
 
@@ -29,11 +28,6 @@ class Cut:
     marks: Marks = PLAIN
     date_format: str | None = None
 
-    @property
-    def spread(self) -> int:
-        """How many points an answer can move the total by."""
-        return max(*self.points, self.missing) - min(*self.points, self.missing)
-
 
 @dataclass(frozen=True)
 class Listed:
@@ -45,12 +39,6 @@ class Listed:
     other: int
     missing: int
     marks: Marks = PLAIN
-
-    @property
-    def spread(self) -> int:
-        """How many points an answer can move the total by."""
-        found = [points for _, points in self.groups] + [self.other, self.missing]
-        return max(found) - min(found)
 
 
 @dataclass(frozen=True)
@@ -65,21 +53,14 @@ class Amount:
     missing: int
     marks: Marks = PLAIN
 
-    @property
-    def spread(self) -> int:
-        """How many points an answer can move the total by."""
-        return round((self.high - self.low) / self.step) * abs(self.points)
-
 
 Asked = Cut | Listed | Amount
 
 
 @dataclass(frozen=True)
 class Program:
-    """A rule as a program: the columns it asks for, the least total that is decided positive, and the risk of a total.
-
-    Points are in units of `1 / unit`. The risk of a total is `1 / (1 + exp(-log_odds * (total - half)))`; there is none without
-    `log_odds`.
+    """A rule as a program: the columns it asks for, the least total that is decided positive, the risk of a total, if it has
+    one, and the bands but the first, the highest first, by their least total. Points are in units of `1 / unit`.
     """
 
     asked: tuple[Asked, ...]
@@ -87,19 +68,18 @@ class Program:
     unit: int
     positive: Value
     negative: Value
-    log_odds: float | None = None
-    half: Fraction = field(default=Fraction(0))
+    scale: RiskScale | None
+    bands: tuple[tuple[int, str], ...]
+    lowest_band: str | None
 
 
 def program_of(rule: LinearRule) -> Program:
     """The rule as a program, the columns that matter most first."""
     tally = rule.tally
-    asked = sorted((_asked(entry) for entry in tally.entries), key=lambda found: -found.spread)
-    yes, no = answers(rule.stated_schema.label)
-    plain = (tuple(asked), tally.threshold, tally.unit, yes, no)
-    if not isinstance(rule, RiskScore):
-        return Program(*plain)
-    return Program(*plain, rule.log_odds, rule.half)
+    asked = tuple(_asked(entry) for entry in tally.by_weight)
+    lowest = None if rule.bands is None else rule.bands.names[0]
+    labels = answers(rule.stated_schema.label)
+    return Program(asked, tally.threshold, tally.unit, *labels, rule.scale, rule.band_starts, lowest)
 
 
 def _asked(entry: Entry) -> Asked:

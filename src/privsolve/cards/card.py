@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from privsolve.cards.risk import RiskLine, RiskScale, risk_lines
+from privsolve.cards.totals import TotalLine, total_lines
 from privsolve.data.about import About
 from privsolve.data.questions import Span
 from privsolve.evaluation import Evaluation
+from privsolve.models.bands import Bands
 from privsolve.models.linear import LinearRule
+from privsolve.models.odds import RiskScale
 from privsolve.privacy.guarantee import Guarantee
 
 Answer = str | float
@@ -152,15 +155,25 @@ class Card:
     scale: RiskScale | None = None
     about: About = field(default_factory=About)
     version: str = ""
+    bands: Bands | None = None
     rule: LinearRule | None = field(default=None, repr=False, compare=False)
     """What it was made from, if its questions are those of a schema."""
 
     @property
-    def risks(self) -> tuple[RiskLine, ...]:
-        """The risk of every total, if the card has whole points and a scale of risks."""
-        if self.scale is None or self.unit != 1:
+    def totals(self) -> tuple[TotalLine, ...]:
+        """The risk and the band of every total, if the card has either, and whole points."""
+        if (self.scale is None and self.bands is None) or self.unit != 1:
             return ()
-        return risk_lines(self.scale, [_all_points(row) for row in self.rows])
+        return total_lines([_all_points(row) for row in self.rows], self.scale, self.band_starts)
+
+    @property
+    def band_starts(self) -> tuple[Fraction, ...]:
+        """The least total of every band but the first."""
+        return () if self.bands is None else self.bands.starts(self.scale, self.unit)
+
+    def band(self, answers: Mapping[str, Answer]) -> str | None:
+        """The band of one person's total; None if the card has no bands."""
+        return None if self.bands is None else self.bands.names[bisect_right(self.band_starts, self.score(answers))]
 
     @property
     def minimum(self) -> Fraction:

@@ -52,7 +52,7 @@ def scorecard_latex(card: Card) -> str:
     below = [*(f"\\textbf{{{escape(warning)}}}" for warning in (*words.problems(card), *privacy.warnings))]
     below += [escape(line) for line in (words.rule(card), " ".join(words.notes(card)), *words.facts_line(card.about))]
     if words.has_example(card):
-        answers = "; ".join(map(words.answered, card.example.lines))
+        answers = "; ".join(map(words.example_line, card.example.lines))
         example = f"{words.made_up(card)}: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
         below.append(escape(example))
     below += [escape(line) for line in quality_lines(card.evaluation) if line]
@@ -70,9 +70,9 @@ def scorecard_latex(card: Card) -> str:
         if line[0]:
             lines.append(r"\addlinespace" if number else r"\midrule")
         lines.append(_table_line(*line))
-    if card.risks:
-        lines += [r"\midrule", _table_line("Total", words.risk_of(card), ""), r"\midrule"]
-        lines += [_table_line(line.totals, line.risk, "") for line in card.risks]
+    if card.totals:
+        heads, rows = words.total_table(card)
+        lines += [r"\midrule", _table_line(*heads), r"\midrule", *(_table_line(*row) for row in rows)]
     lines += [r"\bottomrule", r"\end{tabular}", "", r"\medskip", r"\begin{minipage}{0.95\linewidth}", r"\footnotesize"]
     lines += [r"\par\smallskip" + "\n" + sentence for sentence in below]
     lines += [r"\end{minipage}", r"\end{table}"]

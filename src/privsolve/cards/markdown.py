@@ -25,9 +25,9 @@ def scorecard_markdown(card: Card) -> str:
         lines += ["| Question | Answer | Points |", "|---|---|--:|"]
         lines += [_table_line(*line) for line in words.answer_lines(card)]
         lines.append("")
-    if card.risks:
-        lines += [f"| Total | {escape(words.risk_of(card))} |", "|--:|---|"]
-        lines += [_table_line(line.totals, line.risk) for line in card.risks] + [""]
+    if card.totals:
+        heads, rows = words.total_table(card)
+        lines += [_table_line(*heads), "|--:" + "|---" * (len(heads) - 1) + "|", *(_table_line(*r) for r in rows), ""]
     lines += [f"**{escape(words.rule(card))}** {escape(' '.join(words.notes(card)))}", ""]
     if words.has_example(card):
         lines += [f"{escape(words.made_up(card))}:", "", "| Question | Answer | Points |", "|---|---|--:|"]

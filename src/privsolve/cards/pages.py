@@ -41,8 +41,10 @@ def scorecard_html(card: Card, date: str | None = None) -> str:
         rest_points=words.number(max((row.highest - row.lowest for row in rest), default=Fraction(0))) + " points",
         can_skip=any(isinstance(r, ChoicePoints) and any(o.text == UNKNOWN for o in r.options) for r in card.rows),
         unknown=UNKNOWN,
-        risks=card.risks,
+        risks=card.scale is not None and bool(card.totals),
+        totals=_totals(card),
         risk_of=words.risk_of(card),
+        bands=card.bands is not None,
         scale=_scale(card),
         positive=words.sentence(card.positive),
         condition=words.condition(card),
@@ -104,6 +106,19 @@ def _question(number: int, row: Row) -> dict[str, Any]:
     return {"number": number, "asked": row.asked, "options": options}
 
 
+def _totals(card: Card) -> dict[str, Any] | None:
+    """The table that says what a total means."""
+    if not card.totals:
+        return None
+    (_, *heads), rows = words.total_table(card)
+    most = 0 if card.bands is None else len(card.bands.cuts)
+    marked = [
+        (line, cells[1:], "●" * line.band + "○" * (most - line.band))
+        for line, cells in zip(card.totals, rows, strict=True)
+    ]
+    return {"heads": heads, "lines": marked, "most": most}
+
+
 def _scale(card: Card) -> dict[str, Any] | None:
     """The ends of the scale and the places of the threshold, if there is anything to add up."""
     if not card.rows or card.maximum == card.minimum:
@@ -136,7 +151,9 @@ def _data(card: Card) -> dict[str, object]:
         rows.append(entry)
     found: dict[str, object] = {"unit": str(unit), "threshold": str(int(card.threshold * unit)), "rows": rows}
     found |= {"positive": card.positive, "negative": card.negative}
-    if card.scale is not None and card.risks:  # the risk of every whole total
+    if card.bands is not None:
+        found["bands"] = {"names": card.bands.names, "starts": [str(int(s * unit)) for s in card.band_starts]}
+    if card.scale is not None and card.totals:  # the risk of every whole total
         totals = range(int(card.minimum), int(card.maximum) + 1)
         found["risks"] = {str(total): card.scale.text(Fraction(total)) for total in totals}
     return found

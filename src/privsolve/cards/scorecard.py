@@ -12,7 +12,6 @@ from privsolve.cards.markdown import scorecard_markdown
 from privsolve.cards.notebook import card_frame, card_panel, card_plot
 from privsolve.cards.pages import scorecard_html
 from privsolve.cards.programs import javascript_program, python_program
-from privsolve.cards.risk import RiskScale
 from privsolve.cards.rows import rows_and_threshold
 from privsolve.cards.sql import scorecard_sql
 from privsolve.cards.text import scorecard_text
@@ -22,7 +21,7 @@ from privsolve.data.questions import Question
 from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.risk import RiskScore, half_of
+from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Guarantee
 
 if TYPE_CHECKING:
@@ -76,12 +75,21 @@ class Scorecard(Card):
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
         rows, threshold, unit = rows_and_threshold(rule, questions)
-        scale = None
-        if isinstance(rule, RiskScore):
-            scale = RiskScale(rule.log_odds, half_of(rule, int(threshold * unit), unit))
+        scale = rule.scale_of(int(threshold * unit), unit) if isinstance(rule, RiskScore) else None
         about = About() if rule.schema is None else rule.schema.about
-        source = rule if questions is None else None
-        return cls(rows, threshold, yes, no, release.total, release.evaluation, scale, about, release.version, source)
+        return cls(
+            rows,
+            threshold,
+            yes,
+            no,
+            release.total,
+            release.evaluation,
+            scale,
+            about,
+            release.version,
+            rule.bands,
+            rule if questions is None else None,
+        )
 
     def to_text(self, width: int = 80) -> str:
         """The card for a terminal of the given width."""
@@ -96,7 +104,7 @@ class Scorecard(Card):
         return scorecard_latex(self)
 
     def to_sql(self, dialect: str = "duckdb") -> str:
-        """A query that adds score, risk and prediction to the rows of a table `data`: one `CASE` for each question.
+        """A query that adds score, risk, prediction and band to the rows of a table `data`: one `CASE` for each question.
 
         Columns may be typed or texts as in a CSV file. `duckdb` and `sqlite` are tested; other dialects, such as `postgres` or
         `tsql`, are written by sqlglot.
@@ -104,7 +112,7 @@ class Scorecard(Card):
         return scorecard_sql(self._applied, dialect)
 
     def to_python(self) -> str:
-        """A Python module that needs no package: `score({column: value, ...})` gives score, risk and prediction."""
+        """A Python module that needs no package: `score({column: value, ...})` gives score, risk, prediction and band."""
         return python_program(self._applied, words.title(self), self.guarantee.sentence())
 
     def to_javascript(self) -> str:

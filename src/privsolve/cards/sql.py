@@ -125,20 +125,20 @@ def _three_numbers(text: str, sign: str, order: tuple[int, int, int]) -> str:
 def _query(program: Program, engine: DuckDB) -> str:
     cases = "\n    + ".join(_case(asked, engine) for asked in program.asked)
     score = f"CAST({cases} AS {engine.double}) / {program.unit}" if program.unit > 1 else cases
-    added = [*_risk(program, engine), f"{_decision(program, engine)} AS prediction"]
+    yes, no = _literal(program.positive), _literal(program.negative)
+    added = [f"CASE WHEN score >= {_total(program.threshold, program, engine)} THEN {yes} ELSE {no} END AS prediction"]
+    if program.scale is not None:
+        log_odds, half = program.scale.log_odds, _number(program.scale.half)
+        added.insert(0, f"1.0 / (1.0 + EXP({-log_odds!r} * (score - {half}))) AS risk")
+    if program.lowest_band is not None:
+        whens = [f"WHEN score >= {_total(start, program, engine)} THEN {_literal(n)}" for start, n in program.bands]
+        added.append(f"CASE {' '.join(whens)} ELSE {_literal(program.lowest_band)} END AS band")
     lines = ",\n".join(f"  {line}" for line in added)
     return f"SELECT\n  *,\n{lines}\nFROM (\n  SELECT\n    *,\n    {score} AS score\n  FROM data\n) AS scored\n"
 
 
-def _decision(program: Program, engine: DuckDB) -> str:
-    least = f"CAST({program.threshold} AS {engine.double}) / {program.unit}" if program.unit > 1 else program.threshold
-    return f"CASE WHEN score >= {least} THEN {_literal(program.positive)} ELSE {_literal(program.negative)} END"
-
-
-def _risk(program: Program, engine: DuckDB) -> list[str]:
-    if program.log_odds is None:
-        return []
-    return [f"1.0 / (1.0 + EXP({-program.log_odds!r} * (score - {_number(program.half)}))) AS risk"]
+def _total(units: int, program: Program, engine: DuckDB) -> str:
+    return f"CAST({units} AS {engine.double}) / {program.unit}" if program.unit > 1 else str(units)
 
 
 def _number(value: Fraction) -> str:

@@ -26,14 +26,14 @@ def scorecard_text(card: Card, width: int) -> str:
         console.print(Text(heading))
     if card.rows:
         console.print(_points_table(card))
-    if card.risks:
-        console.print(_risk_table(card))
+    if card.totals:
+        console.print(_total_table(card))
     for sentence in (words.rule(card), *words.notes(card)):
         console.print(Text(sentence))
     if words.has_example(card):
         console.print(Text(f"\n{words.made_up(card)}:"))
         for line in card.example.lines:
-            console.print(Padding(Text(words.answered(line)), (0, 0, 0, 2)))
+            console.print(Padding(Text(words.example_line(line)), (0, 0, 0, 2)))
         console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
     for sentence in quality_lines(card.evaluation):
         console.print(Text(sentence))
@@ -41,12 +41,12 @@ def scorecard_text(card: Card, width: int) -> str:
     return "\n".join(line.rstrip() for line in output.getvalue().splitlines()) + "\n"
 
 
-def _risk_table(card: Card) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Total", justify="right", overflow="fold")
-    table.add_column(words.risk_of(card).replace("[", "\\["), overflow="fold")
-    for line in card.risks:
-        table.add_row(Text(line.totals), Text(line.risk))
+def _total_table(card: Card) -> Table:
+    table, (heads, rows) = Table(box=box.SIMPLE_HEAD, pad_edge=False), words.total_table(card)
+    for place, head in enumerate(heads):
+        table.add_column(Text(head), justify="left" if place else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import compress
 
 from privsolve.cards.card import UNKNOWN, AnsweredLine, Card, ChoicePoints, QuantityPoints
 from privsolve.data.about import About
@@ -122,9 +124,14 @@ def made_up(card: Card) -> str:
     return f"Example, a made-up {card.about.called}"
 
 
-def answered(line: AnsweredLine) -> str:
+def answered(question: str, answer: str) -> str:
+    """A question with its answer."""
+    return f"{question}{' ' if question.endswith('?') else ': '}{answer}"
+
+
+def example_line(line: AnsweredLine) -> str:
     """A question of the example with its answer and points."""
-    return f"{line.question}{' ' if line.question.endswith('?') else ': '}{line.answer} ({signed(line.points)})"
+    return f"{answered(line.question, line.answer)} ({signed(line.points)})"
 
 
 def sentence(text: str) -> str:
@@ -135,6 +142,36 @@ def sentence(text: str) -> str:
 def risk_of(card: Card) -> str:
     """The heading of a table of risks."""
     return f"Risk: {card.positive}" if card.about.positive else f"Risk of {card.positive}"
+
+
+def total_table(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Heads and lines of the table that says what a total means."""
+    there = [True, card.scale is not None, card.bands is not None]
+    names = ("",) if card.bands is None else card.bands.names
+    lines = [("Total", risk_of(card), "Band"), *((t.totals, t.risk, names[t.band]) for t in card.totals)]
+    heads, *rows = [tuple(compress(line, there)) for line in lines]
+    return heads, rows
+
+
+def bands(card: Card) -> list[tuple[str, str, str]]:
+    """The name of every band, its totals and its risks in words."""
+    if card.bands is None:
+        return []
+    ends = [None, *card.band_starts, None]
+    said = []
+    for name, low, high, risk in zip(card.bands.names, ends, ends[1:], card.bands.conditions(), strict=False):
+        empty = (low is not None and low > card.maximum) or (high is not None and high <= (low or card.minimum))
+        said.append((name, "no total" if empty else _span(low, high, card.unit), risk))
+    return said
+
+
+def _span(low: Fraction | None, high: Fraction | None, unit: int) -> str:
+    """Totals from `low` to below `high`."""
+    if low is None or high is None:
+        return f"under {_fraction(high or Fraction(0))}" if low is None else f"{_fraction(low)} or more"
+    if unit > 1:
+        return f"{_fraction(low)} to under {_fraction(high)}"
+    return _fraction(low) if high == low + 1 else f"{_fraction(low)} to {_fraction(high - 1)}"
 
 
 def rule(card: Card) -> str:
@@ -162,6 +199,9 @@ def notes(card: Card) -> list[str]:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
     if card.minimum >= card.threshold or card.maximum < card.threshold:
         found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
+    if card.bands is not None:
+        said = (f"{name} {totals}" + (f" (risks {risk})" if risk else "") for name, totals, risk in bands(card))
+        found.append(f"Bands of totals: {'; '.join(said)}.")
     if any(o.text == UNKNOWN and not o.points for r in card.rows if isinstance(r, ChoicePoints) for o in r.options):
         found.append("An answer that is not known counts 0 unless the card says otherwise.")
     if any(isinstance(row, QuantityPoints) for row in card.rows):
@@ -178,7 +218,8 @@ def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
     risk = "" if card.scale is None else f", a risk of {card.scale.text(value)}"
-    return f"Total {total(card, value)}{risk}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
+    band = "" if card.bands is None else f" (band “{card.bands.names[bisect_right(card.band_starts, value)]}”)"
+    return f"Total {total(card, value)}{risk}{band}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
 
 
 @dataclass(frozen=True)

@@ -96,13 +96,19 @@ def _result(sheet: Any, card: Card) -> None:
         lines.append(("Risk", f'=IF(ISNUMBER(C{total}),1/(1+EXP(-({card.scale.log_odds!r})*{score})),"")'))
     yes, no = _quoted(card.positive), _quoted(card.negative)
     lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={int(card.threshold)},{yes},{no}),"")'))
+    if card.bands is not None:
+        shown = _quoted(card.bands.names[0])
+        for start, name in zip(card.band_starts, card.bands.names[1:], strict=True):
+            shown = f"IF(C{total}>={int(start)},{_quoted(name)},{shown})"
+        lines.append(("Band", f'=IF(ISNUMBER(C{total}),{shown},"")'))
     for k, (name, formula) in enumerate(lines):
         _write(sheet[f"A{total + k}"], name, Font(name=FONT, bold=True))
-        cell = sheet[f"{'B' if name == 'Decision' else 'C'}{total + k}"]
+        words_here = name in ("Decision", "Band")  # may be long
+        cell = sheet[f"{'B' if words_here else 'C'}{total + k}"]
         cell.value, cell.font = formula, Font(name=FONT, bold=True)
         if name == "Risk":
             cell.number_format = "0.0%"
-        if name == "Decision":  # may be long
+        if words_here:
             sheet.merge_cells(f"B{total + k}:C{total + k}")
             cell.alignment = Alignment(wrap_text=True, vertical="top", horizontal="right")
             sheet.row_dimensions[total + k].height = 32

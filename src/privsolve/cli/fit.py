@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ from privsolve.cli.draft_first import SCHEMA, TableOptions, draft_first
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
 from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE, with_options
-from privsolve.cli.options import By, Json, Note, Resume, group_of
+from privsolve.cli.options import BandsText, By, Json, Note, Resume, group_of
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
@@ -34,6 +35,7 @@ from privsolve.learn.base import check_paid
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.recipe import sample_rate_of
+from privsolve.models.bands import Bands
 from privsolve.models.risk import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
@@ -103,6 +105,7 @@ def fit(
         ),
     ] = None,
     by: By = None,
+    bands: BandsText = None,
     note: Note = None,
     header: Header = None,
     seed: Annotated[
@@ -118,6 +121,7 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
+        cut = choice.checked_bands(bands)
         budget = Ledger.open(ledger) if ledger else None
         if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
@@ -163,7 +167,10 @@ def fit(
             if test is not None:
                 call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
             with _progress(choice) as progress:
-                run = release_from(sealed, stop, call, lambda made: folder.write(made)[0], progress=progress)
+                run = release_from(
+                    sealed, stop, call, lambda made: folder.write(_banded(made, cut))[0], progress=progress
+                )
+            run = _banded(run, cut)
             paths = folder.files
         if run.release.total.epsilon > LARGE:
             warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
@@ -230,6 +237,11 @@ def _read(
         return schema.tables(table, test.column, sample_rate=rate)
     encoded = schema.table(table, sample_rate=rate)
     return encoded, (encoded.table,)
+
+
+def _banded(run: Run, bands: Bands | None) -> Run:
+    """The run with bands of totals, which need no data."""
+    return run if bands is None else replace(run, release=run.release.with_bands(bands))
 
 
 def _progress(choice: ModelOptions) -> AbstractContextManager[Any]:

@@ -19,6 +19,7 @@ from privsolve.learn.linear_recipe import LinearRecipe, Objective
 from privsolve.learn.recipe import Recipe
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_class_leaves
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
+from privsolve.models.bands import Bands
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
 
@@ -232,6 +233,19 @@ class ModelOptions:
             ways[name] = way
         lists = [[name.strip() for name in names.split(",")] for names in self.one_of or ()]
         return Constraints(ways, self.require or (), self.exclude or (), alternatives=lists)
+
+    def checked_bands(self, bands: str | None) -> Bands | None:
+        """The bands of `--bands`: cut risks, because nobody knows the totals of a card before it is fitted."""
+        found = None if bands is None else Bands.of(bands)
+        risks = self.model is ModelName.scorecard or (
+            self.model is ModelName.short and self.objective is Objective.RISK
+        )
+        if found is not None and not (found.by_risk and risks):
+            raise ValueError(
+                f"--bands {bands}: a fit takes cut risks, such as 5%,20%, of a card with risks (--model scorecard); cut totals "
+                "afterwards with `privsolve show release.json --bands`"
+            )
+        return found
 
     def check_most_features(self, schema: Schema) -> None:
         """Raise for a limit that limits nothing, before anything is read: who states it expects something else."""

@@ -58,6 +58,16 @@ Resume = Annotated[
 ]
 
 
+BandsText = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CUTS",
+        help="Names for ranges of totals: cut risks 5%,20%, totals 12,20, or with names low,5%,medium,20%,high.",
+        rich_help_panel=EXPERT,
+    ),
+]
+
+
 class CardFormat(StrEnum):
     """How a scorecard is written."""
 

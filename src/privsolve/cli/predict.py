@@ -13,14 +13,14 @@ import typer
 from rich.markup import escape
 
 from privsolve.cards.of_release import has_card
+from privsolve.cards.scoring import MOST_REASONS, added_names, with_predictions
 from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, write_out
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import CardFormat
+from privsolve.cli.options import BandsText, CardFormat
 from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
 from privsolve.data.connection import interruptibly
 from privsolve.data.scratch import private_folder
 from privsolve.data.tables import open_for_copying
-from privsolve.models.scoring import with_predictions
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions
 from privsolve.releases import Release
@@ -37,7 +37,7 @@ def predict(
     data: Annotated[str, typer.Argument(help=DATA_HELP)],
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
     out: Annotated[
-        Path, typer.Option(help="CSV or Parquet file to write: the table with score (the total), risk and prediction.")
+        Path, typer.Option(help="CSV or Parquet file to write: the table with what the card says of each row.")
     ],
     max_missing: Annotated[
         float,
@@ -45,6 +45,11 @@ def predict(
             min=0, max=1, help="Refuse if of a column that is used a larger share of values is missing or unknown."
         ),
     ] = 0.5,
+    bands: BandsText = None,
+    reasons: Annotated[
+        int,
+        typer.Option(min=0, max=MOST_REASONS, help="Add so many columns with the answers that raised the total most."),
+    ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
     header: Header = None,
     json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
@@ -52,9 +57,9 @@ def predict(
     """Score a table with a release. Only the columns that it uses are needed; the rows stay in the engine, in their order.
 
     Values that are missing or unknown to the release are counted on the error stream. A column of the table that is called
-    score, risk or prediction stays; what is added is then called card_score and so on.
+    score, risk, prediction, band or reason_1 stays; what is added is then called card_score and so on.
 
-    Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such a predicted label gets an apostrophe.
+    Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such an added text gets an apostrophe.
     """
     with one_line_errors(), stoppable("nothing was written") as stop:
         kind = out.suffix.lower()
@@ -66,18 +71,21 @@ def predict(
             raise ValueError(f"--out {out} is there: choose another name, or add --overwrite")
         if any(out.exists() and out.samefile(part) for part in glob.glob(data)):
             raise ValueError(f"--out {out} is the table itself: choose another name")
-        found = load_release(release)
+        found = _with_bands(load_release(release), bands)
+        added = ["score", "prediction"] if isinstance(found.model, DecisionTree) else []
+        if added and reasons:
+            raise ValueError("--reasons is for scorecards: the path of a tree is its reason")
+        added = added or added_names(linear_rule(found), reasons)
         with private_folder(out.absolute().parent) as folder:
             temporary = folder / f"table{kind}"
             with engine_at_work("scoring", data):
                 table = open_for_copying(data, folder, header=header)
-                names = {name: free_name(name, table.columns) for name in ("score", "risk", "prediction")}
+                names = {name: free_name(name, table.columns) for name in added}
                 records, unread = unread_values(table, found)
                 check_read(records, unread, found, max_missing)
-                result = _predicted(table, found, names)
+                result = _predicted(table, found, reasons, names)
                 if kind == ".csv":
-                    said = names["prediction"]
-                    result = result.mutate(**{said: _no_formula(result[said])})
+                    result = result.mutate(**{n: _no_formula(result[n]) for n in names.values() if n in result.columns})
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 write = result.to_csv if kind == ".csv" else result.to_parquet
                 interruptibly(table, partial(write, str(temporary)))
@@ -94,7 +102,7 @@ def predict(
 
 
 def _no_formula(label: Any) -> Any:
-    """The predicted label, which comes from the release file, so that no spreadsheet takes it for a formula."""
+    """A text that comes from the release file, so that no spreadsheet takes it for a formula."""
     import ibis
 
     if not label.type().is_string():
@@ -106,6 +114,7 @@ def show(
     release: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
     card_format: Annotated[CardFormat, typer.Option("--format", help="How to write the card.")] = CardFormat.text,
     dialect: Annotated[str, typer.Option(help="Of sql: duckdb, sqlite, postgres, tsql, ...")] = "duckdb",
+    bands: BandsText = None,
     out: Annotated[
         Path | None, typer.Option(help="File to write to; needed for xlsx.", show_default="print it")
     ] = None,
@@ -116,7 +125,7 @@ def show(
     record what `privsolve predict` gives it.
     """
     with one_line_errors():
-        found = load_release(release)
+        found = _with_bands(load_release(release), bands)
         if card_format is CardFormat.text and out is None:
             console.print(escape(_as_text(found, min(console.width, 100))))
             return
@@ -154,7 +163,11 @@ def _write_file(path: Path, content: bytes) -> None:
         raise ValueError(f"--out {path} cannot be written: {error.strerror}; choose another file") from None
 
 
-def _predicted(table: Any, release: Release, names: Mapping[str, str]) -> Any:
+def _with_bands(release: Release, bands: str | None) -> Release:
+    return release if bands is None else release.with_bands(bands)
+
+
+def _predicted(table: Any, release: Release, reasons: int, names: Mapping[str, str]) -> Any:
     if isinstance(release.model, DecisionTree):
         return with_tree_predictions(table, release.model, names["score"], names["prediction"])
-    return with_predictions(table, linear_rule(release), names["score"], names["prediction"], names["risk"])
+    return with_predictions(table, linear_rule(release), reasons, names)

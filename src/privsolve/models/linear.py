@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,9 @@ from privsolve.data import Label, Schema
 from privsolve.data.columns import Column, Value
 from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.data.questions import Quantity
+from privsolve.models.bands import Bands
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
+from privsolve.models.odds import RiskScale
 from privsolve.models.outcomes import Outcomes, total_outcomes
 from privsolve.models.points import Levels, Part, Points, Slope, from_zero, smallest
 from privsolve.models.score_range import check_scores
@@ -30,7 +32,7 @@ class LinearRule(Model):
     """A record scores `Σ_j w_j x_j / scales[j]` and is predicted positive iff the score is positive.
 
     With an `intercept` the last feature is the constant 1. The `schema` says how the features are made from the columns
-    of a table, and what the label is called, if there is one.
+    of a table, and what the label is called, if there is one. `bands` name ranges of the card's totals (`with_bands`).
     """
 
     weights: Int64Array
@@ -38,8 +40,10 @@ class LinearRule(Model):
     scales: tuple[int, ...]
     intercept: bool
     schema: Schema | None = None
+    bands: Bands | None = None
     cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
+    states_risks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))
@@ -47,6 +51,8 @@ class LinearRule(Model):
         object.__setattr__(self, "scales", checked_scales(self.scales, len(self.weights)))
         if not isinstance(self.intercept, bool):
             raise ValueError(f"the release's intercept must be true or false, got {self.intercept!r}")
+        if self.bands is not None and self.bands.by_risk and not self.states_risks:
+            raise ValueError("bands: this card has no risks; cut its totals instead, for example 3,5")
         if self.schema is None:
             return
         stated = (self.schema.features, self.schema.scales, self.schema.intercept)
@@ -115,6 +121,24 @@ class LinearRule(Model):
         return from_zero(points) if self.keeps_totals else smallest(points)
 
     @property
+    def scale(self) -> RiskScale | None:
+        """The risk of every total as the card prints it, if it states risks."""
+        return None
+
+    def with_bands(self, bands: str | Bands | None) -> Self:
+        """The same rule with names for ranges of its totals (`Bands.of`). Free: it looks at no data."""
+        return replace(self, bands=None if bands is None else Bands.of(bands))
+
+    @property
+    def band_starts(self) -> tuple[tuple[int, str], ...]:
+        """The bands but the first, the highest first: the least total, in units of the tally, and the name."""
+        if self.bands is None:
+            return ()
+        unit = self.tally.unit
+        found = zip(self.bands.starts(self.scale, unit), self.bands.names[1:], strict=True)
+        return tuple((int(start * unit), name) for start, name in found)[::-1]
+
+    @property
     def stated_schema(self) -> Schema:
         """The schema, or an error that says that there is none."""
         if self.schema is None:
@@ -165,21 +189,28 @@ class LinearRule(Model):
             "scales": list(self.scales),
             "intercept": self.intercept,
         }
-        return values if self.schema is None else values | {"schema": self.schema.to_dict()}
+        stated = {"schema": self.schema, "bands": self.bands}
+        return values | {name: found.to_dict() for name, found in stated.items() if found is not None}
 
     @classmethod
     @override
     def from_dict(cls, values: dict[str, Any]) -> LinearRule:
-        check_fields(values, {"weights", "features", "scales", "intercept"}, frozenset({"schema"}))
+        return cls(**cls._arguments(values))
+
+    @classmethod
+    def _arguments(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a description, each checked."""
+        check_fields(values, {"weights", "features", "scales", "intercept"}, frozenset({"schema", "bands"}))
         if not isinstance(values["scales"], list):
             raise ValueError("the release file's scales must be a list of integers")
-        return cls(
-            whole_numbers(values["weights"], "weights"),
-            tuple(texts(values["features"], "features")),
-            tuple(values["scales"]),
-            values["intercept"],
-            Schema.from_dict(values["schema"]) if "schema" in values else None,
-        )
+        return {
+            "weights": whole_numbers(values["weights"], "weights"),
+            "features": tuple(texts(values["features"], "features")),
+            "scales": tuple(values["scales"]),
+            "intercept": values["intercept"],
+            "schema": Schema.from_dict(values["schema"]) if "schema" in values else None,
+            "bands": Bands.from_dict(values["bands"]) if "bands" in values else None,
+        }
 
 
 def _part(column: Column, weights: tuple[int, ...]) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +44,44 @@ def risks_of(log_odds: float, scores: Floats | Int64Array) -> Floats:
 def risk_at(log_odds: float, score: Fraction) -> float:
     """The risk at one score."""
     return float(expit(log_odds * float(score)))
+
+
+@dataclass(frozen=True)
+class RiskScale:
+    """What a total means: log-odds per point, and the total at which the risk is one half."""
+
+    log_odds: float
+    half: Fraction
+
+    def risk(self, total: Fraction) -> float:
+        """The risk of a total."""
+        return risk_at(self.log_odds, total - self.half)
+
+    def risks(self, totals: Floats) -> Floats:
+        """The risks of many totals."""
+        return risks_of(self.log_odds, totals - float(self.half))
+
+    def text(self, total: Fraction) -> str:
+        """The risk in percent."""
+        return percent(self.risk(total))
+
+    def first_above(self, risk: float, unit: int = 1) -> Fraction:
+        """The least multiple of `1 / unit` whose risk is above this one."""
+        k = math.floor((math.log(risk / (1 - risk)) / self.log_odds + self.half) * unit)
+        while self.risk(Fraction(k, unit)) > risk:
+            k -= 1
+        while self.risk(Fraction(k, unit)) <= risk:
+            k += 1
+        return Fraction(k, unit)
+
+
+def percent(risk: float) -> str:
+    """A probability as people say it: whole percents, with one decimal below 1% and above 99%."""
+    if 0.01 <= risk <= 0.99:
+        return f"{math.floor(100 * risk + 0.5)}%"
+    if risk < 0.001 or risk > 0.999:
+        return "under 0.1%" if risk < 0.001 else "over 99.9%"
+    return f"{100 * risk:.1f}%"
 
 
 def cut_of_threshold(log_odds: float, threshold: float, base: float = 0.0) -> int:

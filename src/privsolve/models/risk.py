@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
 from typing_extensions import override
 
 from privsolve.arrays import Floats
 from privsolve.checks import check_finite, check_integer
 from privsolve.models.linear import LinearRule
-from privsolve.models.odds import FARTHEST_CUT, check_log_odds, cut_of_threshold, risk_at, risks_of
+from privsolve.models.odds import FARTHEST_CUT, RiskScale, check_log_odds, cut_of_threshold, risks_of
 from privsolve.models.outcomes import Outcomes, total_outcomes
-from privsolve.models.points import Points, from_zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +27,7 @@ class RiskScore(LinearRule):
     cut: int = 0  # type: ignore[misc]
     base: float = 0.0
     kind: ClassVar[str] = "risk-score"
+    states_risks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,13 +40,13 @@ class RiskScore(LinearRule):
         return risks_of(self.log_odds, self.scores(table) / self.used.unit + self.base / self.log_odds)
 
     @property
-    def half(self) -> Fraction:
-        """The total, as the card prints it, at which the risk is one half."""
-        return half_of(self, self.tally.threshold, self.tally.unit)
+    def scale(self) -> RiskScale:
+        """The risk of every total as the card prints it."""
+        return self.scale_of(self.tally.threshold, self.tally.unit)
 
-    def risk_of_total(self, total: Fraction) -> float:
-        """The risk of a total as the card prints it."""
-        return risk_at(self.log_odds, total - self.half)
+    def scale_of(self, threshold: int, unit: int) -> RiskScale:
+        """The same for a card whose least positive total is `threshold`, in units of `1 / unit`."""
+        return RiskScale(self.log_odds, Fraction(threshold - 1, unit) - self.cut - Fraction(self.base / self.log_odds))
 
     def deciding_at(self, threshold: float) -> RiskScore:
         """The same risks, with the decision positive where the risk is above `threshold`. Free: it looks at no data."""
@@ -55,16 +54,12 @@ class RiskScore(LinearRule):
 
     def outcomes(self) -> Outcomes:
         """The totals of the card, with their risks."""
-        return total_outcomes(self.tally, self.risk_of_total)
+        return total_outcomes(self.tally, self.scale.risk)
 
     @property
     def keeps_totals(self) -> bool:
         """Always: each total has a risk."""
         return True
-
-    def as_printed(self, points: Points) -> Points:
-        """The points of a card: totals keep their distances, because each has a risk."""
-        return from_zero(points)
 
     def describe(self) -> str:
         """The score as a sum, and what it means."""
@@ -73,27 +68,16 @@ class RiskScore(LinearRule):
     @override
     def to_dict(self) -> dict[str, Any]:
         values = super().to_dict()
-        schema = {"schema": values.pop("schema")} if "schema" in values else {}
-        return values | {"log_odds": self.log_odds, "cut": self.cut, "base": self.base} | schema
+        last = {name: values.pop(name) for name in ("schema", "bands") if name in values}
+        return values | {"log_odds": self.log_odds, "cut": self.cut, "base": self.base} | last
 
     @classmethod
     @override
-    def from_dict(cls, values: dict[str, Any]) -> RiskScore:
-        plain = {name: value for name, value in values.items() if name not in ("log_odds", "cut", "base")}
-        missing = {"log_odds", "cut"} - set(values)
-        if missing:
+    def _arguments(cls, values: dict[str, Any]) -> dict[str, Any]:
+        own = {name: values[name] for name in ("log_odds", "cut", "base") if name in values}
+        if missing := {"log_odds", "cut"} - set(own):
             raise ValueError(f"the release file's model has missing or unknown fields: {', '.join(sorted(missing))}")
-        rule = LinearRule.from_dict(plain)
-        return cls(
-            np.asarray(rule.weights),
-            rule.features,
-            rule.scales,
-            rule.intercept,
-            rule.schema,
-            log_odds=values["log_odds"],
-            cut=values["cut"],
-            base=values.get("base", 0.0),
-        )
+        return super()._arguments({name: value for name, value in values.items() if name not in own}) | own
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,8 +89,3 @@ class FullCard(RiskScore):
 
     kind: ClassVar[str] = "full-card"
     setting_fields: ClassVar[frozenset[str]] = frozenset({"objective"})
-
-
-def half_of(rule: RiskScore, threshold: int, unit: int) -> Fraction:
-    """The total at which the risk is one half, given the least total that is decided positive, in units of `1 / unit`."""
-    return Fraction(threshold - 1, unit) - rule.cut - Fraction(rule.base / rule.log_odds)

@@ -30,6 +30,24 @@ class Entry:
         return len(set(printed.points)) > 1 if isinstance(printed, Levels) else printed.points != 0
 
     @property
+    def _ends(self) -> tuple[int, int]:
+        """The fewest and the most points an answer can give."""
+        if isinstance(self.printed, Levels):
+            return self.printed.points[0], self.printed.points[-1]
+        low, high = sorted(end * self.printed.points for end in self.column.range)
+        return low, high
+
+    @property
+    def lowest(self) -> int:
+        """The fewest points an answer can give."""
+        return self._ends[0]
+
+    @property
+    def spread(self) -> int:
+        """How many points an answer can move the total by."""
+        return self._ends[1] - self._ends[0]
+
+    @property
     def by_code(self) -> list[int]:
         """The printed points of every code of a column with options."""
         raw = np.array(self.column.points_by_code(self.weights), dtype=np.int64)
@@ -63,6 +81,11 @@ class Tally:
     unit: int
     schema: Schema
     """Of the columns that are asked for, without intercept."""
+
+    @property
+    def by_weight(self) -> list[Entry]:
+        """The columns in the order of the card: those that can move the total most first."""
+        return sorted(self.entries, key=lambda entry: -entry.spread)
 
     def totals(self, table: Any) -> Int64Array:
         """The total of every row of a table; only the columns that are asked for are looked at."""

@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
 from privsolve._version import __version__
 from privsolve.arrays import Int64Array
 from privsolve.cards.of_release import ModelCard, card_of, has_card
+from privsolve.cards.scoring import scored_frame
 from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
+from privsolve.models.bands import Bands
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.choices import NoAnswer
+from privsolve.models.linear import LinearRule
 from privsolve.notebooks import panel
 from privsolve.privacy.composition import one_after_another, side_by_side
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import version_0_1
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
@@ -128,6 +134,40 @@ class Release:
     def predict(self, table: Any) -> NDArray[Any]:
         """What the model says of every row of a table, which needs only the columns that the model uses."""
         return self.model.predict(table)
+
+    def with_bands(self, bands: str | Bands | None) -> Release:
+        """The release of a card with names for ranges of its totals. It looks at no data, so it may be done at any time.
+
+        Args:
+            bands: cut risks `"5%,20%"` (a band begins above its risk), totals `"12,20"` (a band begins at its total), or names
+                and cuts in turn, `"low,5%,medium,20%,high"`; None takes them away.
+
+        Returns:
+            The release whose card, predictions, programs and file have these bands.
+
+        Raises:
+            ValueError: if that cannot be read, or the model is no card with such totals.
+        """
+        if not isinstance(self.model, LinearRule):
+            raise ValueError(f"bands are for scorecards: a {self.model.kind} has no totals")
+        return replace(self, model=self.model.with_bands(bands))
+
+    def scored(self, table: Any, reasons: int = 0) -> pd.DataFrame:
+        """What the card says of every row of a table in memory: the columns that `privsolve predict` adds.
+
+        Args:
+            table: pandas, Polars or Arrow; only the columns that the card asks for are needed.
+            reasons: how many columns `reason_1`, ... to add, with the answers that raised the total most above the lowest one.
+
+        Returns:
+            One row for each row: score (the total), risk, prediction, band and reasons, as far as the card has them.
+
+        Raises:
+            ValueError: if the model is no scorecard, or a column is missing.
+        """
+        if not isinstance(self.model, LinearRule):
+            raise ValueError(f"scored is for scorecards: use predict with a {self.model.kind}")
+        return scored_frame(table, self.model, reasons)
 
     def _repr_html_(self) -> str:
         if has_card(self) and self.schema is not None:

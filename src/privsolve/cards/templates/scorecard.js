@@ -67,6 +67,7 @@
     element("total").textContent = totalText(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
     showRisk(low, high);
+    showBand(low, high);
     element("decision").dataset.state = state;
     element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
     element("progress").textContent = !open.length
@@ -81,12 +82,24 @@
 
   // of a risk score: the risk of the total, or what it can still be, and the lines of the table that this is on
   function showRisk(low, high) {
-    if (!card.risks) return;
-    const [least, most] = [card.risks[low], card.risks[high]];
-    element("risk").textContent = least === most ? `Risk ${least}` : `Risk ${least} to ${most}`;
+    const [least, most] = card.risks ? [card.risks[low], card.risks[high]] : [];
+    if (card.risks) element("risk").textContent = least === most ? `Risk ${least}` : `Risk ${least} to ${most}`;
     for (const line of document.querySelectorAll("#risks tbody tr")) {
       line.classList.toggle("here", low === high && low >= BigInt(line.dataset.low) && low <= BigInt(line.dataset.high));
     }
+  }
+
+  // the band of the total, or the bands that it can still be in; marks tell them apart without colour
+  function showBand(low, high) {
+    if (!card.bands) return;
+    const { names, starts } = card.bands;
+    const [first, last] = [low, high].map((total) => starts.filter((start) => total >= BigInt(start)).length);
+    const known = first === last;
+    element("band").textContent = known
+      ? `${"●".repeat(first)}${"○".repeat(starts.length - first)} ${names[first]}`
+      : `Band: ${names[first]} to ${names[last]}`;
+    element("band").style.setProperty("--level", known ? first / starts.length : 0);
+    element("band").dataset.state = known ? "known" : "open";
   }
 
   // the answers that raised the total most above the lowest one
@@ -141,6 +154,12 @@
     gauge.querySelector(".reach").style.left = at(low) + "%";
     gauge.querySelector(".reach").style.right = 100 - at(high) + "%";
     gauge.querySelector(".now").style.left = at(total) + "%";
+    for (const tick of gauge.querySelectorAll(".tick")) tick.remove();
+    for (const start of card.bands?.starts ?? []) {
+      const tick = gauge.appendChild(document.createElement("i"));
+      tick.className = "tick";
+      tick.style.left = at(Number(start) - 0.5) + "%";
+    }
     gauge.hidden = false;
   }
 
