@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from long_cards import answers_of, long_release, long_schema, long_table
-from privsolve.cards import words
 from privsolve.cards.card import UNKNOWN
 from privsolve.cards.scoring import with_predictions
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.questions import answered
 from privsolve.models.risk import RiskScore
 
 NODE = shutil.which("node")
@@ -130,7 +130,7 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     check([tuple(module["score"](record).values()) for record in records], release, table)
     table.to_parquet(tmp_path / "t.parquet")
-    in_engine = with_predictions(ps.open_table(str(tmp_path / "t.parquet")), model, reasons=2).to_pandas()
+    in_engine = with_predictions(ps.open_table(str(tmp_path / "t.parquet")), model, reasons=2).to_pyarrow().to_pandas()
     said = ["reason_1", "reason_2"]
     frame = release.scored(table, reasons=2)
     assert in_engine[said].fillna("").equals(frame[said].fillna(""))
@@ -140,7 +140,7 @@ def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: P
 def said_of(release: ps.Release, record: dict[str, str]) -> list[str]:
     """The reasons of the card for a record of texts."""
     lines = release.card().reasons(answers_of(release, record), most=3)  # type: ignore[union-attr]
-    return [words.answered(line.question, line.answer) for line in lines]
+    return [answered(line.question, line.answer) for line in lines]
 
 
 def test_predictions_with_bands_and_reasons(case: tuple[ps.Release, pd.DataFrame, Path], tmp_path: Path) -> None:

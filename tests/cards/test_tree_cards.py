@@ -115,6 +115,19 @@ def test_leaves_in_words() -> None:
     assert NumberLeaves(0, 5, choices=3, steps=10).text(1) == "2.5"
 
 
+def test_leaves_say_the_words_of_the_schema() -> None:
+    about = ps.About(positive="will fall ill", negative="stays well")
+    worded = Schema(SCHEMA.columns, SCHEMA.label, intercept=False, about=about)
+    for leaves, words in (
+        (LabelLeaves(["no", "yes"]), {"will fall ill", "stays well"}),
+        (ProbabilityLeaves(["no", "yes"], [0.2, 0.9]), {"will fall ill: 20%", "will fall ill: 90%"}),
+    ):
+        made = TreeCard(DecisionTree(ROOT, NAMES, leaves, worded), GUARANTEE)
+        assert {says for _, says in rules(made.tree)} == words
+        for form in (made.to_text(), made.to_markdown(), made.to_latex(), made.to_html(), made.plot().svg):
+            assert all(word.replace("%", "") in form for word in words)
+
+
 # --- the page, in a real browser --------------------------------------------------------------------
 
 
@@ -134,11 +147,11 @@ def text(browser: Browser, name: str) -> str:
 
 def test_a_person_answers_one_question_at_a_time(browser: Browser, tmp_path: Path) -> None:
     browser.open(page(tmp_path))
-    assert text(browser, "question") == "age>=50?"
+    assert text(browser, "question") == "age: 50 or more?"
     click(browser, "yes")
-    assert text(browser, "question") == "colour <of> hair=red & auburn?"
+    assert text(browser, "question") == "colour <of> hair: red & auburn?"
     click(browser, "no")
-    assert text(browser, "question") == "0.5<=dose<2.5?"
+    assert text(browser, "question") == "dose: 0.5 to under 2.5?"
     click(browser, "yes")
     assert text(browser, "says") == "no"
     assert not browser.driver.find_element(By.ID, "yes").is_displayed()
@@ -150,7 +163,7 @@ def test_a_person_answers_one_question_at_a_time(browser: Browser, tmp_path: Pat
     click(browser, "no")
     assert text(browser, "says") == "yes"
     click(browser, "over")
-    assert text(browser, "question") == "age>=50?"
+    assert text(browser, "question") == "age: 50 or more?"
     assert not browser.driver.find_element(By.ID, "back").is_enabled()
 
 
@@ -183,4 +196,4 @@ def test_the_text_of_a_fitted_tree() -> None:
     data = pd.DataFrame({"age": rng.integers(0, 90, 500), "colour <of> hair": "black", "dose": rng.random(500) * 4})
     labels = np.where(data["age"] >= 50, "yes", "no")
     fitted = ps.PrivateTreeClassifier(20.0, depth=2, schema=SCHEMA, random_state=0).fit(data, labels)
-    assert "age>=50: yes → yes" in fitted.release_.card().to_text()
+    assert "age>=50: yes → ill yes" in fitted.release_.card().to_text()

@@ -161,9 +161,9 @@ def _data(card: Card) -> dict[str, object]:
 
 def _tree_data(tree: DecisionTree, node: Node) -> dict[str, Any]:
     if isinstance(node, Leaf):
-        return {"says": tree.leaves.text(node.value)}
+        return {"says": tree.says(node.value)}
     sides = {"y": _tree_data(tree, node.yes), "n": _tree_data(tree, node.no)}
-    return {"asks": f"{tree.features[node.question]}?", **sides}
+    return {"asks": tree.questions[node.question], **sides}
 
 
 def _quality(evaluation: Evaluation) -> dict[str, Any]:

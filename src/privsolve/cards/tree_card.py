@@ -130,15 +130,15 @@ class TreeCard:
 
 def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:
     """One line per leaf: the answers that lead to it, and what it says."""
-    return ((path, tree.leaves.text(value)) for path, value in leaf_paths(tree))
+    return ((path, tree.says(value)) for path, value in leaf_paths(tree))
 
 
 def _items(tree: DecisionTree, node: Node, level: int) -> Iterator[str]:
     if isinstance(node, Leaf):
-        yield f"- **{markdown(tree.leaves.text(node.value))}**"
+        yield f"- **{markdown(tree.says(node.value))}**"
         return
     for child, word in ((node.yes, "yes"), (node.no, "no")):
-        ending = "" if isinstance(child, Split) else f" → **{markdown(tree.leaves.text(child.value))}**"
+        ending = "" if isinstance(child, Split) else f" → **{markdown(tree.says(child.value))}**"
         yield f"{'  ' * level}- {markdown(tree.features[node.question])}: {word}{ending}"
         if isinstance(child, Split):
             yield from _items(tree, child, level + 1)

@@ -85,7 +85,7 @@ def _drawn(tree: DecisionTree, root: Node, path: str, place: _Places) -> Iterato
             for child, way, word in ((node.yes, "y", "yes"), (node.no, "n", "no")):
                 yield from _branch(left + WIDE, middle, _left(len(here) + 1), middles[here + way], here + way, word)
                 yield from draw(child, here + way)
-        text = tree.leaves.text(node.value) if isinstance(node, Leaf) else f"{tree.features[node.question]}?"
+        text = tree.says(node.value) if isinstance(node, Leaf) else tree.questions[node.question]
         yield from _box(left, middle, text, here, "leaf" if isinstance(node, Leaf) else "question")
 
     yield from draw(root, path)

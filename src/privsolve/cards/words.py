@@ -11,6 +11,7 @@ from itertools import compress
 
 from privsolve.cards.card import UNKNOWN, AnsweredLine, Card, ChoicePoints, QuantityPoints
 from privsolve.data.about import About
+from privsolve.data.questions import answered
 from privsolve.evaluation.words import HELP, useless
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import shown_above
@@ -124,11 +125,6 @@ def made_up(card: Card) -> str:
     return f"Example, a made-up {card.about.called}"
 
 
-def answered(question: str, answer: str) -> str:
-    """A question with its answer."""
-    return f"{question}{' ' if question.endswith('?') else ': '}{answer}"
-
-
 def example_line(line: AnsweredLine) -> str:
     """A question of the example with its answer and points."""
     return f"{answered(line.question, line.answer)} ({signed(line.points)})"
@@ -160,15 +156,20 @@ def bands(card: Card) -> list[tuple[str, str, str]]:
     ends = [None, *card.band_starts, None]
     said = []
     for name, low, high, risk in zip(card.bands.names, ends, ends[1:], card.bands.conditions(), strict=False):
-        empty = (low is not None and low > card.maximum) or (high is not None and high <= (low or card.minimum))
-        said.append((name, "no total" if empty else _span(low, high, card.unit), risk))
+        empty = (low is not None and low > card.maximum) or (
+            high is not None and high <= max(low or high, card.minimum)
+        )
+        last = high is None or high > card.maximum
+        said.append((name, "no total" if empty else _span(low, None if last else high, card.unit), risk))
     return said
 
 
 def _span(low: Fraction | None, high: Fraction | None, unit: int) -> str:
     """Totals from `low` to below `high`."""
-    if low is None or high is None:
-        return f"under {_fraction(high or Fraction(0))}" if low is None else f"{_fraction(low)} or more"
+    if low is None:
+        return "every total" if high is None else f"under {_fraction(high)}"
+    if high is None:
+        return f"{_fraction(low)} or more"
     if unit > 1:
         return f"{_fraction(low)} to under {_fraction(high)}"
     return _fraction(low) if high == low + 1 else f"{_fraction(low)} to {_fraction(high - 1)}"
@@ -184,10 +185,19 @@ def rule(card: Card) -> str:
 
 def moved(card: Card) -> str:
     """Where a risk score decides, and that it need not decide there."""
+    if card.scale is not None and _decided(card):
+        reach = f"{'No' if card.threshold > card.maximum else 'Every'} total reaches its threshold"
+        said = f"{reach}, a risk of {card.scale.text(card.threshold)}: it decides for {decision(card, card.minimum)}"
+        return f"{said} whatever the answers; any other threshold may be used."
     start = f"It decides for {card.positive} if the total is {condition(card)}"
     if card.unit == 1 and card.scale is not None:
         start += f", a risk of {card.scale.text(first_positive(card))}"
     return f"{start}; any other threshold may be used."
+
+
+def _decided(card: Card) -> bool:
+    """Whether all totals lie on one side of the threshold."""
+    return card.minimum >= card.threshold or card.maximum < card.threshold
 
 
 def notes(card: Card) -> list[str]:
@@ -197,7 +207,7 @@ def notes(card: Card) -> list[str]:
         found.append("No question has points, so the total is always 0.")
     else:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
-    if card.minimum >= card.threshold or card.maximum < card.threshold:
+    if card.scale is None and _decided(card):
         found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
     if card.bands is not None:
         said = (f"{name} {totals}" + (f" (risks {risk})" if risk else "") for name, totals, risk in bands(card))

@@ -87,3 +87,8 @@ class Quantity:
 
 
 Question = Choice | Quantity
+
+
+def answered(question: str, answer: str) -> str:
+    """A question with its answer, as a line."""
+    return f"{question}{' ' if question.endswith('?') else ': '}{answer}"

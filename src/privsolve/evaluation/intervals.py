@@ -51,9 +51,17 @@ class Figure:
 
     def percent(self) -> str:
         """The figure and its wider interval in per cent."""
-        if self.value is None:
-            return "not known"
-        return f"{100 * self.value:.1f}% ({100 * self.low:.1f}% to {100 * self.high:.1f}%)"
+        return f"{percent(self.value)} ({percent(self.low)} to {percent(self.high)})" if self.known else "not known"
+
+    @property
+    def known(self) -> bool:
+        """Whether the noise leaves an estimate: an interval from 0 to 1 says nothing."""
+        return self.value is not None and self.high - self.low < 1
+
+
+def percent(share: float | None) -> str:
+    """A share in per cent, never as minus zero."""
+    return "not known" if share is None else f"{100 * share:.1f}%".replace("-0.0%", "0.0%")
 
 
 def ratio(counts: Floats, top: Floats, bottom: Floats, noise: Moments, *, share: bool) -> Figure:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from privsolve.evaluation.cells import Cells
-from privsolve.evaluation.intervals import Figure
+from privsolve.evaluation.intervals import Figure, percent
 
 if TYPE_CHECKING:
     from privsolve.evaluation.evaluation import Evaluation
@@ -39,7 +39,7 @@ def useless(evaluation: Evaluation | None) -> str | None:
     auc = evaluation.cells.auc()
     if auc.value is not None and not auc.low <= 0.5 <= auc.high:
         return None
-    found = "" if auc.value is None else f": the area under the ROC curve is {auc.percent()}, and guessing gives 50%"
+    found = "" if not auc.known else f": the area under the ROC curve is {auc.percent()}, and guessing gives 50%"
     return f"This model is not told apart from guessing{found}. {HELP}"
 
 
@@ -118,6 +118,6 @@ def quality_markdown(evaluation: Evaluation | None, escape: Callable[[str], str]
 
 def figure_cells(figure: Figure) -> tuple[str, str, str]:
     """Value, interval, and the part of the interval that is noise."""
-    value = "not known" if figure.value is None else f"{100 * figure.value:.1f}%"
-    wide = f"{100 * figure.low:.1f}% to {100 * figure.high:.1f}%"
-    return value, wide, f"{100 * figure.noise_low:.1f}% to {100 * figure.noise_high:.1f}%"
+    wide = f"{percent(figure.low)} to {percent(figure.high)}"
+    value = percent(figure.value if figure.known else None)
+    return value, wide, f"{percent(figure.noise_low)} to {percent(figure.noise_high)}"

@@ -73,8 +73,8 @@ class Leaves(ABC):
         """The statistics of single records with these coded targets, one row each."""
 
     @abstractmethod
-    def text(self, value: int) -> str:
-        """A value in words."""
+    def text(self, value: int, words: Sequence[str] | None = None) -> str:
+        """A value in words; `words` are what the labels are called, if not by themselves."""
 
     @abstractmethod
     def answers(self) -> NDArray[Any]:
@@ -125,6 +125,9 @@ class _Classes(Leaves):
         """The largest spread of a row of the table."""
         return int(np.ptp(self.table, axis=1).max())
 
+    def _named(self, label: int, words: Sequence[str] | None) -> str:
+        return value_text(self.labels[label], "labels") if words is None else words[label]
+
     def statistics(self, targets: Int64Array) -> Int64Array:
         """A one in the column of the label."""
         return np.eye(len(self.labels), dtype=np.int64)[targets]
@@ -169,9 +172,9 @@ class LabelLeaves(_Classes):
         """All or nothing."""
         return np.eye(len(self.labels))
 
-    def text(self, value: int) -> str:
+    def text(self, value: int, words: Sequence[str] | None = None) -> str:
         """The label."""
-        return value_text(self.labels[value], "labels")
+        return self._named(value, words)
 
     def to_dict(self) -> dict[str, Any]:
         """Labels, and costs where there are some."""
@@ -234,13 +237,13 @@ class ProbabilityLeaves(_Classes):
         half = 0.5 * ((truth[:, None, :] - self.shares[None, :, :]) ** 2).sum(axis=2)
         return np.asarray(np.floor(UNIT * half + 0.5), dtype=np.int64)
 
-    def text(self, value: int) -> str:
+    def text(self, value: int, words: Sequence[str] | None = None) -> str:
         """The likeliest label and its probability; with two labels the probability of the second."""
         share = self.shares[value]
         at = 1 if len(self.labels) == 2 else int(share.argmax())
         if len(self.labels) > 2 and value == 0:
             return "all equally likely"
-        return f"{value_text(self.labels[at], 'labels')}: {100 * share[at]:.3g}%"
+        return f"{self._named(at, words)}: {100 * share[at]:.3g}%"
 
     def to_dict(self) -> dict[str, Any]:
         """Labels and grid."""
@@ -308,7 +311,7 @@ class NumberLeaves(Leaves):
         """The values as numbers."""
         return self.low + self.points * ((self.high - self.low) / self.steps)
 
-    def text(self, value: int) -> str:
+    def text(self, value: int, words: Sequence[str] | None = None) -> str:
         """The number."""
         return f"{self.answers()[value]:.6g}"
 

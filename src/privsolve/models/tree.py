@@ -14,8 +14,10 @@ from typing_extensions import override
 from privsolve.arrays import Int64Array
 from privsolve.data import Schema
 from privsolve.data.patterns import checked_names
+from privsolve.data.questions import Quantity, Question, answered
 from privsolve.models.base import Model, check_fields, texts
 from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, label_array, leaves_from_dict
+from privsolve.models.linear import answers, decision_words
 from privsolve.models.outcomes import Outcome, Outcomes
 
 DEEPEST = 64
@@ -116,6 +118,26 @@ class DecisionTree(Model):
         return tuple(self.features[j] for j in sorted(used))
 
     @cached_property
+    def _words(self) -> tuple[str, ...] | None:
+        """What the schema calls the two labels, if the leaves say these."""
+        labels = getattr(self.leaves, "labels", ())
+        if self.schema is None or self.schema.label is None or labels != answers(self.schema.label)[::-1]:
+            return None
+        return decision_words(self.schema)[::-1]
+
+    def says(self, value: int) -> str:
+        """What a leaf says, in the words of the schema."""
+        return self.leaves.text(value, self._words)
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """Every question as a person is asked it: `age: 50 or more?`; without a schema by the name of its feature."""
+        if self.schema is None:
+            return tuple(f"{name}?" for name in self.features)
+        asked = zip(self.schema.columns, self.schema.questions(), strict=True)
+        return tuple(f"{_asked(question, name)}?" for column, question in asked for name in column.names)
+
+    @cached_property
     def used(self) -> tuple[Schema, Mapping[int, int]]:
         """The schema of the columns that are asked, and the place of each question among its features."""
         if self.schema is None:
@@ -184,6 +206,16 @@ class DecisionTree(Model):
         return cls(root, tuple(names), leaves, schema)
 
 
+def _asked(question: Question, feature: str) -> str:
+    """What a feature asks: the answers of the question that it stands for."""
+    if isinstance(question, Quantity):
+        return question.text or feature
+    options = [option for option in question.options if feature in option.features]
+    spans = [option.span for option in options if option.span is not None]
+    said = spans[0].until(spans[-1]).text if spans else " or ".join(option.text for option in options)
+    return answered(question.text or question.column, said) if said else feature
+
+
 def leaf_paths(tree: DecisionTree) -> Iterator[tuple[str, int]]:
     """The answers that lead to every leaf, in the order of `nodes_of`, and the number of what it says."""
 
@@ -214,11 +246,11 @@ def _moved(node: Node, places: Mapping[int, int]) -> Node:
 
 def _lines(tree: DecisionTree, node: Node, indent: str) -> Iterator[str]:
     if isinstance(node, Leaf):
-        yield f"{indent}→ {tree.leaves.text(node.value)}"
+        yield f"{indent}→ {tree.says(node.value)}"
         return
     for answer, child in (("yes", node.yes), ("no", node.no)):
         if isinstance(child, Leaf):
-            yield f"{indent}{tree.features[node.question]}: {answer} → {tree.leaves.text(child.value)}"
+            yield f"{indent}{tree.features[node.question]}: {answer} → {tree.says(child.value)}"
         else:
             yield f"{indent}{tree.features[node.question]}: {answer}"
             yield from _lines(tree, child, indent + "│  ")
