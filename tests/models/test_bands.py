@@ -96,7 +96,7 @@ def test_cards_without_risks_are_cut_at_totals_and_trees_are_not() -> None:
     with pytest.raises(ValueError, match="no risks; cut its totals"):
         release.with_bands("5%")
     card = release.with_bands("2,900").card()
-    assert "low under 2; medium 2 to 899; high no total" in card.to_text()  # type: ignore[union-attr]
+    assert "low under 2; medium 2 or more; high no total" in card.to_text()  # type: ignore[union-attr]
     assert [line.band for line in card.totals] == sorted(line.band for line in card.totals)  # type: ignore[union-attr]
 
 

@@ -156,9 +156,8 @@ def bands(card: Card) -> list[tuple[str, str, str]]:
     ends = [None, *card.band_starts, None]
     said = []
     for name, low, high, risk in zip(card.bands.names, ends, ends[1:], card.bands.conditions(), strict=False):
-        empty = (low is not None and low > card.maximum) or (
-            high is not None and high <= max(low or high, card.minimum)
-        )
+        first = card.minimum if low is None else max(low, card.minimum)
+        empty = first > card.maximum or (high is not None and high <= first)
         last = high is None or high > card.maximum
         said.append((name, "no total" if empty else _span(low, None if last else high, card.unit), risk))
     return said

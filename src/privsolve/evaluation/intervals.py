@@ -56,7 +56,7 @@ class Figure:
     @property
     def known(self) -> bool:
         """Whether the noise leaves an estimate: an interval from 0 to 1 says nothing."""
-        return self.value is not None and self.high - self.low < 1
+        return self.value is not None and self.high - self.low < 0.995
 
 
 def percent(share: float | None) -> str:
