@@ -85,7 +85,7 @@ def test_trees_schemas_guarantees_and_ledgers(tmp_path: Path) -> None:
     card = TreeCard(tree, GUARANTEE)
     assert "<svg" in card._repr_html_()
     assert "Is it &lt;edible&gt;?" in card._repr_html_()
-    assert card.to_frame()["then"].tolist() == ["e", "p"]
+    assert card.to_frame()["then"].tolist() == ["edible", "poisonous"]
     assert "a&lt;b" in SCHEMA._repr_html_()
     assert SCHEMA.to_frame()["question"].tolist() == ["What does it smell of?", "cap (cm)"]
     assert "2.719" in GUARANTEE._repr_html_()

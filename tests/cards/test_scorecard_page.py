@@ -247,7 +247,7 @@ ADULT = long_release(ps.datasets.adult_schema())
 def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     browser: Browser, columns: int, tmp_path: Path
 ) -> None:
-    release = LONG[columns]
+    release = LONG[columns].with_bands("20%,60%")
     card, model = release.card(), release.model
     assert isinstance(model, RiskScore)
     table = long_table(model.stated_schema, 40)
@@ -264,6 +264,8 @@ def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
     said = "; ".join(f"{line.question} ({words.signed(line.points)})" for line in reasons)
     assert browser.text("#reasons") == f"Most points come from: {said}."
     assert browser.text("#decision") == card.decide(answers_of(release, gaps.to_dict()))
+    assert browser.text("#band").split()[-1] == card.band(answers_of(release, gaps.to_dict()))
+    assert browser.text("#risks .here .band") == browser.text("#band")
     assert browser.text("#risk") == f"Risk {percent(model.scale.risk(Fraction(int(total))))}"
     assert browser.errors() == []
 

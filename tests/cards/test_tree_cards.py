@@ -88,7 +88,7 @@ def test_every_leaf_is_in_every_form() -> None:
     assert max(map(len, made.to_text(60).split("Privacy")[1].splitlines())) <= 60
     single = card(Leaf(1))
     assert "yes" in single.to_text()
-    assert list(rules(single.tree)) == [("always", "yes")]
+    assert list(rules(single.tree)) == [("always", "ill yes")]
 
 
 def test_the_picture_is_svg_with_a_box_per_node(tmp_path: Path) -> None:
@@ -153,15 +153,15 @@ def test_a_person_answers_one_question_at_a_time(browser: Browser, tmp_path: Pat
     click(browser, "no")
     assert text(browser, "question") == "dose: 0.5 to under 2.5?"
     click(browser, "yes")
-    assert text(browser, "says") == "no"
+    assert text(browser, "says") == "ill no"
     assert not browser.driver.find_element(By.ID, "yes").is_displayed()
     lines = [e.text for e in browser.driver.find_elements(By.CSS_SELECTOR, "#path li")]
-    assert lines == ["age>=50? yes", "colour <of> hair=red & auburn? no", "0.5<=dose<2.5? yes"]
+    assert lines == ["age: 50 or more? yes", "colour <of> hair: red & auburn? no", "dose: 0.5 to under 2.5? yes"]
     on = {e.get_attribute("id") for e in browser.driver.find_elements(By.CSS_SELECTOR, ".picture .on")}
     assert on == {"box-", "box-y", "box-yn", "box-yny", "way-y", "way-yn", "way-yny"}
     click(browser, "back")
     click(browser, "no")
-    assert text(browser, "says") == "yes"
+    assert text(browser, "says") == "ill yes"
     click(browser, "over")
     assert text(browser, "question") == "age: 50 or more?"
     assert not browser.driver.find_element(By.ID, "back").is_enabled()
@@ -181,7 +181,7 @@ def test_the_page_fits_and_is_quiet(browser: Browser, tmp_path: Path, width: int
 def test_every_path_of_the_page_says_what_the_tree_says(browser: Browser, tmp_path: Path) -> None:
     browser.open(page(tmp_path))
     for _, says in rules(card().tree):
-        assert says in ("yes", "no")
+        assert says in ("ill yes", "ill no")
     said = []
     for answers in (["yes", "yes"], ["yes", "no", "yes"], ["yes", "no", "no"], ["no", "yes"], ["no", "no"]):
         click(browser, "over") if said else None
