@@ -102,7 +102,7 @@ def test_cards_without_risks_are_cut_at_totals_and_trees_are_not() -> None:
 
 def test_a_fit_refuses_totals_before_anything_is_read() -> None:
     done = CliRunner().invoke(
-        app, ["fit", "none.csv", "--label", "y", "--epsilon", "1", "--out", "o", "--bands", "3,5"]
+        app, ["fit", "t.csv", "--label", "y", "--positive", "1", "--epsilon", "1", "--out", "o", "--bands", "3,5"]
     )
     assert done.exit_code == 2
     assert "a fit takes cut risks" in done.output

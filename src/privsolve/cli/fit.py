@@ -121,13 +121,13 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        cut = choice.checked_bands(bands)
         budget = Ledger.open(ledger) if ledger else None
         if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
             total = epsilon or total_epsilon
             target = table.wanted.stated(table.label or "")
             choice = checked_model(context, choice, target)
+            choice.checked_bands(bands)
             _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
             if holdout is None:
                 holdout = 0.2 if target is None else 0
@@ -145,6 +145,7 @@ def fit(
             table.refuse_all()
         the_schema = _load_schema(schema)
         choice = checked_model(context, choice, the_schema.target)
+        cut = choice.checked_bands(bands)
         _check_holdout(the_schema.target, holdout)
         epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
