@@ -54,6 +54,8 @@ VARIANTS: dict[str, dict[str, float]] = {
     "blend, variance 0.02": {"GUESS_VARIANCE": 0.02},
     "features with the same guess not moved together": {"COMMON_FEATURES": 1e6},
     "no level": {"LEVEL_SHARE": NEARLY_NOTHING},
+    "sparsity 0.5": {"sparsity": 0.5},
+    "sparsity 1": {"sparsity": 1.0},
 }
 
 
@@ -138,10 +140,10 @@ TABLES: dict[str, Callable[[], Sample]] = {
 @contextmanager
 def constants(changed: dict[str, float]) -> Iterator[None]:
     """The mechanism with other constants."""
-    before = {name: getattr(objective, name) for name in changed}
+    before = {name: getattr(objective, name) for name in changed if name.isupper()}
     try:
-        for name, value in changed.items():
-            setattr(objective, name, value)
+        for name in before:
+            setattr(objective, name, changed[name])
         yield
     finally:
         for name, value in before.items():
@@ -154,7 +156,7 @@ def measured(sample: Sample, changed: dict[str, float], epsilon: float, repeat: 
     test, train = order[: len(order) // 5], order[len(order) // 5 :][:MOST]
     ranges = [(0, 1)] * sample.features.shape[1]
     table = PatternTable.from_records(sample.features[train], sample.labels[train], ranges=ranges)
-    options = sample.options
+    options = replace(sample.options, sparsity=changed.get("sparsity", 0.0))
     if changed is NO_CENTRE:
         changed = changed | {"RADIUS": math.sqrt(sample.longest + 1)}
         options = replace(options, guess=np.zeros(table.dim))
@@ -172,6 +174,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     said = parser.parse_args()
     samples = {}
     for name in said.tables:
@@ -183,8 +186,8 @@ def main() -> None:
         shape = f"{len(sample.labels):,} records, {sample.features.shape[1]} features"
         print(f"{name}: {shape}, {sample.labels.mean():.1%} positive")
     print("\n| | " + " | ".join(f"ε = {e:g}" for e in EPSILONS) + " |\n" + "|---" * (1 + len(EPSILONS)) + "|")
-    for variant, changed in VARIANTS.items():
-        cells = []
+    for variant in said.variants:
+        changed, cells = VARIANTS[variant], []
         for epsilon in EPSILONS:
             found = [measured(s, changed, epsilon, r) for s in samples.values() for r in range(said.repeats)]
             accuracy, auc, _ = np.mean(found, axis=0)
