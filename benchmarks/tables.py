@@ -29,7 +29,7 @@ import duckdb
 import privsolve as ps
 from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Categories, Category, Label, Schema
-from privsolve.data.connection import MEMORY_LIMIT
+from privsolve.data.duckdb import MEMORY_LIMIT
 from privsolve.data.tables import open_table
 from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import split

@@ -20,9 +20,8 @@ import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Column, Dates, Label, Number, Schema
 from privsolve.data.columns import KINDS, MISSING
-from privsolve.data.expressions import number_of
 from privsolve.data.questions import Choice, Option, Question
-from privsolve.data.series import numbers_of
+from privsolve.data.reading import number_of, numbers_of
 
 
 def weekends() -> type[Column]:

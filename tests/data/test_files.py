@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import Bins, Label, Schema
-from privsolve.data.scratch import PREFIX, private_folder
+from privsolve.data.duckdb import PREFIX, private_folder
 from privsolve.data.tables import open_table
 
 SCHEMA = Schema([Bins("a", [2], "intervals")], Label("y", 1, 0))
@@ -301,8 +301,8 @@ import os, signal, sys, threading, time
 import ibis
 import privsolve as ps
 from privsolve.cli import app
-from privsolve.data import engines
-run, begin = engines.run, ibis.Table.to_pyarrow
+from privsolve.data import codes
+run, begin = codes.run, ibis.Table.to_pyarrow
 def run_and_interrupt(query):
     threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     table = query.get_backend().table("t")
@@ -310,7 +310,7 @@ def run_and_interrupt(query):
 def begin_later(query, **options):
     time.sleep(float(sys.argv[1]))
     return begin(query, **options)
-engines.run, ibis.Table.to_pyarrow = run_and_interrupt, begin_later
+codes.run, ibis.Table.to_pyarrow = run_and_interrupt, begin_later
 app(sys.argv[2:])
 """
 

@@ -19,8 +19,7 @@ import privsolve as ps
 from neighbours import READERS, columns_of, drawn
 from privsolve.data import Bins, Categories, Label, Schema
 from privsolve.data.private import DecimalGrid, StepGrid, counts, private_draft, quantiles
-from privsolve.data.private.answers import Costs, noisy_answer
-from privsolve.data.private.counts import Declared, count_columns
+from privsolve.data.private.counts import Costs, Declared, count_columns, noisy_answer
 from privsolve.data.private.names import COMMON_TEXTS, FREE_TEXT, IDENTIFIES, TIME, USUAL, usual_column, why_left_out
 from privsolve.data.private.quantiles import MARGIN, draw_cuts, inverse_temperature
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privsolve.data import quotes
-from privsolve.data.quotes import check_quotes
-from privsolve.data.tables import open_table
+from privsolve.data import tables
+from privsolve.data.tables import check_quotes, open_table
 
 
 def is_tidy(text: str, separator: str = ",") -> bool:
@@ -39,7 +38,7 @@ def test_what_is_refused(tmp_path_factory: pytest.TempPathFactory, text: str, ch
     file = tmp_path_factory.mktemp("quotes") / "t.csv"
     file.write_bytes((b"x,y\n" if header else b"") + text.encode())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quotes, "CHUNK", chunk)
+        patch.setattr(tables, "CHUNK", chunk)
         if is_tidy(text):
             assert check_quotes(str(file), ",", skipped=int(header)) == ('"' in text)
         else:

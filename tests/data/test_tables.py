@@ -17,8 +17,8 @@ from hypothesis import given, settings
 
 import privsolve as ps
 from privsolve.cards.scoring import with_predictions
-from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, engines
-from privsolve.data.engines import coded
+from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, codes
+from privsolve.data.codes import coded
 from privsolve.data.private import counts
 from privsolve.data.private.grids import DecimalGrid
 from privsolve.data.tables import open_table
@@ -130,8 +130,8 @@ def test_globs_gzip_and_duckdb_files(tmp_path: Path) -> None:
     for i in range(3):
         frame.iloc[i : i + 1].to_parquet(tmp_path / f"part{i}.parquet")
         frame.iloc[i : i + 1].to_csv(tmp_path / f"part{i}.csv.gz", index=False)
-    assert ps.PatternTable.from_ibis(open_table(tmp_path / "part*.parquet"), PEOPLE) == expected
-    assert ps.PatternTable.from_ibis(open_table(str(tmp_path / "part*.csv.gz")), PEOPLE) == expected
+    assert PEOPLE.table(open_table(tmp_path / "part*.parquet")).table == expected
+    assert PEOPLE.table(open_table(str(tmp_path / "part*.csv.gz"))).table == expected
     import duckdb
 
     with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
@@ -192,8 +192,6 @@ def test_wrong_data_is_refused_with_the_name_of_the_column() -> None:
         PEOPLE.encode(pd.DataFrame({"age": [1]}))
     with pytest.raises(TypeError, match="got list"):
         PEOPLE.encode([[1, 2]])
-    with pytest.raises(TypeError, match="expr must be an Ibis table"):
-        ps.PatternTable.from_ibis(pd.DataFrame({"age": [1]}), PEOPLE)
     numbers = pa.table({"age": [1], "sex": [2], "label": ["yes"]})
     dates = pa.table({"age": pa.array([0], pa.date32()), "sex": ["Male"], "label": ["yes"]})
     for wrap in (lambda t: t, ibis.memtable, pl.from_arrow, lambda t: t.to_pandas()):
@@ -259,9 +257,9 @@ def test_a_value_is_read_once_however_many_codes_refer_to_it(tmp_path: Path) -> 
 
 def test_a_table_is_one_query_and_a_draft_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them reads the file once: a draft asks for the labels and the number of records, then for all columns."""
-    table, asked, run = card_file(tmp_path / "t.csv"), list[str](), engines.run
+    table, asked, run = card_file(tmp_path / "t.csv"), list[str](), codes.run
     (name,) = re.findall(r'"(ibis_read_csv_\w+)"', ibis.to_sql(table, dialect="duckdb"))
-    for module in (engines, counts):
+    for module in (codes, counts):
         monkeypatch.setattr(
             module, "run", lambda query: asked.append(ibis.to_sql(query, dialect="duckdb")) or run(query)
         )

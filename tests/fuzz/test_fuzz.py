@@ -216,12 +216,10 @@ def test_what_is_no_frame_at_all(frame: Any) -> None:
 
 @fuzz(150)
 @given(ANYTHING)
-def test_what_is_no_vector_and_no_table_of_an_engine(value: Any) -> None:
+def test_what_is_no_vector(value: Any) -> None:
     for use in (TABLE.scores, TABLE.mistakes, TABLE.accuracy, PROBLEM.total_loss, PROBLEM.domain.contains):
         with only():
             use(value)
-    with only():
-        ps.PatternTable.from_ibis(value, SCHEMA)
 
 
 READERS = {

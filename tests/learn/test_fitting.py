@@ -19,7 +19,7 @@ from scipy.special import gammaincinv
 import privsolve as ps
 from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Label, Number, Schema
-from privsolve.data.frames import codes_of_frame
+from privsolve.data.codes import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.errors import IntegerRangeError
 from privsolve.learn.card_limits import CardLimits

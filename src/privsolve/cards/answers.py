@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privsolve.data.columns import Bins, Categories, Dates, Number, Value
-from privsolve.data.columns.base import MISSING, OTHER
-from privsolve.data.columns.values import Real, kind_of, marks_of
+from privsolve.data.columns.base import MISSING, OTHER, Real, kind_of, marks_of
 from privsolve.data.reading import PLAIN, Marks
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.odds import RiskScale

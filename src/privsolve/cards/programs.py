@@ -9,7 +9,7 @@ from privsolve._version import __version__
 from privsolve.cards.answers import Asked, Cut, Listed, Program, program_of
 from privsolve.cards.rendering import rendered
 from privsolve.data.columns import Value
-from privsolve.data.days import FORMATS
+from privsolve.data.columns.dates import FORMATS
 from privsolve.data.reading import COMMA_PATTERN, NUMBER_PATTERN, PLAIN, Marks
 from privsolve.models.linear import LinearRule
 

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.cards.card import UNKNOWN
 from privsolve.checks import check_integer
+from privsolve.data.codes import codes_of_frame, computed_once, with_read
 from privsolve.data.columns import MISSING, Number
-from privsolve.data.connection import read_each_value
-from privsolve.data.engines import computed_once, with_read
-from privsolve.data.frames import codes_of_frame
+from privsolve.data.duckdb import read_each_value
 from privsolve.data.questions import Quantity, answered
 from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers

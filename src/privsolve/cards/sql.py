@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from privsolve.cards.answers import Amount, Asked, Cut, Listed, Program, program_of
 from privsolve.data.columns import Value
-from privsolve.data.days import ISO
+from privsolve.data.columns.dates import ISO
 from privsolve.data.questions import date_text
 from privsolve.data.reading import NUMBER_PATTERN, Marks
 from privsolve.models.linear import LinearRule

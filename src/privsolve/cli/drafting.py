@@ -14,8 +14,7 @@ from privsolve.data.columns.label import Comparison
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
-from privsolve.data.reading import PLAIN, YES, check_columns
-from privsolve.data.series import number_parser
+from privsolve.data.reading import PLAIN, YES, check_columns, number_parser
 from privsolve.data.tables import open_table
 from privsolve.data.targets import Target
 from privsolve.privacy.accounting import Account

@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from privsolve.cli.common import errors
 from privsolve.cli.option_groups import EXPERT
-from privsolve.data.complaints import in_our_words
+from privsolve.data.duckdb import in_our_words
 
 DATA_HELP = "CSV or Parquet file (or a quoted glob), or file.duckdb::table."
 

@@ -16,7 +16,7 @@ from privsolve.cli.common import as_json, console, errors, one_line_errors, stop
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import By, Epsilon, Json, Note, Resume, group_of
 from privsolve.cli.releasing import release_from, sealed_run
-from privsolve.data.scratch import private_folder
+from privsolve.data.duckdb import private_folder
 from privsolve.data.tables import open_table
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.evaluation.measure import promise, summary

@@ -18,8 +18,7 @@ from privsolve.cli.common import as_json, console, errors, one_line_errors, stop
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.options import BandsText, CardFormat
 from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
-from privsolve.data.connection import interruptibly
-from privsolve.data.scratch import private_folder
+from privsolve.data.duckdb import interruptibly, private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.models.tree import DecisionTree
 from privsolve.models.tree_sql import with_tree_predictions

@@ -19,9 +19,8 @@ from privsolve.cli.options import Adjacency, Classes, Negative, Positive, Resume
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
-from privsolve.data.files import content_digest
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft
-from privsolve.data.tables import decimal_sign, open_table
+from privsolve.data.tables import content_digest, decimal_sign, open_table
 from privsolve.releases import NOT_PRIVATE
 from privsolve.safety.folder import output_file
 from privsolve.safety.signals import Stop

@@ -7,8 +7,8 @@ from itertools import chain, count
 from typing import Any
 
 from privsolve.data import Schema
+from privsolve.data.codes import run
 from privsolve.data.columns import MISSING, OTHER, Column
-from privsolve.data.engines import run
 from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree
 from privsolve.releases import Release

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,10 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.checks import check_count, check_items, check_length
 from privsolve.errors import IntegerRangeError
-
-if TYPE_CHECKING:
-    from privsolve.data import Schema
-
 
 Whole = TypeVar("Whole", bound=np.signedinteger[Any])
 
@@ -183,16 +179,6 @@ class PatternTable:
         rows = np.floor((np.clip(numbers, low, high) - low) / (high - low) * steps + 0.5).astype(np.int64)
         dim = len(low)
         return cls.from_records(rows, labels, names, [steps] * dim, [(0, steps)] * dim)
-
-    @classmethod
-    def from_ibis(cls, expr: Any, schema: Schema) -> PatternTable:
-        """The table of an Ibis table (DuckDB, Spark, a warehouse): one `GROUP BY` in its engine, whose rows stay there.
-
-        `schema.table(expr)` gives the counts of values outside the schema as well.
-        """
-        if not hasattr(expr, "to_pyarrow"):
-            raise TypeError(f"expr must be an Ibis table, got {type(expr).__name__}: use schema.table for frames")
-        return schema.table(expr).table
 
     def with_counts(self, positives: Int64Array, negatives: Int64Array) -> PatternTable:
         """The same rows with other counts. Where no record is left, one row that no record has stands in for all.

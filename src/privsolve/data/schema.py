@@ -16,17 +16,15 @@ from privsolve.arrays import Int64Array, IntArray
 from privsolve.checks import check_items
 from privsolve.data import toml
 from privsolve.data.about import About, words_taken_out
+from privsolve.data.codes import CountedCodes, as_given, check_order, checked_parts, codes_of_frame, count_codes
 from privsolve.data.columns import Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.columns.label import decided, no_label
 from privsolve.data.constraints import Constraints, taken_out
-from privsolve.data.engines import count_codes
-from privsolve.data.files import read_text
-from privsolve.data.frames import as_given, check_order, codes_of_frame
 from privsolve.data.frequencies import Frequencies, frequencies_taken_out
-from privsolve.data.packing import CountedCodes, checked_parts
 from privsolve.data.patterns import BitRows, PatternTable
 from privsolve.data.questions import Choice, Question
+from privsolve.data.tables import read_text
 from privsolve.data.targets import Target, TargetTable
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Paid

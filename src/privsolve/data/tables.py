@@ -3,19 +3,179 @@
 from __future__ import annotations
 
 import csv
+import glob
+import gzip
+import hashlib
 import os
 import re
 import reprlib
+import stat
 import warnings
+import zlib
+from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
-from privsolve.data.complaints import in_our_words
-from privsolve.data.connection import connect, quoted, read_each_value
-from privsolve.data.files import bytes_of, files_of, literal
-from privsolve.data.quotes import check_quotes
+import numpy as np
+from numpy.typing import NDArray
+
+from privsolve.data.duckdb import connect, in_our_words, quoted, read_each_value
 from privsolve.data.reading import of_place
+
+LARGEST_TEXT = 64 * 2**20
+"""Schemas and releases are smaller than this by far."""
+
+
+def files_of(source: str) -> list[str]:
+    """The regular files of a path or a glob, as absolute paths in order; a file that would be read twice is refused."""
+    found = sorted(glob.glob(source)) if glob.has_magic(source) and not os.path.lexists(source) else [source]
+    if not found or not all(map(os.path.exists, found)):
+        raise FileNotFoundError(f"{source}: no such file")
+    paths = [os.path.abspath(path) for path in found]
+    for path in paths:
+        if not os.path.isfile(path):
+            raise ValueError(f"{path}: is not a regular file: copy its content to one")
+    _check_different(paths)
+    return paths
+
+
+def _check_different(paths: Sequence[str]) -> None:
+    """Raise if two names are links to one file, whose records would count twice."""
+    seen: dict[tuple[int, int], str] = {}
+    for path in paths:
+        found = os.stat(path)
+        first = seen.setdefault((found.st_dev, found.st_ino), path)
+        if first != path:
+            raise ValueError(f"{path}: is the same file as {first}, so its records would count twice: leave one out")
+
+
+def literal(path: str) -> str:
+    """The path as a pattern of DuckDB that stands for itself, whatever characters it has."""
+    return "".join(f"[{character}]" if character in "*?[" else character for character in path)
+
+
+def content_digest(source: str) -> str:
+    """A digest of the content of the files that a source stands for, by which a run knows its data again."""
+    found = hashlib.sha256()
+    for path in files_of(source.partition("::")[0]):
+        with open(path, "rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
+
+
+@contextmanager
+def bytes_of(path: str) -> Iterator[IO[bytes]]:
+    """The bytes of a file, also of a compressed one; a damaged one is refused."""
+    opener: Any = gzip.open if path.lower().endswith(".gz") else open
+    with opener(path, "rb") as file:
+        try:
+            yield file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{path}: is damaged: {error}") from None
+
+
+def read_text(path: str | os.PathLike[str], largest: int = LARGEST_TEXT) -> str:
+    """The text of a regular file in UTF-8; a pipe, a device or a file of more than `largest` bytes is refused unread."""
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe without a writer would wait here
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError("is not a regular file: copy its content to one")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"has more than {largest // 2**20} MB, too many for a file of its kind")
+    return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+CHUNK = 1 << 24
+"""Bytes looked at at a time."""
+
+QUOTE, RETURN, FEED = ord('"'), ord("\r"), ord("\n")
+
+
+def check_quotes(path: str, separator: str, skipped: int) -> bool:
+    """Whether there are quotes after `skipped` lines; raise if one neither opens a value, nor closes it, nor is doubled in one.
+
+    Raises too for a carriage return outside of quotes that no line feed follows. Without quotes every record is one line.
+
+    A quote opens a value at its beginning and closes it at its end; inside, two stand for one. Readers forgive others, each in
+    its own way: with a stray quote in one record, a value of another that begins with a quote would reach up to it, over all
+    records between. A carriage return alone ends a record for some readers and not for others. So one changed record could
+    change how many there are (theory, section 10).
+    """
+    ends = np.zeros(256, dtype=bool)
+    ends[[ord(separator), ord("\n"), ord("\r")]] = True
+    opened, lines, found = 0, 1 + skipped, False  # the line of the value that is open, 0 for none
+    with bytes_of(path) as file:
+        for _ in range(skipped):
+            file.readline()
+        rest = b"\n"  # what stands before the first value
+        if not skipped and (begin := file.read(len(BOM_UTF8))) != BOM_UTF8:
+            rest += begin
+        while rest:
+            chunk = file.read(CHUNK)
+            whole = rest + (chunk or b"\n")
+            cut = _last_sure(whole)
+            found = found or b'"' in whole
+            opened = _follow(whole, cut, ends, opened, lines)
+            lines += whole[1:cut].count(b"\n")
+            rest = whole[cut - 1 :] if chunk else b""
+    if opened:
+        raise _unreadable(opened, "begins a value with a quote that is never closed")
+    return found
+
+
+def _last_sure(text: bytes) -> int:
+    """Up to where quotes and carriage returns are known with what follows them: before the last, where the text ends so."""
+    cut = len(text)
+    while cut > 1 and text[cut - 1] in (QUOTE, RETURN):
+        cut -= 1
+    return cut
+
+
+def _follow(text: bytes, cut: int, ends: NDArray[np.bool_], opened: int, lines: int) -> int:
+    """The line of the value that is open at `cut`, or 0; raise at a stray quote. The first byte is context only."""
+    if b'"' not in text and b"\r" not in text:
+        return opened
+    signs = np.frombuffer(text, dtype=np.uint8)
+    at = np.flatnonzero(signs[1:cut] == QUOTE) + 1
+    _check_returns(text, signs, cut, at, opened, lines)
+    if not at.size:
+        return opened
+    starts = at[np.concatenate([[True], np.diff(at) > 1])]
+    stops = at[np.concatenate([np.diff(at) > 1, [True]])] + 1
+    odd = (stops - starts) % 2 == 1
+    inside = (np.cumsum(odd) - odd + (opened > 0)) % 2 == 1  # before each run of quotes
+    opens_wrongly = ~inside & ~ends[signs[starts - 1]]
+    closes_wrongly = (inside == odd) & ~ends[signs[stops]]
+    for run in np.flatnonzero(opens_wrongly | closes_wrongly)[:1]:
+        raise _unreadable(lines + text[1 : starts[run]].count(b"\n"), "has a quote inside a value")
+    if inside[-1] == odd[-1]:
+        return 0
+    last = np.flatnonzero(~inside & odd)
+    return lines + text[1 : starts[last[-1]]].count(b"\n") if last.size else opened
+
+
+def _check_returns(
+    text: bytes, signs: NDArray[np.uint8], cut: int, quotes: NDArray[np.intp], opened: int, lines: int
+) -> None:
+    """Raise for a carriage return without a line feed where no value is open: before it stands an even number of quotes."""
+    alone = np.flatnonzero((signs[1:cut] == RETURN) & (np.append(signs[2 : cut + 1], FEED)[: cut - 1] != FEED)) + 1
+    outside = (np.searchsorted(quotes, alone) + (opened > 0)) % 2 == 0
+    for place in alone[outside][:1]:
+        raise ValueError(
+            f"the data cannot be read: line {lines + text[1:place].count(FEED):,} has a carriage return without a line feed: "
+            "convert the line ends, or write the value in quotes"
+        )
+
+
+def _unreadable(line: int, what: str) -> ValueError:
+    return ValueError(
+        f"the data cannot be read: line {line:,} {what}: write values with quotes in quotes, and their own quotes twice, as "
+        'in "12"" pipe"'
+    )
+
 
 SEPARATORS = (",", ";", "\t", "|")
 LONGEST_HEADER = 2**20

@@ -10,8 +10,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.data.columns import Bins, Categories, Column, Real, Value, check_real, tidy
-from privsolve.data.columns.base import check_keys
-from privsolve.data.columns.values import check_decimal, check_missing_values, declared_marks, values_of
+from privsolve.data.columns.base import check_decimal, check_keys, check_missing_values, declared_marks, values_of
 
 STEPS = 100
 """Numbers are rounded to so many equal steps between their bounds."""

@@ -17,9 +17,8 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from privsolve.checks import check_length
 from privsolve.data import Label, Schema
+from privsolve.data.codes import as_frame, as_given, check_order, is_ibis_table, is_relation
 from privsolve.data.columns import tidy
-from privsolve.data.engines import is_ibis_table
-from privsolve.data.frames import as_frame, as_given, check_order, is_relation
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.drafting import drafted_schema, split
 from privsolve.models.base import Model

@@ -15,8 +15,8 @@ from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
+from privsolve.data.questions import Choice
 from privsolve.evaluation import Evaluation, MeasuredOn, evaluate
-from privsolve.evaluation.groups import group_names
 from privsolve.evaluation.measure import exact_cells, promise, summary
 from privsolve.models.base import Model
 from privsolve.models.linear import decision_words
@@ -29,6 +29,7 @@ from privsolve.releases import Diagnostics, Release, Run
 from privsolve.safety.sealed import run_paid
 
 RandomState = int | np.random.SeedSequence | Randomness | None
+MOST_GROUPS = 50
 
 
 def evaluate_frame(
@@ -94,6 +95,15 @@ def counted(
         encoded, groups = schema.tables(data, column, positive)
     encoded.check()
     return groups, column
+
+
+def group_names(column: Column) -> tuple[str, ...]:
+    """What the records with each code of a column are called."""
+    if not isinstance(column.question(), Choice):
+        raise ValueError(f"by: the column {column.column!r} has no options to group by: use categories or bins")
+    if column.radix > MOST_GROUPS:
+        raise ValueError(f"by: the column {column.column!r} has more than {MOST_GROUPS} options: group them")
+    return column.answers()
 
 
 def group_column(schema: Schema, by: str | Column | None) -> Column | None:

@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 
 from privsolve.checks import check_integer
 from privsolve.data import EncodedTable, Schema
+from privsolve.data.codes import checked_parts
 from privsolve.data.constraints import Constraints
-from privsolve.data.packing import checked_parts
 from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import yes_no_schema
 from privsolve.learn.card_limits import joined_constraints

@@ -13,8 +13,8 @@ from sklearn.utils.validation import assert_all_finite
 
 from privsolve.checks import check_choice, check_finite, check_items
 from privsolve.data import Schema
+from privsolve.data.codes import check_order
 from privsolve.data.columns import Value
-from privsolve.data.frames import check_order
 from privsolve.domains.trees import TreePrior, TreeQuestions
 from privsolve.learn.base import (
     PrivateEstimator,

@@ -9,8 +9,8 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Schema
+from privsolve.data.codes import check_order, codes_of_frame
 from privsolve.data.columns import Column
-from privsolve.data.frames import check_order, codes_of_frame
 from privsolve.models.points import Levels, Part
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.data.codes import computed_once, with_read
 from privsolve.data.columns import Bins, Categories, Dates
-from privsolve.data.connection import read_each_value
-from privsolve.data.engines import computed_once, with_read
+from privsolve.data.duckdb import read_each_value
 from privsolve.data.reading import check_columns
 from privsolve.models.leaves import ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Leaf, Node

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from privsolve.data.files import read_text
+from privsolve.data.tables import read_text
 from privsolve.privacy.high_water import sync_directory
 from privsolve.releases import Release, Run
 

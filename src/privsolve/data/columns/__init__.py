@@ -5,14 +5,14 @@ in Python or in the engine that holds the data; codes become features by a publi
 To add a kind, write a subclass of `Column` in a file of its own and import it here.
 """
 
-from privsolve.data.columns.base import ABOVE, BELOW, KINDS, MISSING, OTHER, Column
-from privsolve.data.columns.bins import Bins, Encoding
-from privsolve.data.columns.categories import Categories, Category
-from privsolve.data.columns.dates import Dates
-from privsolve.data.columns.label import Label
-from privsolve.data.columns.number import Number
-from privsolve.data.columns.values import (
+from privsolve.data.columns.base import (
+    ABOVE,
+    BELOW,
+    KINDS,
     LARGEST_INTEGER,
+    MISSING,
+    OTHER,
+    Column,
     Real,
     Value,
     check_real,
@@ -22,6 +22,11 @@ from privsolve.data.columns.values import (
     tidy,
     value_text,
 )
+from privsolve.data.columns.bins import Bins, Encoding
+from privsolve.data.columns.categories import Categories, Category
+from privsolve.data.columns.dates import Dates
+from privsolve.data.columns.label import Label
+from privsolve.data.columns.number import Number
 
 __all__ = [
     "ABOVE",

@@ -12,9 +12,9 @@ import numpy as np
 
 from privsolve.arrays import Floats, Int64Array, IntArray
 from privsolve.checks import check_choice
-from privsolve.data.columns.base import MISSING, Column
-from privsolve.data.columns.categories import indicators
-from privsolve.data.columns.values import (
+from privsolve.data.columns.base import (
+    MISSING,
+    Column,
     Real,
     Value,
     check_decimal,
@@ -27,9 +27,9 @@ from privsolve.data.columns.values import (
     option_name,
     tidy,
 )
-from privsolve.data.expressions import number_of
+from privsolve.data.columns.categories import indicators
 from privsolve.data.questions import Choice, Option, Question, Span
-from privsolve.data.series import numbers_of
+from privsolve.data.reading import number_of, numbers_of
 
 
 class Encoding(StrEnum):

@@ -10,9 +10,12 @@ import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.checks import check_items, check_length
-from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
-from privsolve.data.columns.values import (
+from privsolve.data.columns.base import (
+    MISSING,
+    OTHER,
+    Column,
     Value,
+    check_keys,
     check_missing_values,
     check_values,
     declared,
@@ -22,10 +25,8 @@ from privsolve.data.columns.values import (
     option_name,
     value_text,
 )
-from privsolve.data.expressions import number_of, text_of
 from privsolve.data.questions import Choice, Option, Question
-from privsolve.data.reading import Marks
-from privsolve.data.series import numbers_of, texts_of
+from privsolve.data.reading import Marks, number_of, numbers_of, text_of, texts_of
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.data.columns.base import MISSING, OTHER, Column, check_keys
-from privsolve.data.columns.bins import Bins
-from privsolve.data.columns.categories import Categories, Category
-from privsolve.data.columns.values import (
+from privsolve.data.columns.base import (
+    MISSING,
+    OTHER,
+    Column,
     Real,
     Value,
     check_decimal,
+    check_keys,
     check_missing_values,
     check_real,
     check_values,
@@ -29,6 +30,8 @@ from privsolve.data.columns.values import (
     value_text,
     values_of,
 )
+from privsolve.data.columns.bins import Bins
+from privsolve.data.columns.categories import Categories, Category
 from privsolve.data.reading import NUMBER_PATTERN
 
 COMPARISON = re.compile(f"(>=|>|<=|<) *({NUMBER_PATTERN.strip('^$')})")

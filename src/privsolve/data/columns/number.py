@@ -10,9 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array, IntArray
-from privsolve.data.columns.base import ABOVE, BELOW, MISSING, Column
-from privsolve.data.columns.values import (
+from privsolve.data.columns.base import (
+    ABOVE,
+    BELOW,
     LARGEST_INTEGER,
+    MISSING,
+    Column,
     Real,
     Value,
     check_decimal,
@@ -23,10 +26,9 @@ from privsolve.data.columns.values import (
     marks_of,
     tidy,
 )
-from privsolve.data.expressions import number_of
 from privsolve.data.patterns import narrowest
 from privsolve.data.questions import Quantity, Question
-from privsolve.data.series import numbers_of
+from privsolve.data.reading import number_of, numbers_of
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ from privsolve.checks import check_integer
 from privsolve.data import toml
 from privsolve.data.columns import Bins, Column, Label, Value
 from privsolve.data.frequencies import Frequencies
-from privsolve.data.private.answers import Answer, noisy_answer
-from privsolve.data.private.counts import Kinds, count_columns
-from privsolve.data.private.cutting import INTERVALS, Cutting
-from privsolve.data.private.deciding import Drafted, Scale, decide
+from privsolve.data.private.counts import Answer, Kinds, count_columns, noisy_answer
+from privsolve.data.private.deciding import INTERVALS, Cutting, Drafted, Scale, decide
 from privsolve.data.private.names import COMMON_TEXTS
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.schema import Schema
