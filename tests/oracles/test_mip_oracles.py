@@ -54,7 +54,7 @@ def available(name: str) -> pytest.MarkDecorator:
 
 
 class MipConformance(OracleConformance):
-    problems_per_domain = 30
+    problems_per_domain = 40
     oracle_class: type[MipOracle]
 
     def oracle(self) -> Oracle:
@@ -291,13 +291,6 @@ def test_floating_point_range_is_checked() -> None:
         HighsOracle().minimise(problem, perturbation)
     with pytest.raises(ValueError, match=r"tolerance must be at least 0\.0001"):
         HighsOracle(tolerance=1e-6)
-
-
-def test_the_tolerance_is_paid_for_in_noise() -> None:
-    problem = random_problem(np.random.default_rng(11), "sign-cube", 3)
-    exact = ps.sphere_noise(problem.domain, 1.0, loss=problem.loss)
-    loose = ps.sphere_noise(problem.domain, 1.0, loss=problem.loss, solver_tolerance=HighsOracle().tolerance)
-    assert exact.scale < loose.scale <= 1.011 * exact.scale
 
 
 class ScipyMilp:

@@ -121,12 +121,6 @@ class _SolverWithGap:
         return _Answers(best.weights, best.bound - 0.4)
 
 
-def test_any_object_with_minimise_is_an_oracle(small: ps.Problem) -> None:
-    run = ps.opdisc(small, epsilon=1.0, oracle=_SolverWithGap(), random_state=0)
-    assert run.release.guarantee.oracle == "gap"
-    assert run.diagnostics.certified
-
-
 def test_a_failed_solve_can_be_retried_with_the_same_noise(small: ps.Problem) -> None:
     asked: list[ps.Perturbation] = []
 

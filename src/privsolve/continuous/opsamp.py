@@ -29,9 +29,6 @@ from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import profile_of
 from privsolve.releases import Diagnostics, Release, Run
 
-__all__ = ["exponential_noise", "noisy_steps", "opsamp"]
-
-
 LARGEST_NOISE = 2**28
 """Numbers of noise that one run may draw, `draws` times the dimension: 2 GB of them."""
 

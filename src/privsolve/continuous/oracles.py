@@ -22,16 +22,6 @@ from privsolve.continuous.problem import Objective, PiecewiseLinear
 from privsolve.errors import OracleNotCertified, WorkLimitReached
 from privsolve.models.point import Box
 
-__all__ = [
-    "BoxSolution",
-    "ContinuousOracle",
-    "ConvexOracle",
-    "LipschitzOracle",
-    "PiecewiseLinearOracle",
-    "as_oracle",
-]
-
-
 EXACT_ERROR = 2.0**-38
 """What `PiecewiseLinearOracle` states, relative to `n·G·D₁`: it covers the rounding of sums over all records."""
 
@@ -80,27 +70,17 @@ class _Given(ContinuousOracle):
     """A user's object as an oracle: what it does not offer is done in the usual way."""
 
     def __init__(self, oracle: Any) -> None:
-        self.given = oracle
         self.name = str(getattr(oracle, "name", type(oracle).__name__))
         if not callable(getattr(oracle, "minimise", None)):
             raise ValueError(f"oracle must have a method minimise(objective, box, eta), got {oracle!r}")
         if not hasattr(oracle, "stated_error") and not hasattr(oracle, "tolerance"):
             raise ValueError(f"oracle {self.name!r} must state its additive error as `tolerance`")
-
-    def stated_error(self, box: Box, lipschitz: float, n: int) -> float:
-        own = getattr(self.given, "stated_error", None)
-        return self.given.tolerance if own is None else own(box, lipschitz, n)  # type: ignore[no-any-return]
-
-    def prepare(self, objective: Any, box: Box) -> Any:
-        own = getattr(self.given, "prepare", None)
-        return objective if own is None else own(objective, box)
+        for offered in ("tolerance", "stated_error", "prepare", "minimise", "minimise_many"):
+            if hasattr(oracle, offered):
+                setattr(self, offered, getattr(oracle, offered))
 
     def minimise(self, objective: Any, box: Box, eta: Floats) -> Any:
-        return self.given.minimise(objective, box, eta)
-
-    def minimise_many(self, objective: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
-        own = getattr(self.given, "minimise_many", None)
-        return super().minimise_many(objective, box, etas) if own is None else own(objective, box, etas)
+        raise NotImplementedError  # the object's own stands in its place
 
 
 def as_oracle(oracle: Any) -> ContinuousOracle:

@@ -8,7 +8,7 @@ the oracle's additive error in the unnormalised objective; `widths` are the side
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -20,23 +20,6 @@ from privsolve.checks import check_choice, check_count, check_error, check_items
 from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length
-
-__all__ = [
-    "Calibration",
-    "SamplingNoise",
-    "SamplingPlan",
-    "draws_needed",
-    "expected_excess",
-    "kl",
-    "kl_inverse",
-    "loss_change",
-    "plan_opsamp",
-    "published_draws",
-    "published_sensitivity",
-    "published_sigma",
-    "sensitivity",
-    "stability",
-]
 
 NOISE_ERROR = 2.0**-40
 """Absolute error of the computed noise in units of `1/σ`: no uniform is below 2^-1022, so `ln(1/u) <= 709`."""
@@ -50,18 +33,6 @@ GRID_SHARE = 128
 _KL_ALLOWANCE = 1e-9
 _BRACKET = 1e-13
 _MANY_DRAWS = 10**12
-
-
-# --- arguments ------------------------------------------------------------------------------------
-
-
-def check_widths(widths: Sequence[float]) -> tuple[float, ...]:
-    """The side lengths of the box as floats; raise unless all are finite and positive."""
-    wanted = "be a list of positive numbers, one per coordinate"
-    sides = tuple(check_positive("widths", w) for w in check_items("widths", widths, wanted))
-    if not sides:
-        raise ValueError("widths must hold one positive number per coordinate, got none")
-    return sides
 
 
 # --- the lemmas of section 5 ----------------------------------------------------------------------
@@ -181,11 +152,6 @@ class Calibration(StrEnum):
     PUBLISHED = "published"
     """The paper, for reproducing it: not proved, and refuted on narrow boxes."""
 
-    @classmethod
-    def of(cls, value: object) -> Calibration:
-        """The calibration of this name, or an error that names the choices."""
-        return check_choice("calibration", value, cls)
-
 
 @dataclass(frozen=True)
 class SamplingNoise:
@@ -206,7 +172,7 @@ class SamplingNoise:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "calibration", Calibration.of(self.calibration))
+        object.__setattr__(self, "calibration", check_choice("calibration", self.calibration, Calibration))
         for name in ("sigma", "grid"):
             if (value := getattr(self, name)) is not None:
                 object.__setattr__(self, name, check_positive(name, value))
@@ -269,17 +235,8 @@ class SamplingPlan:
     @property
     def excess(self) -> float:
         """Bound on the expected excess of the mean loss, for convex losses; never more than `G·D₁`."""
-        bound = expected_excess(
-            self.n,
-            self.widths,
-            self.lipschitz,
-            self.epsilon,
-            self.sigma,
-            self.sensitivity_steps * self.grid,
-            error=self.error,
-            grid=self.grid,
-            centred=self.centred,
-        )
+        given = self.n, self.widths, self.lipschitz, self.epsilon, self.sigma, self.sensitivity_steps * self.grid
+        bound = expected_excess(*given, error=self.error, grid=self.grid, centred=self.centred)
         return min(bound, self.lipschitz * self.diameter)
 
     def utility_bound(self, beta: float = 0.05) -> float:
@@ -337,51 +294,38 @@ def plan_opsamp(
         noise: how the noise is calibrated, if not by default.
     """
     n = check_count("n", n)
-    sides = check_widths(widths)
-    lipschitz = check_positive("lipschitz", lipschitz)
-    epsilon = check_epsilon(epsilon)
-    delta = check_delta(delta)
-    error = check_error("error", error)
-    noise = SamplingNoise() if noise is None else noise
-    change = loss_change(lipschitz, adjacency)
-    rate, centred = noise.sigma, noise.centred
-    if noise.calibration is Calibration.PUBLISHED:
-        needed = published_draws(n, sides, epsilon, delta)
-        m = needed if draws is None else check_count("draws", draws)
-        if Adjacency.of(adjacency) is not Adjacency.REPLACE:
-            raise ValueError("adjacency must be 'replace' for the published calibration, which is stated for it only")
-        if m < needed:
-            raise ValueError(f"draws must be at least {needed} for the published calibration, got {m}")
-        rate = published_sigma(n, sides, lipschitz, epsilon, beta=noise.beta) if rate is None else rate
-        lam = published_sensitivity(n, sides, lipschitz, epsilon, rate, error=error)
-        bound, centred = stability(rate, sides, change, _with_noise_error(error, sides, rate)), False
+    wanted = "be a list of positive numbers, one per coordinate"
+    sides = tuple(check_positive("widths", w) for w in check_items("widths", widths, wanted))
+    if not sides:
+        raise ValueError("widths must hold one positive number per coordinate, got none")
+    lipschitz, epsilon, delta = check_positive("lipschitz", lipschitz), check_epsilon(epsilon), check_delta(delta)
+    error, noise = check_error("error", error), noise or SamplingNoise()
+    change, proved = loss_change(lipschitz, adjacency), noise.calibration is Calibration.PROVED
+    if not proved and Adjacency.of(adjacency) is not Adjacency.REPLACE:
+        raise ValueError("adjacency must be 'replace' for the published calibration, which is stated for it only")
+    if proved and draws is None:
+        raise ValueError("draws must be given: it is your budget of oracle calls, see draws_needed")
+    fewest = 1 if proved else published_draws(n, sides, epsilon, delta)
+    m = fewest if draws is None else check_count("draws", draws)
+    if m < fewest:
+        raise ValueError(f"draws must be at least {fewest} for the published calibration, got {m}")
+    if noise.sigma is not None:
+        rate = noise.sigma
+    elif proved:
+        rate = _best_sigma(n, sides, lipschitz, epsilon, delta, m, error, change, noise.centred)
     else:
-        if draws is None:
-            raise ValueError("draws must be given: it is your budget of oracle calls, see draws_needed")
-        m = check_count("draws", draws)
-        if rate is None:
-            rate = _best_sigma(n, sides, lipschitz, epsilon, delta, m, error, change, centred)
-        bound = stability(rate, sides, change, _with_noise_error(error, sides, rate))
+        rate = published_sigma(n, sides, lipschitz, epsilon, beta=noise.beta)
+    bound = stability(rate, sides, change, _with_noise_error(error, sides, rate))
+    if proved:
         lam = sensitivity(bound, fsum(sides), m, delta)
-    step = _default_grid(lam, len(sides)) if noise.grid is None else noise.grid
+    else:
+        lam = published_sensitivity(n, sides, lipschitz, epsilon, rate, error=error)
+    # by default the largest power of two that is at most λ/(128·d)
+    step = noise.grid or 2.0 ** (frexp(lam / (GRID_SHARE * len(sides)))[1] - 1)
     if step > min(sides):
         raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
-    plan = SamplingPlan(
-        n,
-        sides,
-        lipschitz,
-        epsilon,
-        delta,
-        m,
-        adjacency,
-        error,
-        centred,
-        rate,
-        bound,
-        lam,
-        step,
-        noise.calibration is Calibration.PROVED,
-    )
+    public = n, sides, lipschitz, epsilon, delta, m, Adjacency.of(adjacency), error
+    plan = SamplingPlan(*public, noise.centred and proved, rate, bound, lam, step, proved)
     if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
@@ -403,31 +347,18 @@ def draws_needed(
     slack = check_positive("slack", slack)
 
     def excess(draws: int) -> float:
-        return plan_opsamp(
-            n,
-            widths,
-            lipschitz,
-            epsilon,
-            delta,
-            draws,
-            error=error,
-            adjacency=adjacency,
-            noise=SamplingNoise(centred=centred),
-        ).excess
+        noise = SamplingNoise(centred=centred)
+        given = n, widths, lipschitz, epsilon, delta, draws
+        return plan_opsamp(*given, error=error, adjacency=adjacency, noise=noise).excess
 
     target = (1 + slack) * excess(_MANY_DRAWS)
-    return _smallest_count(lambda m: excess(m) <= target)
-
-
-def _smallest_count(holds: Callable[[int], bool]) -> int:
-    """The smallest count at which a property holds that stays true, to about one part in a hundred."""
-    high = 1
-    while not holds(high):
+    high = 1  # the bound falls with the number of calls: bisect to about one part in a hundred
+    while excess(high) > target:
         high *= 2
     low = high // 2
     while high - low > 1 + high // 100:
         middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
+        low, high = (low, middle) if excess(middle) <= target else (middle, high)
     return high
 
 
@@ -465,8 +396,3 @@ def _best_sigma(
     best = min(range(steps + 1), key=lambda k: excess(points[k]))
     bounds = points[max(best - 1, 0)], points[min(best + 1, steps)]
     return exp(float(minimize_scalar(excess, bounds=bounds, method="bounded", options={"xatol": 1e-4}).x))
-
-
-def _default_grid(lam: float, dim: int) -> float:
-    """The largest power of two that is at most `λ/(128·d)`."""
-    return float(2.0 ** (frexp(lam / (GRID_SHARE * dim))[1] - 1))
