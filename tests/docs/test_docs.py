@@ -34,6 +34,7 @@ EXECUTED = (
     "guides/walkthroughs.md",
     "guides/choosing-epsilon.md",
     "guides/choosing-a-mechanism.md",
+    "guides/comparing.md",
     "guides/constraints.md",
     "guides/curators-view.md",
     "guides/budgets.md",

@@ -16,6 +16,7 @@ COMMANDS = {
     "evaluate": Listed("evaluate", "evaluate", "How good a release is on a table, privately."),
     "show": Listed("predict", "show", "Show a release as a scorecard or a tree."),
     "compare": Listed("compare", "compare", "Compare models on the curator's own records; not to be published."),
+    "diff": Listed("diff", "diff", "What changed between two releases, for whom."),
     "plan": Listed("plan", "plan", "What a release may cost at most, with probability 0.95."),
     "schema": Listed("schema", "app", "Say what is public about a table."),
     "budget": Listed("budget", "app", "Privacy budgets on disk: one ledger per data set."),

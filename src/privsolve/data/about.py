@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privsolve.data.columns.base import check_keys
@@ -93,6 +93,11 @@ class About:
         for name in (*dict(self.questions), *dict(self.units)):
             if name not in columns:
                 raise ValueError(f"about: the schema has no column {name!r}: take out its question and its unit")
+
+    def only(self, columns: Sequence[str]) -> About:
+        """The same words, without those about other columns."""
+        kept = {key: tuple(pair for pair in getattr(self, key) if pair[0] in columns) for key in ("questions", "units")}
+        return replace(self, **kept)
 
     def to_dict(self) -> dict[str, str]:
         """The table `about` of a schema file; the words of columns stand with these."""

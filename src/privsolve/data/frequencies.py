@@ -31,6 +31,10 @@ class Frequencies:
         """One for every feature of a column, None where it is not known."""
         return dict(self.shares).get(column.column) or (None,) * len(column.names)
 
+    def only(self, columns: Sequence[str]) -> Frequencies:
+        """Those of some columns."""
+        return Frequencies(tuple(found for found in self.shares if found[0] in columns))
+
     def settings(self, column: str) -> dict[str, list[float]]:
         """The key of a column in a schema file."""
         found = dict(self.shares).get(column)

@@ -88,7 +88,9 @@ class FullCardRecipe:
         if not kept:
             raise ValueError("excluded: every column is excluded, so that nothing is left to ask for")
         less = Constraints(dict(stated.directions), stated.required)
-        return yes_no_schema(replace(schema, columns=tuple(kept), constraints=less))
+        names = [column.column for column in kept]
+        about, shares = schema.about.only(names), schema.frequencies.only(names)
+        return yes_no_schema(replace(schema, columns=tuple(kept), constraints=less, about=about, frequencies=shares))
 
     def plan(self, asked: Schema) -> Plan:
         """The public numbers for the schema of `encoding`."""

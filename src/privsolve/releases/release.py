@@ -23,7 +23,7 @@ from privsolve.models.choices import NoAnswer
 from privsolve.models.linear import LinearRule
 from privsolve.notebooks import panel
 from privsolve.privacy.composition import one_after_another, side_by_side
-from privsolve.privacy.guarantee import Guarantee
+from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.releases import version_0_1
 
 if TYPE_CHECKING:
@@ -100,13 +100,21 @@ class Release:
     @property
     def total(self) -> Guarantee:
         """What holds for everything in the release: the drafting of its schema, the model, and its evaluation."""
-        found = self.guarantee
-        if self.evaluation is not None and self.evaluation.tested is not MeasuredOn.SAME:
-            found = side_by_side(found, self.evaluation.guarantee)
-        elif self.evaluation is not None:
-            found = one_after_another([found, self.evaluation.guarantee])
-        drafted = [] if self.schema is None or self.schema.paid is None else [self.schema.paid.guarantee]
-        return one_after_another([*drafted, found])
+        return self.own if self.drafted is None else one_after_another([self.drafted.guarantee, self.own])
+
+    @property
+    def own(self) -> Guarantee:
+        """What holds for the model and its evaluation."""
+        if self.evaluation is None:
+            return self.guarantee
+        if self.evaluation.tested is MeasuredOn.SAME:
+            return one_after_another([self.guarantee, self.evaluation.guarantee])
+        return side_by_side(self.guarantee, self.evaluation.guarantee)
+
+    @property
+    def drafted(self) -> Paid | None:
+        """What was paid for a draft of the schema, which other releases may share."""
+        return None if self.schema is None else self.schema.paid
 
     @property
     def domain(self) -> Domain | None:
