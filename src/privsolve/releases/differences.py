@@ -18,7 +18,6 @@ from privsolve.data.columns import Bins, Categories, Column, Dates, Number, Valu
 from privsolve.data.questions import Choice, Span
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.odds import risks_of
 from privsolve.models.risk import RiskScore
 from privsolve.models.tree import DecisionTree, leaf_paths
 from privsolve.privacy.composition import one_after_another
@@ -199,7 +198,7 @@ def _thresholds(rules: Sequence[LinearRule]) -> list[str]:
     said = []
     for rule in rules:
         total = Fraction(rule.tally.threshold, rule.tally.unit)
-        risk = f", a risk of {_percent(rule.risk_of_total(total))}" if isinstance(rule, RiskScore) else ""
+        risk = f", a risk of {_percent(rule.scale.risk(total))}" if isinstance(rule, RiskScore) else ""
         said.append(f"{float(total):g}{risk}")
     return [f"Positive from a total of {said[0]} before; from {said[1]} now."]
 
@@ -209,7 +208,7 @@ def _risks(rules: Sequence[RiskScore], asked: Mapping[str, Answers]) -> list[str
 
     def risks(row: Mapping[str, tuple[str, object]]) -> list[float]:
         frame = _frame([{name: value for name, (_, value) in row.items()}])
-        return [float(risks_of(rule.log_odds, rule.totals(frame) - float(rule.half))[0]) for rule in rules]
+        return [rule.scale.risk(Fraction(rule.totals(frame)[0])) for rule in rules]
 
     first = {name: answers[0] for name, answers in asked.items()}
     rows = {"Every first answer": first, "Risen most": dict(first), "Fallen most": dict(first)}
