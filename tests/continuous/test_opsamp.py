@@ -36,7 +36,7 @@ from privsolve.continuous.problem import (
 )
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivacyWarning, SolveInterrupted
-from privsolve.models.point import BoxPoint
+from privsolve.models.choices import BoxPoint
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 

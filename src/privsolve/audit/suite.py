@@ -32,7 +32,7 @@ from privsolve.mechanisms.registry import all_mechanisms
 from privsolve.mechanisms.rspm import RSPM, separator_noise
 from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
-from privsolve.models.point import BoxPoint
+from privsolve.models.choices import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof

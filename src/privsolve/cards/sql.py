@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from fractions import Fraction
 
-from privsolve.cards.answers import Amount, Asked, Cut, Listed, Program, program_of
+from privsolve.cards.programs import Amount, Asked, Cut, Listed, Program, program_of
 from privsolve.data.columns import Value
 from privsolve.data.columns.dates import ISO
 from privsolve.data.questions import date_text

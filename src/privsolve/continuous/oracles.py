@@ -20,7 +20,7 @@ from privsolve.checks import check_positive
 from privsolve.compiled import compiled
 from privsolve.continuous.problem import Objective, PiecewiseLinear
 from privsolve.errors import OracleNotCertified, WorkLimitReached
-from privsolve.models.point import Box
+from privsolve.models.choices import Box
 
 EXACT_ERROR = 2.0**-38
 """What `PiecewiseLinearOracle` states, relative to `n·G·D₁`: it covers the rounding of sums over all records."""

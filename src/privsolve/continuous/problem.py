@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from privsolve.arrays import Floats
 from privsolve.checks import check_count, check_positive, check_share
-from privsolve.models.point import Box
+from privsolve.models.choices import Box
 from privsolve.privacy.adjacency import Adjacency
 
 

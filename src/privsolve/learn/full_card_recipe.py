@@ -21,7 +21,7 @@ from privsolve.mechanisms.card_points import Card, Options
 from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card
 from privsolve.models.odds import cut_of_threshold
 from privsolve.models.risk import FullCard
-from privsolve.models.score_range import check_scores
+from privsolve.models.tally import check_scores
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon

@@ -19,7 +19,7 @@ from privsolve.mechanisms.exponential import Exponential
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_of
 from privsolve.mechanisms.solving import resolve_oracle
 from privsolve.models.risk import RiskScore
-from privsolve.models.score_range import check_scores
+from privsolve.models.tally import check_scores
 from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account

@@ -23,8 +23,7 @@ from privsolve.models.base import Model, check_fields, texts, whole_numbers
 from privsolve.models.odds import RiskScale
 from privsolve.models.outcomes import Outcomes, total_outcomes
 from privsolve.models.points import Levels, Part, Points, Slope, from_zero, smallest
-from privsolve.models.score_range import check_scores
-from privsolve.models.tally import Entry, Tally
+from privsolve.models.tally import Entry, Tally, check_scores
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from privsolve.arrays import Int64Array
 from privsolve.data import Schema
 from privsolve.data.codes import check_order, codes_of_frame
 from privsolve.data.columns import Column
+from privsolve.data.patterns import SCORE_LIMIT
+from privsolve.errors import IntegerRangeError
 from privsolve.models.points import Levels, Part
 
 
@@ -104,3 +107,12 @@ class Tally:
             total += entry.of_features(np.asarray(rows)[:, first:last])
             first = last
         return total
+
+
+def check_scores(schema: Schema, weights: Sequence[int]) -> None:
+    """Raise unless every record that the schema allows scores below the exact range; `weights` in the common unit."""
+    sizes = [max(-low, high) for low, high in schema.ranges]
+    if sum(size * abs(weight) for size, weight in zip(sizes, weights, strict=True)) >= SCORE_LIMIT:
+        raise IntegerRangeError(
+            "scores could leave the 64-bit integers: use narrower bounds, coarser steps or smaller scales in the schema"
+        )

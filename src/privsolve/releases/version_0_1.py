@@ -6,9 +6,8 @@ from typing import Any
 
 from privsolve.data import INTERCEPT
 from privsolve.losses import ZeroOneLoss
-from privsolve.models.choices import Member
+from privsolve.models.choices import BoxPoint, Member
 from privsolve.models.linear import LinearRule
-from privsolve.models.point import BoxPoint
 
 WEIGHTS = frozenset({"weights", "features", "scales", "domain", "loss"})
 POINT = frozenset({"point", "steps", "low", "high", "grid", "setting"})
