@@ -47,6 +47,7 @@ EXECUTED = (
     "guides/left-out-columns.md",
     "guides/scoring.md",
     "guides/tables.md",
+    "guides/weights.md",
     "guides/writing-a-domain.md",
     "guides/writing-an-oracle.md",
     "guides/your-own-loss.md",

@@ -33,6 +33,10 @@ def releases() -> dict[str, ps.Release]:
     worded = ps.Schema(SCHEMA.columns, SCHEMA.label, about=about)
     card = ps.PrivateShortCard(1.0, schema=worded, max_features=2, random_state=1).fit(frame, frame["ill"])
     made["card"] = card.release_.with_evaluation(card.evaluate(frame, frame["ill"], 1.0, by="colour", random_state=1))
+    full = ps.PrivateScorecard(1.0, schema=INDICATORS, max_weight=2, random_state=1)
+    full.fit(frame, frame["ill"], sample_weight=rng.random(200))
+    weighted = full.evaluate(frame, frame["ill"], 1.0, sample_weight=rng.random(200), random_state=1)
+    made["weighted"] = full.release_.with_evaluation(weighted)
     weights = rng.integers(-3, 4, SCHEMA.dim)
     risk = RiskScore(weights, SCHEMA.features, SCHEMA.scales, True, SCHEMA)
     setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}

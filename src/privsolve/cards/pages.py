@@ -213,12 +213,20 @@ def _outcome_table(evaluation: Evaluation) -> dict[str, Any]:
         zip(evaluation.outcomes, cells.calibration(), cells.risks(), strict=True)
     ):
         value, wide, _ = figure_cells(figure)
-        records = f"{max(0, int(evaluation.counts[:, o].sum())):,}"
+        records = f"{max(0, cells.records(o)):,}"
         states = (f"{100 * outcome.risk:.3g}%",) if stated and outcome.risk is not None else ()
         said = yes if outcome.positive else no
         rows.append((outcome.text, said, records, value, wide, *states, f"{100 * risk:.3g}%"))
     name = words.sentence(evaluation.kind)
-    heads = (name, "Decision", "Records", f"Share of “{yes}”", "95% interval", *stated, "Made never to fall")
+    heads = (
+        name,
+        "Decision",
+        words.sentence(cells.counted),
+        f"Share of “{yes}”",
+        "95% interval",
+        *stated,
+        "Made never to fall",
+    )
     return {"heads": heads, "rows": rows}
 
 
@@ -230,5 +238,5 @@ def _group_table(evaluation: Evaluation) -> dict[str, Any]:
         figures = (cells.accuracy(), cells.false_positives(), cells.false_negatives(), cells.chosen())
         rows.append((name, f"{max(0, cells.records()):,}", *(figure.percent() for figure in figures)))
     mistaken = (f"“{no}” mistaken for “{yes}”", f"“{yes}” mistaken for “{no}”")
-    heads = (evaluation.by, "Records", "Right", *mistaken, f"Decided “{yes}”")
+    heads = (evaluation.by, words.sentence(evaluation.cells.counted), "Right", *mistaken, f"Decided “{yes}”")
     return {"by": evaluation.by, "group_heads": heads, "groups": rows}

@@ -14,7 +14,7 @@ from rich.panel import Panel
 
 from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import By, Epsilon, Json, Note, Resume, group_of
+from privsolve.cli.options import By, Epsilon, Json, MaxWeight, Note, Resume, WeightColumn, group_of, weight_of
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data.duckdb import private_folder
 from privsolve.data.tables import open_table
@@ -33,6 +33,8 @@ def evaluate(
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
     epsilon: Epsilon,
     by: By = None,
+    weight: WeightColumn = None,
+    max_weight: MaxWeight = None,
     other_records: Annotated[
         bool, typer.Option("--other-records", help="These records are of people none of whom was in the fit.")
     ] = False,
@@ -58,6 +60,7 @@ def evaluate(
         found = load_release(release)
         adjacency = found.guarantee.adjacency
         promise(epsilon, adjacency)
+        weights = weight_of(weight, max_weight, data, header)
         budget = Ledger.open(ledger) if ledger else None
         page = TREE if isinstance(found.model, DecisionTree) else SCORECARD
         if out is None and resume:
@@ -74,12 +77,12 @@ def evaluate(
                 sealed_run(sealed_in / SEALED, stop, resume=resume, ledger=budget, note=note, seed=seed)
             )
             with engine_at_work("reading", data):
-                tables, column = counted(found.model, open_table(data, header=header), group_of(by))
+                tables, column = counted(found.model, open_table(data, header=header), group_of(by), weight=weights)
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
             run = release_from(
                 sealed,
                 stop,
-                partial(evaluated, found, tables, epsilon, column, tested),
+                partial(evaluated, found, tables, epsilon, column, tested, weights),
                 lambda made: None if folder is None else folder.write(made)[0],
                 resumable=folder is not None,
             )
@@ -110,7 +113,8 @@ def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths
     words = f"accuracy {exact['accuracy']['value']:.4f}" + (
         "" if auc is None else f", area under the ROC curve {auc:.4f}"
     )
-    lines = [NOT_PRIVATE, "", f"{words} on {exact['records']:,} records"]
+    counted = next(name for name in ("records", "weights") if name in exact)
+    lines = [NOT_PRIVATE, "", f"{words} on {exact[counted]:,} {counted}"]
     errors.print(Panel(escape("\n".join(lines)), title="Curator's diagnostics", border_style="red"))
     for path, said in zip(paths, ("to publish", "to publish", "curator only"), strict=False):
         console.print(f"{escape(str(path))}  [dim]({said})[/dim]", soft_wrap=True)

@@ -20,7 +20,7 @@ from privsolve.cli.draft_first import SCHEMA, TableOptions, draft_first
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
 from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
 from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE, with_options
-from privsolve.cli.options import BandsText, By, Json, Note, Resume, group_of
+from privsolve.cli.options import BandsText, By, Json, MaxWeight, Note, Resume, WeightColumn, group_of, weight_of
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
@@ -32,7 +32,7 @@ from privsolve.data.targets import Target
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid
-from privsolve.learn.full_card_recipe import DEFAULT_DELTA
+from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
@@ -106,6 +106,8 @@ def fit(
     ] = None,
     by: By = None,
     bands: BandsText = None,
+    weight: WeightColumn = None,
+    max_weight: MaxWeight = None,
     note: Note = None,
     header: Header = None,
     seed: Annotated[
@@ -121,6 +123,7 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
+        weights = weight_of(weight, max_weight, data, header, table.decimal)
         budget = Ledger.open(ledger) if ledger else None
         if schema is None:
             schema = Folder.of(out, curator).curator / SCHEMA
@@ -136,6 +139,8 @@ def fit(
                     pass  # what is wrong with the folders is said before the draft is paid for
             if budget is not None and not resume and total:
                 _check_both(budget, total, choice)
+            if weights is not None:
+                table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             resume = draft_first(
                 data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume, measured=bool(holdout)
             )
@@ -150,9 +155,13 @@ def fit(
         epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
         recipe = choice.recipe(epsilon, the_schema)
+        if weights is not None:
+            assert isinstance(recipe, FullCardRecipe)
+            recipe = replace(recipe, weight=weights)
         asked = recipe.encoding(the_schema)
         choice.check_most_features(asked)
-        test = HoldOut.of(holdout, epsilon if evaluate_epsilon is None else evaluate_epsilon, group_of(by), asked)
+        spent = epsilon if evaluate_epsilon is None else evaluate_epsilon
+        test = HoldOut.of(holdout, spent, group_of(by), asked, weights)
         if test is None and (by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
@@ -286,7 +295,8 @@ def _show(run: Run, paths: list[Path]) -> None:
     found = run.diagnostics
     said = f"{found.training_records:,} records"
     if "mistakes" in found.quality:
-        said = f"training accuracy {found.training_accuracy:.4f} ({found.mistakes:,} mistakes on {said})"
+        weighted = "weighted " if "weight" in run.release.setting.get("objective", {}) else ""
+        said = f"{weighted}training accuracy {found.training_accuracy:.4f} ({found.mistakes:,} mistakes on {said})"
     lines = [f"{said}, {found.seconds:.2f} s"]
     outside = dict(found.outside_the_schema)
     if run.release.schema is not None:

@@ -258,7 +258,7 @@ class ModelOptions:
 
 
 _OF_CARDS = frozenset({"max_questions", "exclude", "direction", "require", "max_points"})
-_OF_FULL = frozenset({"sparsity", "sample_rate"})
+_OF_FULL = frozenset({"sparsity", "sample_rate", "weight", "max_weight"})
 _OF_SHORT = frozenset(
     {"one_of", "max_features", "max_cuts", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"}
 )

@@ -7,8 +7,11 @@ from typing import Annotated
 
 import typer
 
+from privsolve.cli.engine import engine_at_work
 from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE
 from privsolve.data import Categories
+from privsolve.data.tables import decimal_sign, open_table
+from privsolve.data.weights import Weight
 
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
 Adjacency = Annotated[str, typer.Option(help="replace (n is public) or add-remove.", rich_help_panel=PRIVACY)]
@@ -47,6 +50,14 @@ Note = Annotated[
     str | None,
     typer.Option(help="What the ledger says of the payment; nothing of the data.", rich_help_panel=EXPERT),
 ]
+WeightColumn = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Survey weights: how much each record counts.", rich_help_panel=EXPERT),
+]
+MaxWeight = Annotated[
+    float | None,
+    typer.Option(help="With --weight: the largest weight, public; larger ones are cut.", rich_help_panel=EXPERT),
+]
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable output.", rich_help_panel=EXPERT)]
 Resume = Annotated[
     bool,
@@ -80,6 +91,23 @@ class CardFormat(StrEnum):
     python = "python"
     javascript = "javascript"
     xlsx = "xlsx"
+
+
+def weight_of(
+    column: str | None, largest: float | None, data: str, header: str | None, decimal: str | None = None
+) -> Weight | None:
+    """What `--weight` and `--max-weight` ask for; raises if only one is given, or if no record has a weight above 0."""
+    if column is None and largest is None:
+        return None
+    if column is None or largest is None:
+        raise ValueError(
+            "--weight and --max-weight go together, for example --weight w --max-weight 5: the column, and the largest weight, "
+            "which is public"
+        )
+    weight = Weight(column, largest, decimal or decimal_sign(data, header))
+    with engine_at_work("reading", data):
+        weight.check(open_table(data, header=header))
+    return weight
 
 
 def group_of(by: str | None) -> str | Categories | None:

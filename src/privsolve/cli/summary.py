@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from privsolve.cards.words import badge, privacy_warnings
-from privsolve.evaluation.words import rare_line, useless
+from privsolve.evaluation.words import rare_line, records_in_words, useless
 from privsolve.models.linear import decision_words
 from privsolve.releases import Release
 
@@ -20,9 +20,8 @@ def summary(release: Release) -> list[str]:
     asked = "1 question" if len(schema.columns) == 1 else f"{len(schema.columns)} questions"
     lines.append(f"Full scorecard for {yes}: {asked}, points for every answer, a risk for every total.")
     if evaluation is not None:
-        cells = evaluation.cells
         lines.append(
-            f"How good it is, on about {max(cells.records(), 0):,} records that were held out: area under the ROC curve "
+            f"How good it is, on {records_in_words(evaluation)} that were held out: area under the ROC curve "
             f"{evaluation.auc.percent()}, decisions that are right {evaluation.accuracy.percent()}."
         )
         if (rare := rare_line(evaluation)) is not None:

@@ -180,16 +180,20 @@ class PatternTable:
         dim = len(low)
         return cls.from_records(rows, labels, names, [steps] * dim, [(0, steps)] * dim)
 
-    def with_counts(self, positives: Int64Array, negatives: Int64Array) -> PatternTable:
-        """The same rows with other counts. Where no record is left, one row that no record has stands in for all.
+    def with_counts(self, positives: Int64Array, negatives: Int64Array, *, without: str | None = None) -> PatternTable:
+        """The same rows, `without` one feature, with other counts. If none is left, a row that no record has stands in.
 
         A table from records is never empty. One from which records were held out may be, and is fitted like any other: its
         row has the least declared value of every feature, and its counts of 0 add nothing to a loss.
         """
+        kept = [place for place, name in enumerate(self.names) if name != without]
+        rows = self.held if without is None else self.rows[:, kept]
+        names, scales = [self.names[place] for place in kept], [self.scales[place] for place in kept]
+        ranges = None if self.ranges is None else [self.ranges[place] for place in kept]
         if (positives + negatives).any():
-            return PatternTable(self.held, positives, negatives, self.names, self.scales, self.ranges)
-        least = [0] * self.dim if self.ranges is None else [low for low, _ in self.ranges]
-        table = PatternTable([least], [1], [0], self.names, self.scales, self.ranges)
+            return PatternTable(rows, positives, negatives, names, scales, ranges)
+        least = [0] * len(kept) if ranges is None else [low for low, _ in ranges]
+        table = PatternTable([least], [1], [0], names, scales, ranges)
         object.__setattr__(table, "positives", table.negatives)
         return table
 

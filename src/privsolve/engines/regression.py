@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from math import fsum, sqrt
+from math import ceil, fsum, sqrt
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -87,8 +87,8 @@ class Rows:
 
     @property
     def records(self) -> int:
-        """Number of records."""
-        return int(self.losses.counts(slice(None)).sum())
+        """Number of records, or the sum of their weights, rounded up."""
+        return ceil(float(self.losses.counts(slice(None)).sum()))  # exact: whole, or multiples of 2^-10
 
     def sampled(self, most: int) -> Rows:
         """Every k-th row, so that there are at most `most`, with counts that stand for all records."""

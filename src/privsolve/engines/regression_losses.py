@@ -22,7 +22,7 @@ class RowLosses(Protocol):
     """The losses of the records of all rows. `place` says which rows scores and caps belong to."""
 
     def counts(self, place: slice) -> Int64Array | Floats:
-        """Number of records of some rows."""
+        """Number of records of some rows, or the sum of their weights, multiples of `2^-10`."""
 
     def sampled(self, some: slice, share: float) -> RowLosses:
         """The losses of some rows only, times a share, so that they stand for all records."""
@@ -48,7 +48,7 @@ class Logistic:
     negatives: Int64Array | Floats
 
     def counts(self, place: slice) -> Int64Array | Floats:
-        """Number of records of some rows."""
+        """Number of records of some rows, or the sum of their weights, multiples of `2^-10`."""
         return np.asarray(self.positives[place] + self.negatives[place])
 
     def sampled(self, some: slice, share: float) -> Logistic:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
+from privsolve.data.weights import Weight
 from privsolve.evaluation.intervals import Figure, Moments, ratio, smooth
 from privsolve.models.outcomes import Outcome
 
@@ -35,16 +36,18 @@ class Point:
 class Cells:
     """`counts[g, o, y]` records of group g and outcome o have label y (0 negative, 1 positive), up to noise of these moments.
 
-    Noisy counts may be negative: they are used as they are, because their errors then cancel in sums.
+    Noisy counts may be negative: they are used as they are, because their errors then cancel in sums. With a `weight` each
+    record counts as its share of the largest one (theory, 11.6).
     """
 
     outcomes: tuple[Outcome, ...]
     counts: NDArray[Any]
     noise: Moments = NO_NOISE
+    weight: Weight | None = None
 
     def group(self, number: int) -> Cells:
         """The cells of one group."""
-        return Cells(self.outcomes, self.counts[number : number + 1], self.noise)
+        return replace(self, counts=self.counts[number : number + 1])
 
     @property
     def decided(self) -> NDArray[np.bool_]:
@@ -56,9 +59,15 @@ class Cells:
         """The ranks there are, ascending."""
         return sorted({outcome.rank for outcome in self.outcomes})
 
-    def records(self) -> int:
-        """How many records there are, up to noise."""
-        return int(self.counts.sum())
+    def records(self, outcome: int | None = None) -> int:
+        """How many records there are, of one outcome or of all, up to noise; or how much their weights add up to."""
+        here = self.counts if outcome is None else self.counts[:, outcome]
+        return int(here.sum()) if self.weight is None else round(float(here.sum()) * self.weight.largest)
+
+    @property
+    def counted(self) -> str:
+        """What `records` says: the number of records, or the sum of their weights."""
+        return "records" if self.weight is None else "weights"
 
     def accuracy(self) -> Figure:
         """The share of records whose decision is right."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.arrays import Int64Array
+from privsolve.data.weights import UNITS, Weight
 from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.intervals import Figure, Moments
 from privsolve.evaluation.words import figure_cells, main_figures, quality_lines, rare_line, useless, where
@@ -39,7 +40,8 @@ class Evaluation:
     """Noisy counts by group, outcome and label, with what is promised for them.
 
     `kind` is what outcomes are called (total, or leaf), `labels` are the negative and the positive one in words, `groups`
-    the public groups of the column `by`, or one group of all.
+    the public groups of the column `by`, or one group of all. With a `weight` counts are in units of 1/1024 of the largest
+    weight.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Evaluation:
     guarantee: Guarantee
     by: str | None = None
     groups: tuple[str, ...] = ("all",)
+    weight: Weight | None = None
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=np.int64)
@@ -69,7 +72,9 @@ class Evaluation:
     @property
     def cells(self) -> Cells:
         """The counts, with the moments of their noise: every figure is read off them."""
-        return Cells(self.outcomes, self.counts, Moments.of_scale(self.scale))
+        if self.weight is None:
+            return Cells(self.outcomes, self.counts, Moments.of_scale(self.scale))
+        return Cells(self.outcomes, self.counts / UNITS, Moments.of_scale(self.scale, UNITS), self.weight)
 
     @property
     def accuracy(self) -> Figure:
@@ -110,12 +115,12 @@ class Evaluation:
             "outcomes": [outcome.to_dict() for outcome in self.outcomes],
             "counts": self.counts.tolist(),
             "guarantee": self.guarantee.to_dict(),
-        }
+        } | ({} if self.weight is None else {"weight": self.weight.to_dict()})
 
     @classmethod
     def from_dict(cls, values: object) -> Evaluation:
         """The inverse of `to_dict`; errors say what is wrong."""
-        if not isinstance(values, dict) or FIELDS ^ set(values):
+        if not isinstance(values, dict) or FIELDS ^ (set(values) - {"weight"}):
             raise ValueError("the release file's evaluation has missing or unknown fields")
         if values["tested"] not in tuple(MeasuredOn):
             raise ValueError(f"the release file's evaluation must be on one of {', '.join(MeasuredOn)}")
@@ -136,6 +141,7 @@ class Evaluation:
             guarantee,
             values["by"],
             groups,
+            Weight.from_dict(values["weight"]) if "weight" in values else None,
         )
 
 

@@ -22,13 +22,17 @@ class Moments:
     fourth: float = 0.0
 
     @classmethod
-    def of_scale(cls, scale: float) -> Moments:
-        """Of discrete Laplace noise: the difference of two geometric numbers of mean `μ = 1/(e^(1/scale) - 1)`."""
+    def of_scale(cls, scale: float, units: int = 1) -> Moments:
+        """Of discrete Laplace noise: the difference of two geometric numbers of mean `μ = 1/(e^(1/scale) - 1)`.
+
+        With `units` the noise is drawn in steps of `1 / units`.
+        """
+        scale *= units
         if scale * 700 < 1:  # e^(1/scale) overflows, and the noise is 0 but for a probability below e^-700
             return cls()
         mean = 1 / math.expm1(1 / scale)
         spread = mean * (1 + mean)
-        return cls(2 * spread, 2 * spread * (1 + 6 * spread))
+        return cls(2 * spread / units**2, 2 * spread * (1 + 6 * spread) / units**4)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from privsolve.arrays import Int64Array
 from privsolve.data.patterns import PatternTable
+from privsolve.data.weights import UNITS, Weight
 from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.evaluation import Evaluation, MeasuredOn
 from privsolve.models.base import Model
@@ -22,17 +24,24 @@ from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
 
 
-def exact_cells(outcomes: Outcomes, groups: Sequence[PatternTable | None]) -> Cells:
+def exact_cells(outcomes: Outcomes, groups: Sequence[PatternTable | None], weight: Weight | None = None) -> Cells:
     """The counts without noise: the curator's, not private. A table needs the features of the outcomes' schema, by name."""
+    counts = _counts(outcomes, groups, weight)
+    return Cells(outcomes.listed, counts if weight is None else counts / UNITS, weight=weight)
+
+
+def _counts(outcomes: Outcomes, groups: Sequence[PatternTable | None], weight: Weight | None) -> Int64Array:
+    """Records by group, outcome and label; with a weight, the units that they count."""
     counts = np.zeros((len(groups), len(outcomes.listed), 2), dtype=np.int64)
     for g, group in enumerate(groups):
         if group is not None:
             places = [group.names.index(name) for name in outcomes.schema.features]
             for place, block in group.blocks():
                 numbers = outcomes.number(block[:, places])
-                np.add.at(counts[g, :, 0], numbers, group.negatives[place])
-                np.add.at(counts[g, :, 1], numbers, group.positives[place])
-    return Cells(outcomes.listed, counts)
+                units = 1 if weight is None else block[:, group.names.index(weight.column)]
+                np.add.at(counts[g, :, 0], numbers, group.negatives[place] * units)
+                np.add.at(counts[g, :, 1], numbers, group.positives[place] * units)
+    return counts
 
 
 def promise(epsilon: float, adjacency: Adjacency | str, *, seeded: bool = False) -> Guarantee:
@@ -61,6 +70,7 @@ def evaluate(
     by: str | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     tested: MeasuredOn = MeasuredOn.SAME,
+    weight: Weight | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     budget: Account | None = None,
 ) -> Evaluation:
@@ -69,23 +79,25 @@ def evaluate(
     Guarantee:
         `epsilon`-DP for the records counted, under the adjacency: a record is in one cell, so adding or removing one
         changes one count by 1, replacing one changes two, and every count has exact discrete Laplace noise of scale
-        `1 / epsilon` or `2 / epsilon` (theory, 11.1). The model, the outcomes and the groups are public.
+        `1 / epsilon` or `2 / epsilon` (theory, 11.1). The model, the outcomes and the groups are public. With a `weight`, which
+        the tables were read with, a record adds at most 1024 units to one count, and the noise is 1024 times as large (11.6).
     """
     outcomes = model.outcomes()
     rng = as_randomness(random_state)
     guarantee = promise(epsilon, adjacency, seeded=rng.is_seeded)
-    exact = exact_cells(outcomes, groups)
-    law = DiscreteLaplace.on_cells(exact_decimal(guarantee.epsilon), guarantee.adjacency)
+    exact = _counts(outcomes, groups, weight)
+    units = 1 if weight is None else UNITS
+    law = DiscreteLaplace.on_cells(exact_decimal(guarantee.epsilon), guarantee.adjacency, units)
     with charged(budget, guarantee):
-        noise = law.draws(rng, exact.counts.size)
-    noisy = exact.counts + noise.reshape(exact.counts.shape)
-    return Evaluation(outcomes.kind, outcomes.listed, labels, noisy, tested, guarantee, by, tuple(names))
+        noise = law.draws(rng, exact.size)
+    noisy = exact + noise.reshape(exact.shape)
+    return Evaluation(outcomes.kind, outcomes.listed, labels, noisy, tested, guarantee, by, tuple(names), weight)
 
 
 def summary(cells: Cells) -> dict[str, Any]:
     """The main figures, for JSON and for the curator."""
     found = {
-        "records": cells.records(),
+        cells.counted: cells.records(),
         "accuracy": cells.accuracy().to_dict(),
         "false_positives": cells.false_positives().to_dict(),
         "false_negatives": cells.false_negatives().to_dict(),

@@ -29,7 +29,19 @@ HELP = "More records, a larger epsilon or fewer columns would help."
 def where(evaluation: Evaluation) -> str:
     """What the figures were measured on."""
     about = max(evaluation.cells.records(), 0)
-    return f"Measured on about {about:,} {WHERE[evaluation.tested]}, with noise so that it may be published."
+    if evaluation.weight is None:
+        return f"Measured on about {about:,} {WHERE[evaluation.tested]}, with noise so that it may be published."
+    return (
+        f"Measured on {WHERE[evaluation.tested]}, with noise so that it may be published. All figures are weighted by "
+        f"{evaluation.weight.column}, cut to at most {evaluation.weight.largest:,.10g}; the weights add up to about {about:,}."
+    )
+
+
+def records_in_words(evaluation: Evaluation) -> str:
+    """How many records the figures are of, or by what they are weighted."""
+    if evaluation.weight is None:
+        return f"about {max(evaluation.cells.records(), 0):,} records"
+    return f"records weighted by {evaluation.weight.column}"
 
 
 def useless(evaluation: Evaluation | None) -> str | None:

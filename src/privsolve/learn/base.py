@@ -139,7 +139,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Raise for what a fit does not take."""
         if "sample_weight" in options:
             raise TypeError(
-                "sample_weight is not taken: one record could then count for more than the guarantee says; "
+                "sample_weight is not taken: weights are for full scorecards (PrivateScorecard with max_weight); "
                 f"{self.instead_of_weights}"
             )
         if options:

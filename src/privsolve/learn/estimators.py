@@ -13,7 +13,9 @@ from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
+from privsolve.data.weights import BESIDE, Weight
 from privsolve.domains import Domain
+from privsolve.evaluation import Evaluation
 from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
@@ -24,6 +26,7 @@ from privsolve.learn.base import (
 )
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.classifying import ClassEstimator
+from privsolve.learn.evaluating import weighted
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.linear_recipe import LinearRecipe, Objective
@@ -60,10 +63,13 @@ class _PrivateClassifier(ClassEstimator):
         Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine.
         """
         self._check_fit(options)
+        return self._fitted(X, y, None)
+
+    def _fitted(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Any:
         self._recipe()  # refuses wrong options before anything is read
         stated = self._stated_schema()
         warn_in_search()
-        frame, schema, classes, positive = read_for_fit(self, X, y, stated)
+        frame, schema, classes, positive = read_for_fit(self, X, y, stated, sample_weight)
         recipe = self._recipe()  # a draft of the schema has left less of epsilon
         run = self._released(recipe.run, encode(recipe, schema, frame, positive))
         self.classes_ = classes
@@ -130,6 +136,8 @@ class PrivateScorecard(_PrivateClassifier):
         false_positive, false_negative: costs of the two kinds of mistake. They move the threshold of the decision.
         sample_rate: the share of the records that is read, for tables of more than 67 million records or little memory. The
             guarantee is the same (theory, section 19.12), and the release states the rate.
+        max_weight: with `fit(X, y, sample_weight)`: the largest weight of a record, public. Larger ones are cut to it, and the
+            noise is for a record of that weight.
         schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
             the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -167,6 +175,7 @@ class PrivateScorecard(_PrivateClassifier):
         false_positive: int = 1,
         false_negative: int = 1,
         sample_rate: float = 1.0,
+        max_weight: float | None = None,
         schema: StatedSchema = None,
         adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
@@ -182,11 +191,27 @@ class PrivateScorecard(_PrivateClassifier):
         self.false_positive = false_positive
         self.false_negative = false_negative
         self.sample_rate = sample_rate
+        self.max_weight = max_weight
         self.schema = schema
         self.adjacency = adjacency
         self.budget = budget
         self.random_state = random_state
         self.progress = progress
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, **options: Any) -> Any:
+        """Find the card. Spends the whole `epsilon`: every call is a release of its own.
+
+        Without `y` the labels are those of the schema's column in `X`, which may then be a table in an engine. With
+        `sample_weight`, one weight for each record, `max_weight` must be stated.
+        """
+        self._check_fit(options)
+        return self._fitted(X, y, sample_weight)
+
+    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
+        """How good the card is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
+        if "sample_weight" in options:
+            options = {"max_weight": self.max_weight} | options
+        return super().evaluate(X, y, epsilon, **options)
 
     def _recipe(self) -> Recipe:
         return FullCardRecipe(
@@ -200,6 +225,7 @@ class PrivateScorecard(_PrivateClassifier):
             self.false_positive,
             self.false_negative,
             self.sample_rate,
+            None if self.max_weight is None else Weight(BESIDE, self.max_weight),
         )
 
     @classmethod
@@ -397,16 +423,26 @@ def _probabilities(estimator: _PrivateClassifier, X: Any) -> NDArray[np.float64]
 
 
 def read_for_fit(
-    estimator: PrivateEstimator, X: Any, y: ArrayLike | None, stated: Schema | None
+    estimator: PrivateEstimator,
+    X: Any,
+    y: ArrayLike | None,
+    stated: Schema | None,
+    sample_weight: ArrayLike | None = None,
 ) -> tuple[Any, Schema, NDArray[Any], NDArray[np.bool_] | None]:
-    """The table, its schema, the two classes, and which records are positive; None where a column of the table says so."""
+    """The table, its schema, the two classes, and which records are positive; None where a column of the table says so.
+
+    The table has the weights of the records, if there are any, as a column.
+    """
+    largest = getattr(estimator, "max_weight", None)
     if estimator._label_in(X, y, stated):
         assert stated is not None
         assert stated.label is not None
-        return estimator._frame(X, reset=True, label=stated.label.column), stated, classes_of(stated), None
+        frame = estimator._frame(X, reset=True, label=stated.label.column)
+        return weighted(frame, sample_weight, largest)[0], stated, classes_of(stated), None
     frame = estimator._frame(X, reset=True)
     if y is None:
         one_per_record(y, 0)  # says what is missing
     classes, positive = binary_labels(y, len(frame), stated)
+    beside, _ = weighted(frame, sample_weight, largest)
     schema = stated if stated is not None else estimator._drafted(frame)
-    return frame, with_label(schema, y, classes), classes, positive
+    return beside, with_label(schema, y, classes), classes, positive

@@ -9,13 +9,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from privsolve.checks import check_choice
 from privsolve.data import Schema
 from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice
+from privsolve.data.weights import BESIDE, Weight, attached
 from privsolve.evaluation import Evaluation, MeasuredOn, evaluate
 from privsolve.evaluation.measure import exact_cells, promise, summary
 from privsolve.models.base import Model
@@ -41,6 +42,8 @@ def evaluate_frame(
     *,
     by: str | Column | None = None,
     tested: MeasuredOn | str = MeasuredOn.SAME,
+    sample_weight: ArrayLike | None = None,
+    max_weight: float | None = None,
     random_state: RandomState = None,
     budget: Account | None = None,
 ) -> Evaluation:
@@ -56,6 +59,7 @@ def evaluate_frame(
             stated here, such as `Categories("sex", ["female", "male"])`.
         tested: `"held out"` if these records were split off at random before the fit, `"other records"` if they are of
             other people, else `"the same people"`: it decides how `release.with_evaluation(...).total` adds up.
+        sample_weight, max_weight: the weight of every record, and the largest one, which is public: figures are weighted.
         random_state: None for releases; a seed makes the noise repeatable, for testing only.
         budget: an `Accountant` or a `Ledger` that pays, or refuses.
 
@@ -63,7 +67,8 @@ def evaluate_frame(
         `epsilon`-DP for the records of the frame under the release's adjacency (theory, section 11).
     """
     where = check_choice("tested", tested, MeasuredOn)
-    tables, column = counted(release.model, frame, by, positive)
+    frame, weight = weighted(frame, sample_weight, max_weight)
+    tables, column = counted(release.model, frame, by, positive, weight)
     account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
     found: Evaluation = run_paid(
         evaluate_tables,
@@ -73,14 +78,35 @@ def evaluate_frame(
         column,
         where,
         release.guarantee.adjacency,
+        weight=weight,
         random_state=random_state,
         budget=account,
     )
     return found
 
 
+def weighted(frame: Any, sample_weight: ArrayLike | None, max_weight: float | None) -> tuple[Any, Weight | None]:
+    """The table with the weights of its records, if there are any, and what is public about them."""
+    if sample_weight is None and max_weight is None:
+        return frame, None
+    if max_weight is None:
+        raise ValueError(
+            "max_weight must be stated with sample_weight, for example max_weight=5: larger weights are cut to it, and the "
+            "noise is for a record of that weight. Choose it without looking at the records"
+        )
+    if sample_weight is None:
+        raise ValueError("max_weight is for weights of records: pass sample_weight too, or leave max_weight out")
+    weight, beside = Weight(BESIDE, max_weight), attached(frame, sample_weight)
+    weight.check(beside)
+    return beside, weight
+
+
 def counted(
-    model: Model, data: Any, by: str | Column | None, positive: NDArray[np.bool_] | None = None
+    model: Model,
+    data: Any,
+    by: str | Column | None,
+    positive: NDArray[np.bool_] | None = None,
+    weight: Weight | None = None,
 ) -> tuple[tuple[PatternTable | None, ...], Column | None]:
     """The records of each group, by the features that the outcomes of the model need, and the column of the groups.
 
@@ -88,6 +114,9 @@ def counted(
     """
     schema = model.outcomes().schema
     column = group_column(getattr(model, "schema", None) or schema, by)
+    if weight is not None:
+        weight.check(data)
+        schema = weight.beside(schema)
     if column is None:
         encoded = schema.table(data, positive)
         groups: tuple[PatternTable | None, ...] = (encoded.table,)
@@ -127,6 +156,7 @@ def evaluate_tables(
     adjacency: Adjacency | str,
     random_state: RandomState,
     budget: Account | None = None,
+    weight: Weight | None = None,
 ) -> Evaluation:
     """The noisy histogram of tables that were counted, with its words."""
     yes, no = decision_words(getattr(model, "schema", None))
@@ -140,6 +170,7 @@ def evaluate_tables(
         by=None if column is None else column.column,
         adjacency=adjacency,
         tested=tested,
+        weight=weight,
         random_state=random_state,
         budget=budget,
     )
@@ -151,21 +182,24 @@ def evaluated(
     epsilon: float,
     column: Column | None,
     tested: MeasuredOn,
+    weight: Weight | None = None,
     *,
     random_state: RandomState = None,
     budget: Account | None = None,
 ) -> Run:
     """The release with an evaluation on tables that were counted; the figures without noise are in the diagnostics."""
     start = perf_counter()
-    exact = curators_figures(release.model, tables)
+    exact = curators_figures(release.model, tables, weight)
     adjacency = release.guarantee.adjacency
-    found = evaluate_tables(release.model, tables, epsilon, column, tested, adjacency, random_state, budget)
+    found = evaluate_tables(release.model, tables, epsilon, column, tested, adjacency, random_state, budget, weight)
     return Run(release.with_evaluation(found), Diagnostics(perf_counter() - start, exact, {}))
 
 
-def curators_figures(model: Model, tables: Sequence[PatternTable | None]) -> dict[str, Any]:
+def curators_figures(
+    model: Model, tables: Sequence[PatternTable | None], weight: Weight | None = None
+) -> dict[str, Any]:
     """The figures without noise: for the curator's diagnostics only."""
-    return summary(exact_cells(model.outcomes(), tables))
+    return summary(exact_cells(model.outcomes(), tables, weight))
 
 
 class Jointly:

@@ -13,6 +13,7 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.data.codes import checked_parts
 from privsolve.data.constraints import Constraints
 from privsolve.data.patterns import PatternTable
+from privsolve.data.weights import UNITS, Weight
 from privsolve.domains.trees import yes_no_schema
 from privsolve.learn.card_limits import joined_constraints
 from privsolve.learn.recipe import RandomState, with_outside
@@ -46,6 +47,7 @@ class FullCardRecipe:
         constraints: directions, required and excluded columns, beside those of the schema.
         false_positive, false_negative: costs of the two mistakes; they move the threshold of the decision.
         sample_rate: the share of the records that is read, by a public rule.
+        weight: the column that says how much each record counts, and the largest weight; None counts all alike.
     """
 
     epsilon: float
@@ -58,6 +60,7 @@ class FullCardRecipe:
     false_positive: int = 1
     false_negative: int = 1
     sample_rate: float = 1.0
+    weight: Weight | None = None
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
@@ -79,7 +82,7 @@ class FullCardRecipe:
         checked_parts(self.sample_rate)
 
     def encoding(self, schema: Schema) -> Schema:
-        """Yes/no features of the columns that are not excluded, without an intercept."""
+        """Yes/no features of the columns that are not excluded, without an intercept; the weight is the last column."""
         stated = joined_constraints(schema, self.constraints)
         for name, given in (("max_cuts", stated.max_cuts), ("alternatives", stated.alternatives)):
             if given:
@@ -90,16 +93,18 @@ class FullCardRecipe:
         less = Constraints(dict(stated.directions), stated.required)
         names = [column.column for column in kept]
         about, shares = schema.about.only(names), schema.frequencies.only(names)
-        return yes_no_schema(replace(schema, columns=tuple(kept), constraints=less, about=about, frequencies=shares))
+        asked = replace(schema, columns=tuple(kept), constraints=less, about=about, frequencies=shares)
+        found = yes_no_schema(asked)
+        return found if self.weight is None else self.weight.beside(found)
 
     def plan(self, asked: Schema) -> Plan:
-        """The public numbers for the schema of `encoding`."""
+        """The public numbers for the features of a schema, without the weight."""
         longest = sum(int(column.expand(np.arange(column.radix)).sum(axis=1).max()) for column in asked.columns)
         choosing = self.max_questions is not None and self.max_questions < len(asked.columns)
         return Plan(self.epsilon, self.delta, Adjacency.of(self.adjacency), asked.dim, max(longest, 1), choosing)
 
     def options(self, asked: Schema) -> Options:
-        """What is known beforehand, by feature, for the schema of `encoding`."""
+        """What is known beforehand, by feature, for a schema without the weight."""
         equal = np.concatenate([_guess(column) for column in asked.columns])
         stated = asked.feature_frequencies
         guess = np.array([own if known is None else known for own, known in zip(equal, stated, strict=True)])
@@ -120,18 +125,25 @@ class FullCardRecipe:
     ) -> Run:
         """Find the card for a table that the schema of `encoding` has read."""
         encoded.check()
-        plan, options = self.plan(encoded.schema), self.options(encoded.schema)
-        schema = replace(encoded.schema, intercept=True)
+        asked, table, units = encoded.schema, encoded.table, 1
+        if self.weight is not None:
+            asked, table, units = self.weight.without(asked), self.weight.applied(table), UNITS
+        plan, options = self.plan(asked), self.options(asked)
+        schema = replace(asked, intercept=True)
         card, guarantee, values = perturbed_card(
-            encoded.table, plan, options, random_state=random_state, budget=budget, draft=schema.paid
+            table, plan, options, units=units, random_state=random_state, budget=budget, draft=schema.paid
         )
         model = self.model(schema, card)
+        quality = _quality(table, model)
         setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
         if encoded.sample_rate < 1:
             setting["sample_rate"] = encoded.sample_rate
+        if self.weight is not None:
+            setting["weight"] = self.weight.to_dict()
+            quality["mistakes"] = _quality(self.weight.dropped(encoded.table), model)["mistakes"]
         release = Release(model, guarantee, {"objective": setting})
         seconds = float(values.pop("seconds"))
-        return with_outside(Run(release, Diagnostics(seconds, _quality(encoded.table, model), values)), encoded)
+        return with_outside(Run(release, Diagnostics(seconds, quality, values)), encoded)
 
     def model(self, schema: Schema, card: Card) -> FullCard:
         """The card as a model; the intercept's fraction of a point is the base of its risks."""
@@ -150,7 +162,7 @@ def _guess(column: Any) -> Any:
 
 
 def _quality(table: PatternTable, model: FullCard) -> dict[str, Any]:
-    """The curator's figures on the training records."""
+    """The curator's figures on the training records, weighted if they are."""
     totals, yes, no = counts_by_total(table, model.weights[:-1].astype(np.int64))
     scores = totals + int(model.weights[-1])
     decided = scores > model.cut

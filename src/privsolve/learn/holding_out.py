@@ -9,6 +9,7 @@ from typing import Any
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
+from privsolve.data.weights import Weight
 from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import parts_of, split
 from privsolve.learn.evaluating import Jointly, curators_figures, evaluate_tables, group_column
@@ -26,14 +27,22 @@ class HoldOut:
     share: float
     epsilon: float
     column: Column | None
+    weight: Weight | None = None
 
     @classmethod
-    def of(cls, share: float | None, epsilon: float, by: str | Column | None, schema: Schema) -> HoldOut | None:
+    def of(
+        cls,
+        share: float | None,
+        epsilon: float,
+        by: str | Column | None,
+        schema: Schema,
+        weight: Weight | None = None,
+    ) -> HoldOut | None:
         """Checked, or None if nothing is held out."""
         if share is None:
             return None
         parts_of(share)
-        return cls(share, check_epsilon(epsilon), group_column(schema, by))
+        return cls(share, check_epsilon(epsilon), group_column(schema, by), weight)
 
     def fitted(
         self,
@@ -55,8 +64,9 @@ class HoldOut:
         account = None if budget is None else Jointly(budget, self.epsilon, Adjacency.of(adjacency))
         run = fit(replace(whole, table=training), random_state=rng, progress=progress, budget=account)
         model = run.release.model
+        adjacency = run.release.guarantee.adjacency
         evaluation = evaluate_tables(
-            model, held, self.epsilon, self.column, MeasuredOn.HELD_OUT, run.release.guarantee.adjacency, rng, None
+            model, held, self.epsilon, self.column, MeasuredOn.HELD_OUT, adjacency, rng, None, self.weight
         )
-        values = run.diagnostics.values | {"held_out": curators_figures(model, held)}
+        values = run.diagnostics.values | {"held_out": curators_figures(model, held, self.weight)}
         return Run(run.release.with_evaluation(evaluation), replace(run.diagnostics, values=values))

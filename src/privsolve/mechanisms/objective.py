@@ -72,6 +72,12 @@ CONSTANT = 1.0
 NOISE_BITS = 40
 """Gaussian noise is drawn in steps of `2^-40` deviations."""
 
+SUM_BITS = 56
+"""That on sums in steps of `2^-56` deviations: they are in units of down to `2^-30`."""
+
+FEWEST_STEPS = 16
+"""A unit of a sum is at least so many steps of its noise, so that rounding down adds little noise."""
+
 OUTPUT_DEVIATION = 2.0**-7
 """Deviation of the output noise, in log-odds: far below one point."""
 
@@ -82,6 +88,7 @@ MARGIN = 1 + 1e-12
 """Covers the roundings of the numbers that noise and penalty are computed from."""
 
 MOST_RECORDS = 2**26
+MOST_UNITS = 2**10
 
 
 @dataclass(frozen=True)
@@ -234,6 +241,7 @@ def perturbed_card(
     plan: Plan,
     options: Options,
     *,
+    units: int = 1,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     budget: Account | None = None,
     draft: Paid | None = None,
@@ -244,6 +252,8 @@ def perturbed_card(
         table: 0/1 features, without a constant.
         plan: the public numbers, made for as many features as the table has.
         options: what is known beforehand.
+        units: the counts of the table are multiples of `1 / units` of a record, a public power of two: weights of records, each
+            of which adds at most `units` to one count (section 19.13).
         random_state: None for releases; a seed is for testing only.
         budget: pays before any noise is drawn, or refuses.
         draft: the private draft of the schema that the table was read by, which is paid for with the first release.
@@ -261,7 +271,7 @@ def perturbed_card(
     """
     start = time.perf_counter()
     check_scipy()
-    _check(table, plan)
+    _check(table, plan, units)
     rng = as_randomness(random_state)
     guarantee = Guarantee(
         plan.curve,
@@ -273,8 +283,8 @@ def perturbed_card(
         seeded=rng.is_seeded,
     )
     with charged(budget, guarantee, draft=draft):
-        card, values = solved_card(_centred(table, plan, options.guess, rng), plan, options, rng)
-        card = _levelled(table, plan, card, rng)
+        card, values = solved_card(_centred(table, plan, options.guess, rng, units), plan, options, rng)
+        card = _levelled(table, plan, card, rng, units)
     return card, guarantee, values | {"seconds": time.perf_counter() - start}
 
 
@@ -290,7 +300,7 @@ def solved_card(records: Records, plan: Plan, options: Options, rng: Randomness)
     return Card(points, unit, intercept), values
 
 
-def _check(table: PatternTable, plan: Plan) -> None:
+def _check(table: PatternTable, plan: Plan, units: int) -> None:
     """Refuse what the plan was not made for, before anything is paid."""
     if table.dim != plan.dim:
         raise ValueError(f"table has {table.dim} features, the plan was made for {plan.dim}: they must match")
@@ -300,23 +310,27 @@ def _check(table: PatternTable, plan: Plan) -> None:
         raise ValueError("table: objective perturbation needs features of scale 1")
     if max(int(block.sum(axis=1).max()) for _, block in table.blocks()) > plan.longest:
         raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
-    if table.n > MOST_RECORDS:
+    if units < 1 or units & (units - 1) or units > MOST_UNITS:
+        raise ValueError(f"units must be a power of two up to {MOST_UNITS}, got {units}")
+    if max(plan.level_deviation * RISK_UNITS, plan.sums_deviation) * units * FEWEST_STEPS > 2**SUM_BITS:
+        raise ValueError(f"epsilon={plan.epsilon:g} is too small for exact noise on sums: use a larger one")
+    if table.n > MOST_RECORDS * units:
         raise IntegerRangeError(
             f"the table has more than {MOST_RECORDS:,} records: state a sample_rate, for example 0.5"
         )
 
 
-def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness) -> Records:
+def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness, units: int) -> Records:
     """The records, centred, with the log-odds of the labels as their offset (section 19.8)."""
     sums = np.zeros(table.dim, dtype=np.int64)
     for place, block in table.blocks():
         sums += (table.positives[place] + table.negatives[place]) @ block
-    found = noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng)
+    found = noisy([*sums.tolist(), *_labels(table)], plan.sums_deviation, rng, units)
     positive, negative = np.maximum(found[-2:], 0.0)
     more = LABEL_DEVIATIONS * plan.sums_deviation
     offset = math.log((positive + more) / (negative + more))
     centre, unsure = centre_of(found[:-2], max(positive + negative, 1.0), plan.sums_deviation, guess)
-    return Records(table.held, Logistic(table.positives, table.negatives), centre, unsure, offset)
+    return Records(table.held, Logistic(table.positives / units, table.negatives / units), centre, unsure, offset)
 
 
 def centre_of(sums: Floats, records: float, deviation: float, guess: Floats) -> tuple[Floats, float]:
@@ -349,8 +363,8 @@ def _labels(table: PatternTable) -> tuple[int, int]:
 
 def noisy(counts: Sequence[int], deviation: float, rng: Randomness, units: int = 1) -> Floats:
     """Integers in multiples of `1 / units` with Gaussian noise of at least this deviation, rounded down to a fine grid."""
-    steps = math.floor(2**NOISE_BITS / (deviation * units))
-    noise = RoundedGaussian(NOISE_BITS).draws(rng, len(counts))
+    steps = math.floor(2**SUM_BITS / (deviation * units))
+    noise = RoundedGaussian(SUM_BITS).draws(rng, len(counts))
     return np.array([(count * steps + int(k)) / (steps * units) for count, k in zip(counts, noise, strict=True)])
 
 
@@ -366,13 +380,13 @@ def counts_by_total(table: PatternTable, points: Int64Array) -> tuple[Int64Array
     return used + least, found[0, used], found[1, used]
 
 
-def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness) -> Card:
+def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness, units: int) -> Card:
     """The card with the level of its risks moved to the share of positive records, as far as noise allows (section 19.9)."""
     scores, yes, no = counts_by_total(table, card.points)
     risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
     expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(yes + no, risks, strict=True))
     exact = [label * RISK_UNITS for label in _labels(table)]
-    positive, negative, found = noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS)
+    positive, negative, found = noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS * units)
     least = LABEL_DEVIATIONS * plan.level_deviation
     records = max(positive + negative, 4 * least)
     if min(positive, found) < least or max(positive, found) > records - least:

@@ -34,9 +34,9 @@ class DiscreteLaplace:
             )
 
     @classmethod
-    def on_cells(cls, epsilon: Fraction, adjacency: Adjacency) -> Self:
-        """On the counts of cells, of which a record is in one: replacing it changes two counts by 1 (theory, 11.1)."""
-        return cls((2 if adjacency is Adjacency.REPLACE else 1) / epsilon)
+    def on_cells(cls, epsilon: Fraction, adjacency: Adjacency, units: int = 1) -> Self:
+        """On the counts of cells, of which a record is in one with up to `units`: replacing it changes two (theory, 11.1)."""
+        return cls((2 if adjacency is Adjacency.REPLACE else 1) * units / epsilon)
 
     def draws(self, rng: Randomness, count: int) -> Int64Array:
         """`count` independent integers."""
