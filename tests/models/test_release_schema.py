@@ -62,6 +62,24 @@ def test_what_is_written_keeps_to_the_schema(made: dict[str, ps.Release]) -> Non
         assert isinstance(release.model, Model)
 
 
+@pytest.mark.parametrize(
+    "label",
+    [
+        {"positive": ">=1.5", "missing_values": [-999], "decimal": ","},
+        {"positive": "<-10"},
+        {"positive": [">50"]},
+        {"classes": ["a", "b", "c"]},
+        {"low": 0, "high": 9.5},
+    ],
+)
+def test_every_label_keeps_to_it(label: dict[str, Any]) -> None:
+    schema = ps.Schema.from_dict({"label": {"column": "y", **label}, "columns": {"a": {"bins": [1]}}})
+    of_schemas = jsonschema.Draft202012Validator({"$ref": "#/$defs/schema", "$defs": STATED["$defs"]})
+    of_schemas.validate(schema.to_dict())
+    assert not of_schemas.is_valid(schema.to_dict() | {"label": {"column": "y"}})
+    assert not of_schemas.is_valid(schema.to_dict() | {"label": {"column": "y", "positive": ">50K"}})
+
+
 @pytest.mark.parametrize("path", sorted(OLD.glob("*.json")), ids=lambda path: path.stem)
 def test_old_files_that_are_written_anew_keep_to_it(path: Path) -> None:
     check(ps.Release.from_json(path.read_text()).to_json())

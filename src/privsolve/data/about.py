@@ -96,8 +96,10 @@ class About:
 
     def only(self, columns: Sequence[str]) -> About:
         """The same words, without those about other columns."""
-        kept = {key: tuple(pair for pair in getattr(self, key) if pair[0] in columns) for key in ("questions", "units")}
-        return replace(self, **kept)
+        questions, units = (
+            tuple(pair for pair in pairs if pair[0] in columns) for pairs in (self.questions, self.units)
+        )
+        return replace(self, questions=questions, units=units)
 
     def to_dict(self) -> dict[str, str]:
         """The table `about` of a schema file; the words of columns stand with these."""
