@@ -17,12 +17,12 @@ from privsolve.domains.trees import TreePrior, TreeQuestions
 from privsolve.engines.semirings import COSTS, WEIGHTS
 from privsolve.engines.supports.bits import count_bits, pack
 from privsolve.engines.supports.chain import new_current
-from privsolve.engines.supports.fold import _sketch_step, _sketch_table, fill_up, folding_order, new_fold
+from privsolve.engines.supports.fold import evaluate, fill_up, folding_order, load, new_fold, sketch
 from privsolve.engines.supports.instance import CardInstance
-from privsolve.engines.supports.moments import _add_step, _add_wide_step
+from privsolve.engines.supports.moments import _add_step, _add_wide
 from privsolve.engines.trees.counts import add_bits, add_lists, pairs, rows_of
 from privsolve.engines.trees.sampler import TreeSums
-from privsolve.engines.trees.units import _any_values, _two_values
+from privsolve.engines.trees.sums import _any_values, _two_values
 from privsolve.models.leaves import LabelLeaves
 
 
@@ -52,11 +52,10 @@ def test_sketches_of_a_step_are_those_of_a_table(seed: int, ring: object) -> Non
     now.columns[:] = range(4)
     now.cells[:] = rng.integers(-20, 20, 16)
     folding_order(grid.costs, now.cells, 4, fold)
-    found = [
-        form(ring, grid, fold, 4, now.cells, 8 if exact else -0.1, now.columns, filled)
-        for form in (_sketch_step, _sketch_table)
-    ]
-    assert found[0] == pytest.approx(found[1], rel=1e-12, abs=0)
+    arguments = ring, grid, fold, 4, now.cells, 8 if exact else -0.1, now.columns, filled
+    fast = sketch(*arguments)
+    load(*arguments)
+    assert fast == pytest.approx(evaluate(ring, grid, fold, 4, 0, 0), rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -74,9 +73,9 @@ def test_narrow_and_wide_cells_lose_the_same() -> None:
     both, one, other = rng.integers(-99, 99, (3, 50))
     for whole in (-40, 7):
         losses = []
-        for kind, add in ((np.int32, _add_step), (np.int64, _add_wide_step)):
+        for kind, add in ((np.int32, _add_step), (np.int64, _add_wide)):
             loss = np.zeros(50, dtype=kind)
-            add(None, both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
+            add(instance(0).costs, both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
             losses.append(loss.tolist())
         assert losses[0] == losses[1]
 

@@ -12,10 +12,10 @@ import privsolve as ps
 from privsolve.arrays import Int64Array
 from privsolve.domains import ConstrainedPoints
 from privsolve.engines.card_rules import Rule, dead_at, extend, mark_supports, new_room, required_first, rule_of
-from privsolve.engines.numbering import number_supports
-from privsolve.engines.supports import SupportSampler, minimise_supports
+from privsolve.engines.supports import SupportSampler
 from privsolve.engines.supports import sample as sampling
 from privsolve.engines.supports.blocks import BlockFrontier
+from privsolve.engines.supports.instance import number_supports
 from privsolve.losses import ScoreLoss
 from privsolve.noise.entropy import Randomness
 from random_constraints import all_cards, random_constraints
@@ -126,30 +126,6 @@ def test_sums_are_those_of_enumeration() -> None:
         wanted = logsumexp(case.log_law + case.kappa * sampler.reference)
         assert sampler.log_partition() == pytest.approx(wanted, abs=1e-9), seed
         assert sampler.log_bound() >= wanted - 1e-12
-
-
-@pytest.mark.parametrize("listed", [True, False], ids=["listed", "blocks"])
-def test_the_best_card_is_that_of_enumeration(listed: bool) -> None:
-    for seed in range(100):
-        case = Case(1000 + seed, columns=4 + seed % 2, most=2 + seed % 3)
-        rng = np.random.default_rng(seed)
-        tables = rng.integers(-(2**20), 2**20, (case.domain.columns, 1 + len(case.points))) * (seed % 2)
-        none = np.zeros(3, dtype=np.int64)
-        best = minimise_supports(
-            *case.arrays, tables[:, 1:], none, tables[:, 0], constraints=case.domain, max_listed=10**6 if listed else 0
-        )
-        places = np.searchsorted(case.points, case.cards[:, :-1]).clip(max=len(case.points) - 1)
-        at = np.where(case.cards[:, :-1] == 0, 0, 1 + places)
-        values = (case.losses << 20) + tables[np.arange(case.domain.columns), at].sum(axis=1)
-        assert best.value == values.min(), seed
-        assert values[case.cards.tolist().index(best.weights.tolist())] == values.min()
-        first = min(
-            (np.count_nonzero(c[:-1]), np.flatnonzero(c[:-1]).tolist(), c[:-1][c[:-1] != 0].tolist(), c[-1])
-            for c in case.cards[values == values.min()]
-        )
-        found = best.weights
-        assert first[1] == np.flatnonzero(found[:-1]).tolist()
-        assert first[2] == found[:-1][found[:-1] != 0].tolist()
 
 
 def test_a_best_card_that_is_not_allowed_does_not_make_the_others_light() -> None:

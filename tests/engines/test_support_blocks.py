@@ -17,7 +17,7 @@ from privsolve.engines.card_rules import no_rule
 from privsolve.engines.supports import cells
 from privsolve.engines.supports.bits import MANY_LATER, advance, begin, new_walk, pack, turned
 from privsolve.engines.supports.block_sums import FINE, ROUGH, TINY, first_sums, rough_exp, target_of
-from privsolve.engines.supports.costs import CHORDS, Table, _least_of_table, cell_costs, sum_of_least
+from privsolve.engines.supports.costs import CHORDS, _least_of_table, cell_costs, sum_of_least
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import chord, count_moments
 from privsolve.losses import ScoreLoss
@@ -81,7 +81,7 @@ def test_moments_are_sums_over_the_rows(case: Case, seed: int) -> None:
 def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: float, seed: int) -> None:
     """Also where columns are turned round. The sums are close, unless a row weighs nothing beside its block."""
     inst = case.inst
-    step = not isinstance(inst.costs, Table)
+    step = inst.costs.is_step
     kappa, log_mass = kappa / (1 if step else 100), np.random.default_rng(seed).normal(size=inst.n_columns)
     bits, reference = pack(inst, turned(inst)), inst.base + int(sum_of_least(inst.costs, inst.row_cell))
     target = target_of(inst, kappa, log_mass, 0.5, reference)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import privsolve as ps
-from privsolve.engines.numbering import count_supports
+from privsolve.engines.supports.instance import count_supports
 from privsolve.engines.supports.work import check_work, default_max_features, estimate
 from privsolve.learn.card_limits import CardLimits
 

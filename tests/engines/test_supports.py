@@ -203,7 +203,7 @@ def test_blocks_have_the_same_law(name):
 
 
 @pytest.mark.nightly
-def test_blocks_of_losses_beyond_32_bits_have_the_same_law_and_minimum():
+def test_blocks_of_losses_beyond_32_bits_have_the_same_law():
     """A hundred million times as many records at a temperature that is as much higher."""
     cards = problem(13, 4, 3, points=(-1, 1), cost=12)
     many = replace(cards, cost_pos=cards.cost_pos * 10**8, cost_neg=cards.cost_neg * 10**8)
@@ -211,13 +211,6 @@ def test_blocks_of_losses_beyond_32_bits_have_the_same_law_and_minimum():
     assert sampler.instance.is_wide
     assert not cards.sampler(0.15, seed=12, **PATHS["blocks"]).instance.is_wide
     assert p_value(many, sampler, 0.15e-8) > 1e-3
-    none = (
-        np.zeros((4, 2), dtype=np.int64),
-        np.zeros(len(cards.intercepts), dtype=np.int64),
-        np.zeros(4, dtype=np.int64),
-    )
-    best = minimise_supports(*many.arrays, *none, max_listed=0)
-    assert best.value == 10**8 * minimise_supports(*cards.arrays, *none).value
 
 
 def test_supports_beyond_the_memory_are_refused_before_anything_is_drawn():
@@ -259,8 +252,6 @@ def test_minimum_is_the_first_best_scorecard(cards, scale, seed):
     table, zero = rng.integers(-scale, scale + 1, (m, len(cards.points))), rng.integers(-scale, scale + 1, m)
     starts = rng.integers(-scale, scale + 1, len(cards.intercepts))
     found = minimise_supports(*cards.arrays, table, starts, zero)
-    in_blocks = minimise_supports(*cards.arrays, table, starts, zero, max_listed=0)
-    assert (in_blocks.value, in_blocks.weights.tolist()) == (found.value, found.weights.tolist())
     members, _ = cards.members()
     values = cards.losses(members) * 2**20 + starts[members[:, -1] - cards.intercepts[0]] + zero.sum()
     for j in range(m):
@@ -269,6 +260,10 @@ def test_minimum_is_the_first_best_scorecard(cards, scale, seed):
     best = int(np.argmin(values))  # members are in the order of the tie-break
     assert found.value == values[best]
     assert found.weights.tolist() == members[best].tolist()
+
+
+def largest_difference(cards):
+    return int(np.abs(cards.cost_pos - cards.cost_neg).sum())
 
 
 @pytest.mark.parametrize("kappa", [1e-6, 50.0, 2000.0])
@@ -281,7 +276,7 @@ def test_extreme_temperatures_neither_overflow_nor_vanish(kappa):
     draws = sampler.draw(200)
     if kappa >= 50:
         assert (cards.losses(draws) == cards.losses(cards.members()[0]).min()).all()
-    assert 0 < sampler.relative_error(sampler.instance.largest_difference) < 1e-3
+    assert 0 < sampler.relative_error(largest_difference(cards)) < 1e-3
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -289,7 +284,7 @@ def test_weights_of_very_many_records_are_as_precise_as_stated(path):
     """Logarithms of tens of millions, against sums with sixty digits."""
     cards, kappa = problem(30, 4, 3, cost=2**27), 0.4999995
     sampler = cards.sampler(kappa, seed=5, **PATHS[path])
-    largest = sampler.instance.largest_difference
+    largest = largest_difference(cards)
     stated = sampler.relative_error(largest)
     assert kappa * largest > 3e7
     assert 1e-9 < stated < 2.5e-7
@@ -355,14 +350,13 @@ def test_limits_raise_and_release_nothing():
         cards.sampler(0.1, max_attempts=2).draw(50)
     with pytest.raises(WorkLimitReached, match="max_supports"):
         cards.sampler(0.1, max_supports=10).draw(1)
-    with pytest.raises(WorkLimitReached, match="nothing was released"):
-        minimise_supports(*cards.arrays, np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int), max_supports=10)
     tables = np.zeros((4, 4), int), np.zeros(5, int), np.zeros(4, int)
-    for max_listed in (10**6, 0):
-        with pytest.raises(WorkLimitReached, match="seconds: nothing was released"):
-            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, time_limit=1e-9)
-        with pytest.raises(WorkLimitReached, match="within 0 supports: nothing was released"):
-            minimise_supports(*cards.arrays, *tables, max_listed=max_listed, node_limit=0)
+    with pytest.raises(WorkLimitReached, match="nothing was released"):
+        minimise_supports(*cards.arrays, *tables, max_supports=10)
+    with pytest.raises(WorkLimitReached, match="seconds: nothing was released"):
+        minimise_supports(*cards.arrays, *tables, time_limit=1e-9)
+    with pytest.raises(WorkLimitReached, match="within 0 supports: nothing was released"):
+        minimise_supports(*cards.arrays, *tables, node_limit=0)
 
 
 def test_wrong_arguments_are_named():

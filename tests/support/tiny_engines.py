@@ -33,7 +33,7 @@ def cards(loss: str, path: str) -> dict[str, Any]:
         SupportSampler(*arrays, *prior, kappa, Randomness.seeded(1), max_listed=PATHS[path], constraints=constraints)
         for constraints in (None, rule)
     ]
-    best = minimise_supports(*arrays, *tables, max_listed=PATHS[path])
+    best = minimise_supports(*arrays, *tables)
     return {
         "draws": [sampler.draw(4).tolist() for sampler in samplers],
         "bound": [round(sampler.log_bound(), 6) for sampler in samplers],

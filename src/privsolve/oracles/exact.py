@@ -18,7 +18,7 @@ from privsolve.domains import Domain, FiniteSet, KnapsackDomain, Permutations, S
 from privsolve.engines.coordinates.instance import Layout, lay_out, perturbed, weights_of
 from privsolve.engines.coordinates.minimise import ProgressCallback, compile_search, minimise
 from privsolve.engines.supports.minimise import compile_minimiser
-from privsolve.engines.supports.problems import Columns, can_minimise, columns_of, supports_in
+from privsolve.engines.supports.problems import Columns, can_minimise, columns_of
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.errors import OracleNotCertified
 from privsolve.losses import Loss, ScoreLoss
@@ -84,7 +84,7 @@ class TreeOracle(Oracle):
         like = _separable(template)
         if can_minimise(problem, like):
             columns = columns_of(problem)
-            compile_minimiser(problem.loss, supports_in(problem))
+            compile_minimiser()
             return partial(self._by_supports, problem, columns)
         layout = lay_out(problem, like)
         compile_search(layout)

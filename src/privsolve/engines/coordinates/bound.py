@@ -95,7 +95,8 @@ def tabulate_rows(inst, ws):
     """Turn the undecided rows into the tables of the first table level: a few steps each, added up by group."""
     width, n, k = inst.width, inst.n_groups[0], inst.row_levels
     cells, active, score = ws.cells, ws.active[k], ws.partial[k]
-    cells[: n * width] = 0
+    for t in range(n * width):  # plain loops compile much faster than slices
+        cells[t] = 0
     for a in range(ws.n_active[k]):
         i = active[a]
         group = inst.group_of[i]
@@ -120,7 +121,8 @@ def _fold(inst, ws, level, value, left):
     n, deeper = inst.n_groups[level], inst.n_groups[level + 1]
     source, target = ws.cell_start[level], ws.cell_start[level + 1]
     first, last = inst.offset + inst.span_low[level + 1, left], inst.offset + inst.span_high[level + 1, left]
-    cells[target + first * deeper : target + (last + 1) * deeper] = 0
+    for t in range(target + first * deeper, target + (last + 1) * deeper):
+        cells[t] = 0
     for r in range(inst.n_runs[level]):
         here = inst.run_first[level, r] == level + inst.row_levels
         shift = inst.run_step[level, r] * value if here else 0
@@ -133,7 +135,9 @@ def _fold(inst, ws, level, value, left):
 @compiled
 def charge(inst, ws, k, left):
     """Fill `gain[k:]` for the node at level `k` with budget `left`; returns the loss that is already decided."""
-    ws.gain[k:] = 0
+    for j in range(k, len(ws.gain)):
+        for x in range(ws.gain.shape[1]):
+            ws.gain[j, x] = 0
     if k < inst.row_levels:
         return _charge_rows(inst, ws, k, left)
     return _charge_groups(inst, ws, k, left)
@@ -154,70 +158,22 @@ def _charge_rows(inst, ws, k, left):
             kept += 1
     ws.n_active[k] = kept
     ws.decided[k] = decided
-    for j in range(k, inst.row_levels):
-        _charge_rows_to(
-            active[:kept],
-            score,
-            inst.row_first[k],
-            j,
-            inst.rows,
-            inst.row_low[j + 1],
-            inst.row_high[j + 1],
-            inst.scale,
-            inst.row_costs,
-            inst.n_values[j],
-            inst.values[j],
-            inst.costs[j],
-            left,
-            ws.gain[j],
-        )
-    _charge_rows_to_tables(
-        active[:kept],
-        score,
-        inst.row_first[k],
-        inst.row_levels,
-        inst.rows,
-        inst.row_rest,
-        inst.grid,
-        inst.reach_low,
-        inst.reach_high,
-        inst.scale,
-        inst.row_costs,
-        inst.n_values,
-        inst.values,
-        inst.costs,
-        left,
-        ws.gain,
-    )
+    for a in range(kept):  # to the first free column of each
+        i = active[a]
+        j = inst.row_first[k, i]
+        for x in range(inst.n_values[j]):
+            after = left - inst.costs[j, x]
+            if after < 0:
+                continue
+            moved = score[i] + inst.rows[i, j] * inst.values[j, x]
+            if j < inst.row_levels:
+                least, most = moved + inst.row_low[j + 1, i, after], moved + inst.row_high[j + 1, i, after]
+            else:
+                rest = inst.row_rest[i]
+                least = moved + inst.reach_low[rest, after] * inst.grid
+                most = moved + inst.reach_high[rest, after] * inst.grid
+            ws.gain[j, x] += _least_cost(inst.scale, inst.row_costs, i, least, most)
     return decided
-
-
-@helper
-def _charge_rows_to(active, score, first, j, rows, low, high, scale, row_costs, n_values, values, costs, left, gain):
-    """Charge the rows whose first free column is the row-level column j."""
-    for i in active:
-        if first[i] == j:
-            for x in range(n_values):
-                after = left - costs[x]
-                if after >= 0:
-                    moved = score[i] + rows[i, j] * values[x]
-                    gain[x] += _least_cost(scale, row_costs, i, moved + low[i, after], moved + high[i, after])
-
-
-@helper
-def _charge_rows_to_tables(
-    active, score, first, row_levels, rows, rest, grid, low, high, scale, row_costs, n_values, values, costs, left, gain
-):
-    """Charge the rows whose first free column is a table-level column."""
-    for i in active:
-        j = first[i]
-        if j >= row_levels:
-            for x in range(n_values[j]):
-                after = left - costs[j, x]
-                if after >= 0:
-                    moved = score[i] + rows[i, j] * values[j, x]
-                    least, most = moved + low[rest[i], after] * grid, moved + high[rest[i], after] * grid
-                    gain[j, x] += _least_cost(scale, row_costs, i, least, most)
 
 
 @helper

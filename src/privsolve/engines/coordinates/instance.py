@@ -19,19 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import helper
 from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, Knapsack
-from privsolve.engines.coordinates.totals import add_column
-from privsolve.engines.semirings import INFINITE_COST, Costs
+from privsolve.engines.coordinates.totals import group_reach, row_reach
+from privsolve.engines.semirings import INFINITE_COST
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import Problem
 
 INFEASIBLE = INFINITE_COST
-
-FAR = 2**63 - 1
-"""Above every score; nothing is ever added to it."""
 
 WIDEST_TABLE = 512
 LARGEST_TABLES = 16_000_000
@@ -145,7 +142,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     grid = _grid_step(ordered_scores[:, row_levels:])
     groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
     _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), knapsack.limit)
-    low, high = _group_reach(
+    low, high = group_reach(
         groups.n_groups,
         groups.feature,
         groups.merged,
@@ -154,7 +151,7 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
         padded_costs[row_levels:],
         knapsack.limit,
     )
-    row_low, row_high = _row_reach(
+    row_low, row_high = row_reach(
         ordered_scores,
         row_levels,
         n_values,
@@ -475,68 +472,3 @@ def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> No
             f"{rows:,} distinct rows with {row_levels} numeric columns and total costs of up to {limit} are too large for the "
             "tree: bin the numeric columns or use a domain with a smaller radius"
         )
-
-
-@compiled
-def _group_reach(n_groups, feature, merged, n_values, values, costs, limit):  # type: ignore[no-untyped-def]
-    """Range, in steps, of what the columns of every group can add with each budget; groups of all levels in a row."""
-    low = np.zeros((n_groups.sum(), limit + 1), dtype=np.int64)
-    minus_high = np.zeros_like(low)
-    scores = np.empty_like(values)
-    deeper = n_groups.sum() - 1
-    for level in range(len(n_groups) - 2, -1, -1):
-        start = deeper - n_groups[level]
-        for g in range(n_groups[level]):
-            step, after, here = feature[level, g], deeper + merged[level, g], start + g
-            _reach(low, after, here, step, level, n_values, values, costs, scores)
-            _reach(minus_high, after, here, -step, level, n_values, values, costs, scores)
-        deeper = start
-    _turn(low, 1)
-    _turn(minus_high, -1)
-    return low, minus_high
-
-
-@compiled
-def _row_reach(rows, row_levels, n_values, values, costs, table_low, table_high, grid):  # type: ignore[no-untyped-def]
-    """`low/high[k, i, b]`: range of the score that columns from k on can add to row i with budget b."""
-    n, limit = len(rows), table_low.shape[1] - 1
-    low = np.zeros(((row_levels + 1) * n, limit + 1), dtype=np.int64)
-    minus_high = np.zeros_like(low)
-    scores = np.empty_like(values)
-    for i in range(n):
-        for t in range(limit + 1):
-            low[row_levels * n + i, t] = table_low[i, limit - t] * grid
-            minus_high[row_levels * n + i, t] = -table_high[i, limit - t] * grid
-        for k in range(row_levels - 1, -1, -1):
-            after, here = (k + 1) * n + i, k * n + i
-            _reach(low, after, here, rows[i, k], k, n_values, values, costs, scores)
-            _reach(minus_high, after, here, -rows[i, k], k, n_values, values, costs, scores)
-    _turn(low, 1)
-    _turn(minus_high, -1)
-    shape = (row_levels + 1, n, limit + 1)
-    return low.reshape(shape), minus_high.reshape(shape)
-
-
-@helper
-def _reach(tables, after, here, step, j, n_values, values, costs, scores):  # type: ignore[no-untyped-def]
-    """The least that column j, with the feature `step`, and those after it can add, by the total spent before.
-
-    The knapsack gives every column a value of cost zero: there is always something to add, and a column without the
-    feature can be passed over.
-    """
-    if step == 0:
-        for t in range(tables.shape[1]):
-            tables[here, t] = tables[after, t]
-    else:
-        for x in range(n_values[j]):
-            scores[j, x] = step * values[j, x]
-        add_column(Costs(FAR, 0), tables, after, here, 0, j, n_values[j], costs, scores)
-
-
-@helper
-def _turn(tables, sign):  # type: ignore[no-untyped-def]
-    """From tables by the total that is spent to tables by what is left of the limit, in place and times `sign`."""
-    last = tables.shape[1] - 1
-    for i in range(len(tables)):
-        for t in range(last // 2 + 1):
-            tables[i, t], tables[i, last - t] = sign * tables[i, last - t], sign * tables[i, t]

@@ -252,18 +252,7 @@ class TreeSampler(RejectionSampler):
     def _compile(self) -> None:
         """Everything that `draw` runs, so that whoever has paid does not wait for the compiler."""
         tree = self._frontier.tree
-        compile_for(
-            _attempts,
-            self.inst,
-            self._ws,
-            self._weighing,
-            self._cache,
-            self._frontier,
-            self._uniforms.stream,
-            self._reserve,
-            BLOCK,
-            self._drawn,
-        )
+        compile_for(_attempts, *self._arguments(BLOCK))
         compile_for(log_total, tree)
         compile_for(copy_leaves, tree, tree)
 
@@ -287,21 +276,15 @@ class TreeSampler(RejectionSampler):
         return float(2.0**-53 * (12 + 8 * dim) * large + 2.0**-52 * dim * (most + 16) * small)
 
     def _attempt(self, most: int) -> tuple[int, int]:
-        outcome, made, nodes = _attempts(
-            self.inst,
-            self._ws,
-            self._weighing,
-            self._cache,
-            self._frontier,
-            self._uniforms.stream,
-            self._reserve,
-            most,
-            self._drawn,
-        )
+        outcome, made, nodes = _attempts(*self._arguments(most))
         self._nodes += nodes
         if outcome == NEEDS_ROOM:
             self._frontier, outcome = self._grown(), LOST
         return int(outcome), int(made)
+
+    def _arguments(self, most: int) -> tuple[Any, ...]:
+        state = self.inst, self._ws, self._weighing, self._cache, self._frontier
+        return (*state, self._uniforms.stream, self._reserve, most, self._drawn)
 
     def _frontier_size(self) -> int:
         return int(self._frontier.size[0])

@@ -255,4 +255,5 @@ def _combine_logs(inst, ws, weighing, k):
                     gain = ws.gain[j, x] - weighing.least[j]
                     terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + suffix[j + 1, after]
             suffix[j, t] = log_sum(terms[:n])
-    weighing.suffix_log[k + 1 :] = np.inf
+    for j in range(k + 1, dim + 1):
+        weighing.suffix_log[j] = np.inf

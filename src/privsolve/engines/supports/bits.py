@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array, Words
 from privsolve.compiled import compiled, helper
-from privsolve.engines.bits import lowest_one, ones_in
-from privsolve.engines.supports.costs import HALF, Step
+from privsolve.engines.subsets import lowest_one, ones_in
+from privsolve.engines.supports.costs import HALF
 from privsolve.engines.supports.instance import CardInstance
 
 WORD = 64
@@ -91,7 +91,7 @@ def pack(inst: CardInstance, flip: NDArray[np.bool_]) -> Bits:
 def _classes(inst: CardInstance) -> list[tuple[int, Int64Array]]:
     """Weight and rows of every class."""
     cell = inst.row_cell
-    if isinstance(inst.costs, Step):
+    if inst.costs.is_step:
         kinds = [(1, np.maximum(cell, 0)), (-1, np.maximum(-cell, 0))]
     else:
         kinds = [(1 << HALF, cell >> HALF), (1, cell & ((1 << HALF) - 1))]

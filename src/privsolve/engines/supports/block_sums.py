@@ -30,7 +30,7 @@ from privsolve.engines.supports.bits import (
 )
 from privsolve.engines.supports.cells import cells_of, columns_of
 from privsolve.engines.supports.chain import EXACT, INFLATION, LISTED
-from privsolve.engines.supports.costs import Step, sum_of_least
+from privsolve.engines.supports.costs import sum_of_least
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import (
     Moments,
@@ -103,7 +103,7 @@ def target_of(inst: CardInstance, kappa: float, log_mass: Floats, log_mass_inter
     mass = np.exp(log_mass - largest).astype(np.float32)
     # of chords: what a share of records rounded across a knot makes wrong, and the rounding of sums
     wrong = 2.0**-50 * (1 << inst.max_features) * kappa * inst.largest_loss
-    if not isinstance(inst.costs, Step):
+    if not inst.costs.is_step:
         wrong += (
             kappa * 1e-8 * (1 << inst.max_features) * float(max(inst.costs.positive.max(), inst.costs.negative.max()))
         )
@@ -226,15 +226,17 @@ def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule, room
 def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rule, room):
     """First bounds of the blocks that start with column `first`, and of their rows; dead ones are passed over."""
     m, size = walk.n_columns, len(walk.path)
-    more, own = begin(walk, first), True
+    more, own, columns = begin(walk, first), True, np.empty(size + 1, np.int64)
     while more:
+        for i in range(size):
+            columns[i] = walk.path[i]
         if rule.active:
             dead = dead_at(rule, room, walk.path)
             if dead < size:
                 more = advance_at(walk, dead)
                 continue
             own = extend(rule, walk.path, size, room)
-            node.live[:] = room.alive
+            copy_row(node.live, room.alive)
         enter(moments, walk.path, node)
         number = node.number[len(node.cell) - 1]
         log_prior = log_prior_of(target, walk.path, size) - target.kappa * target.offset
@@ -246,7 +248,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rul
             for j in range(after, m):
                 rows[j - after] = -target.kappa * node.single[j]
             if rule.active:
-                _leave_out_singles(rule, room, walk.path, node, after, rows)
+                _leave_out_singles(rule, room, columns, node, after, rows)
             j = after
             while j < m - 1:
                 if not node.live[j]:
@@ -256,10 +258,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rul
                 count_rows(walk, unit, node, j, stop, pairs)
                 enter_rows(moments, node, j, pairs)
                 least_of_rows(costs, node, pairs)
-                if rule.active:
-                    _add_allowed_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, room, walk.path)
-                else:
-                    _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :])
+                _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, room, columns)
                 j = stop
             for j in range(after, m):
                 rows[j - after] += log_prior + target.log_mass[j] + target.rough
@@ -283,13 +282,23 @@ def count_rows(walk, unit, node, j, stop, pairs):
 
 
 @helper
-def _add_pairs(target, node, j, stop, pairs, weight, rows):
-    """Add the pairs of each row to what `rows` holds: the logarithm of its support without a second column."""
+def _add_pairs(target, node, j, stop, pairs, weight, rows, rule, room, columns):
+    """Add the pairs of each row to what `rows` holds: the logarithm of its support without a second column.
+
+    Under a rule the columns that a row may not have are left out. `columns` holds T, with room for one more.
+    """
+    size = len(columns) - 1
     lowest = _rough_weights(target.kappa, node.loss[:pairs], weight[:pairs])
     base, at = target.largest_log_mass - target.kappa * lowest, 0
     for i in range(j, stop):
         later = target.mass[i + 1 :]
         here, total = weight[at : at + len(later)], np.float32(TINY)
+        if rule.active:
+            columns[size] = i
+            extend(rule, columns, size + 1, room)
+            for x in range(len(later)):
+                if not room.alive[i + 1 + x]:
+                    here[x] = 0
         for x in range(len(later)):
             total += here[x] * later[x]
         rows[i - j] = log_add(base + math.log(total), rows[i - j])
@@ -297,29 +306,10 @@ def _add_pairs(target, node, j, stop, pairs, weight, rows):
 
 
 @helper
-def _leave_out_singles(rule, room, path, node, after, rows):
+def _leave_out_singles(rule, room, columns, node, after, rows):
     """`T ∪ {j}` has no weight where a required variable is missing, and a row that is not alive has none at all."""
-    size, columns = len(path), np.empty(len(path) + 1, np.int64)
-    columns[:size] = path
+    size = len(columns) - 1
     for j in range(after, len(node.live)):
         columns[size] = j
         if not node.live[j] or not extend(rule, columns, size + 1, room):
             rows[j - after] = -np.inf
-
-
-@helper
-def _add_allowed_pairs(target, node, j, stop, pairs, weight, rows, rule, room, path):
-    """The same under a rule: the columns that a row may not have are left out."""
-    size, columns = len(path), np.empty(len(path) + 1, np.int64)
-    columns[:size] = path
-    lowest = _rough_weights(target.kappa, node.loss[:pairs], weight[:pairs])
-    base, at = target.largest_log_mass - target.kappa * lowest, 0
-    for i in range(j, stop):
-        columns[size] = i
-        extend(rule, columns, size + 1, room)
-        total = np.float32(TINY)
-        for k in range(i + 1, len(target.mass)):
-            if room.alive[k]:
-                total += weight[at] * target.mass[k]
-            at += 1
-        rows[i - j] = log_add(base + math.log(total), rows[i - j])

@@ -15,7 +15,7 @@ precision.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,10 @@ from privsolve.compiled import compile_for, compiled, helper
 from privsolve.engines.card_rules import Room, Rule, extend, new_room, no_rule
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.supports.bits import Bits, count_bits, pack, turned
-from privsolve.engines.supports.block_sums import FINE, FIRST, first_sums, log_prior_of, log_sum, target_of
+from privsolve.engines.supports.block_sums import FINE, FIRST, Sums, first_sums, log_prior_of, log_sum, target_of
 from privsolve.engines.supports.cells import cells_of, columns_of
-from privsolve.engines.supports.chain import EXACT_IN_LOGS, LISTED, attempt
+from privsolve.engines.supports.chain import EXACT_IN_LOGS, LISTED, Chain, attempt
 from privsolve.engines.supports.costs import sum_of_least
-from privsolve.engines.supports.frontier import Chain
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import (
     Moments,
@@ -42,11 +41,79 @@ from privsolve.engines.supports.moments import (
     name_cells,
     new_node,
 )
-from privsolve.engines.supports.tightened import is_known, keep, look_up, mark_of, move, new_tightened
 from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import SumTree, choose_of_many, coin, new_sum_tree, propose, set_weight
 
 FIRST_CAPACITY = 1 << 10
+EMPTY = -1
+
+
+class Tightened(NamedTuple):
+    """A hash table of the supports that were tightened: their step, and their bound relative to `U0`.
+
+    The key of a support is `number·(columns + 1)`, that of `T ∪ {j, k}` the key of `T ∪ {j}` plus `k + 1`. A row of which any
+    support was tightened has an entry as well (`mark_of`), so that nothing has to be looked up for the supports of the others.
+    """
+
+    key: Int64Array
+    step: Int64Array
+    log_bound: Floats
+    used: Int64Array
+
+
+def new_tightened(capacity: int) -> Tightened:
+    """An empty table; `capacity` is a power of two."""
+    return Tightened(
+        np.full(capacity, EMPTY), np.zeros(capacity, dtype=np.int64), np.zeros(capacity), np.zeros(1, dtype=np.int64)
+    )
+
+
+@helper
+def _place(tightened, key):
+    """Where a key stands, or would."""
+    last = len(tightened.key) - 1
+    at = (key ^ (key >> 17)) * 0x9E3779B97F4A7C1 >> 20 & last
+    while tightened.key[at] != EMPTY and tightened.key[at] != key:
+        at = at + 1 & last
+    return at
+
+
+@compiled
+def look_up(tightened, key):
+    """Step and bound of a support."""
+    at = _place(tightened, key)
+    if tightened.key[at] == EMPTY:
+        return LISTED, FIRST
+    return tightened.step[at], tightened.log_bound[at]
+
+
+@helper
+def keep(tightened, key, step, log_bound):
+    """Remember what a support was tightened to."""
+    at = _place(tightened, key)
+    if tightened.key[at] == EMPTY:
+        tightened.used[0] += 1
+    tightened.key[at], tightened.step[at], tightened.log_bound[at] = key, step, log_bound
+
+
+@helper
+def mark_of(key):
+    """The key of a row, from that of its first support `T ∪ {j}`."""
+    return -2 - key
+
+
+@compiled
+def move(old, new):
+    """Put what one hash table holds into a larger one."""
+    for at in range(len(old.key)):
+        if old.key[at] != EMPTY:
+            keep(new, old.key[at], old.step[at], old.log_bound[at])
+
+
+@helper
+def is_known(tightened, row):
+    """Whether any support of a row was tightened, by the key of its first support."""
+    return tightened.key[_place(tightened, mark_of(row))] != EMPTY
 
 
 class Supports(NamedTuple):
@@ -99,53 +166,26 @@ class BlockFrontier:
 
     def attempt(self, most: int) -> tuple[int, int]:
         """Attempts until one is kept or something runs low: its outcome and the size of its support."""
-        chain, stream = self._chain, self._chain.uniforms.stream
         self._make_room()
-        outcome, entry, chosen = _attempt_until_kept(
-            chain.law,
-            chain.grid,
-            self.supports,
-            self.target,
-            self.sums,
-            self.tightened,
-            self.tree,
-            stream,
-            chain.fold,
-            chain.now,
-            chain.counts,
-            most,
-            chain.reserve,
-        )
+        outcome, entry, chosen = _attempt_until_kept(*self._arguments(most))
         if outcome == NEEDS_LOGS:
             step, log_bound = look_up(self.tightened, chosen.key)
-            outcome, log_bound = chain.finish_in_logs(chosen.size, int(step), float(log_bound))
-            _put_in_force(
-                self.supports, self.sums, self.tightened, self.tree, entry, Chosen(*chosen), EXACT_IN_LOGS, log_bound
-            )
+            outcome, log_bound = self._chain.finish_in_logs(chosen.size, int(step), float(log_bound))
+            _put_in_force(*self._tables(), entry, Chosen(*chosen), EXACT_IN_LOGS, log_bound)
         return outcome, chosen.size
 
     def compile(self) -> None:
         """Compile what `attempt` uses, without running it."""
-        chain, tables = self._chain, (self.supports, self.sums, self.tightened, self.tree)
-        compile_for(
-            _attempt_until_kept,
-            chain.law,
-            chain.grid,
-            self.supports,
-            self.target,
-            self.sums,
-            self.tightened,
-            self.tree,
-            chain.uniforms.stream,
-            chain.fold,
-            chain.now,
-            chain.counts,
-            0,
-            0,
-        )
+        compile_for(_attempt_until_kept, *self._arguments(0))
         compile_for(look_up, self.tightened, 0)
         compile_for(move, self.tightened, self.tightened)
-        compile_for(_put_in_force, *tables, 0, Chosen(0, 0, 0, 0, 0, 0), 0, 0.0)
+        compile_for(_put_in_force, *self._tables(), 0, Chosen(0, 0, 0, 0, 0, 0), 0, 0.0)
+
+    def _arguments(self, most: int) -> tuple[Any, ...]:
+        return (*self._chain.arguments, self.target, *self._tables(), most)
+
+    def _tables(self) -> tuple[Supports, Sums, Tightened, SumTree]:
+        return self.supports, self.sums, self.tightened, self.tree
 
     def _make_room(self) -> None:
         """Between attempts: the hash table stays half empty, and the frontier within its limit."""
@@ -231,10 +271,8 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
 @helper
 def _leave_out_supports(supports, columns, size, j):
     """Supports of a row that are not allowed have no weight."""
-    whole = np.empty(size + 1, np.int64)
-    whole[:size] = columns[:size]
-    whole[size] = j
-    if not extend(supports.rule, whole, size + 1, supports.room):
+    columns[size] = j
+    if not extend(supports.rule, columns, size + 1, supports.room):
         supports.log_support[0] = -np.inf
     for k in range(j + 1, len(supports.flip)):
         if not supports.room.alive[k]:
@@ -335,7 +373,7 @@ def _renew_sums(supports, sums, tree, entry, chosen):
 
 @compiled
 def _attempt_until_kept(
-    law, grid, supports, target, sums, tightened, tree, stream, fold, now, counts, attempts, reserve
+    law, grid, fold, now, stream, counts, reserve, target, supports, sums, tightened, tree, attempts
 ):
     """Attempts until one is not lost, or uniforms or room run low: the last outcome, its entry and its support."""
     chosen, entry = Chosen(0, 0, 0, 0, 0, 0), 0

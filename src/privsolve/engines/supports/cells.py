@@ -21,11 +21,10 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper, inlined
 from privsolve.engines.card_rules import Rule, mark_supports, new_room
-from privsolve.engines.moebius import invert
-from privsolve.engines.numbering import count_supports, number_supports
+from privsolve.engines.subsets import invert
 from privsolve.engines.supports.bits import pack
 from privsolve.engines.supports.costs import least
-from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.instance import CardInstance, count_supports, number_supports
 from privsolve.engines.supports.moments import fill_moments
 
 NOT_ALLOWED = 2**62
@@ -188,11 +187,11 @@ def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base,
             at += m - 1 - j
             continue
         for k in range(j + 1, m):
-            if n_cells == 16:  # a constant number of cells becomes straight vector code
+            if n_cells == 16 and costs.is_step:  # a constant number of cells becomes straight vector code
                 out[at] = base + _pair_bayes(
                     costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(16)
                 )
-            elif n_cells == 4:
+            elif n_cells == 4 and costs.is_step:
                 out[at] = base + _pair_bayes(
                     costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(4)
                 )
@@ -208,6 +207,11 @@ def _pair_bayes(costs, moment, start, at, cell, one, other, both, n_cells):
         both[c] = moment[start[c] + at]
     invert(both, n_cells)
     total = 0
+    if costs.is_step:
+        for c in range(n_cells):
+            total += min(both[c], 0) + min(one[c] - both[c], 0) + min(other[c] - both[c], 0)
+            total += min(cell[c] - one[c] - other[c] + both[c], 0)
+        return total
     for c in range(n_cells):
         total += least(costs, both[c]) + least(costs, one[c] - both[c]) + least(costs, other[c] - both[c])
         total += least(costs, cell[c] - one[c] - other[c] + both[c])
@@ -277,15 +281,3 @@ def _sum_over_supports(child_start, last, addend, total):
         extensions, added = total[start + first : start + len(addend)], addend[first:]
         for x in range(len(extensions)):
             extensions[x] = total[number] + added[x]
-
-
-@compiled
-def count_cells_of(rows, row_cell, columns, size, cells):
-    """`D_c` of every cell of a support straight from the rows."""
-    for c in range(1 << size):
-        cells[c] = 0
-    for r in range(len(rows)):
-        c = 0
-        for i in range(size):
-            c |= rows[r, columns[i]] << i
-        cells[c] += row_cell[r]

@@ -20,18 +20,74 @@ A bound that stands h steps before the exact sum is inflated by `(1 + 1e-9)^h`; 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import helper
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
-from privsolve.engines.supports.costs import regret
-from privsolve.engines.supports.fold import evaluate, fix_column, folding_order, load, sketch
+from privsolve.engines.supports.costs import regret, regrets
+from privsolve.engines.supports.fold import Fold, Grid, evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import CardInstance
-from privsolve.noise.coins import choose, coin
+from privsolve.noise.coins import Stream, SumTree, Uniforms, choose, choose_log, coin, new_sum_tree, propose
+
+LARGEST_SPREAD = 150.0
+"""The prior weights of the cards of one support differ by at most a factor of e to this: their sums stay precise."""
+
+
+class CardShape(NamedTuple):
+    """Numbers of columns, of points that a column may have, of intercepts, and of columns that have points at most."""
+
+    columns: int
+    points: int
+    intercepts: int
+    most: int
+
+
+class CardPrior(NamedTuple):
+    """The prior of points (by column) and of intercepts, each of sum 1, and the logarithms of their masses."""
+
+    points: Floats
+    intercepts: Floats
+    log_mass: Floats
+    log_mass_intercept: float
+
+    @classmethod
+    def of(
+        cls, log_weight: ArrayLike, log_weight_intercept: ArrayLike, shape: CardShape, order: Int64Array | None = None
+    ) -> CardPrior:
+        """Normalise log weights of cards of this shape, columns in this order; raise for what is too uneven.
+
+        `log_weight[j, i]` is that of the i-th points on column j relative to no points, minus infinity for points that are
+        not allowed there. Of the columns in this order, each must have points that are allowed.
+        """
+        columns, starts = (np.asarray(w, dtype=np.float64) for w in (log_weight, log_weight_intercept))
+        wanted = (shape.columns, shape.points), (shape.intercepts,)
+        if (columns.shape, starts.shape) != wanted:
+            raise ValueError(
+                f"log_weight must have shape {wanted[0]} and log_weight_intercept {wanted[1]}, got {columns.shape} and "
+                f"{starts.shape}"
+            )
+        columns = columns if order is None else columns[order]
+        never = np.isneginf(columns)
+        if not (np.isfinite(columns[~never]).all() and np.isfinite(starts).all()) or never.all(axis=1).any():
+            raise ValueError("log weights must be finite, or minus infinity for points that are not allowed")
+        mass, mass_intercept = np.asarray(logsumexp(columns, axis=1)), float(logsumexp(starts))
+        points, intercepts = columns - mass[:, None], starts - mass_intercept
+        least = np.where(never, 0.0, points).min(axis=1, initial=0.0)
+        spread = np.sort(-least)[::-1][: shape.most].sum() - intercepts.min()
+        if spread > LARGEST_SPREAD:
+            raise ValueError(
+                f"the prior weights of one support differ by more than exp({LARGEST_SPREAD:g}): use a flatter prior, or "
+                "smaller points"
+            )
+        return cls(np.exp(points), np.exp(intercepts), mass, mass_intercept)
+
 
 CUT = 500.0
 SAFE = 400.0
@@ -154,3 +210,143 @@ def excess_loss(grid, now, size):
                 score += grid.points[now.chosen[i]]
         total += regret(grid.costs, now.cells[c], score)
     return total
+
+
+# --- the same in logarithms ------------------------------------------------------------------------
+#
+# Sums and draws within one support for weights beyond the range of floats. All scorecards of the support are tabulated, so
+# this is slow; it is reached only where the best of them is more than `exp(-400)` below the support's bound, which takes a
+# large `κ` or very many records. The least excess loss is subtracted in integers first, so that a scorecard's logarithm is
+# rounded in proportion to its own distance from the best.
+
+
+LARGEST_TABLE = 2**22
+
+
+def log_sum(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...] = ()) -> float:
+    """`log` of the support's total weight relative to `U0`, the first columns being fixed to the points `fixed`."""
+    if len(fixed) < nested_levels(inst, size):
+        return float(logsumexp(_by_next_point(inst, law, now, size, fixed)))
+    table, least = _table(inst, law, now, size, fixed)
+    return float(logsumexp(table)) - law.kappa * least
+
+
+def draw_in_logs(inst: CardInstance, law: Law, now: Current, size: int, stream: Stream) -> None:
+    """Choose points and intercept of the support: all at once, after the columns that make its table small enough."""
+    fixed: tuple[int, ...] = ()
+    for _ in range(nested_levels(inst, size)):
+        terms = _by_next_point(inst, law, now, size, fixed)
+        fixed = (*fixed, int(choose_log(stream, terms - terms.max(), len(terms))))
+    table, _ = _table(inst, law, now, size, fixed)
+    chosen = np.unravel_index(int(propose(stream, new_sum_tree(table.ravel(), table.size))), table.shape)
+    now.chosen[: size + 1] = np.array([*fixed, *chosen])
+
+
+def nested_levels(inst: CardInstance, size: int) -> int:
+    """Columns of a support that are fixed one by one because a table of all its scorecards would be too large."""
+    for levels in range(size):
+        if len(inst.points) ** (size - levels) * len(inst.intercepts) <= LARGEST_TABLE:
+            return levels
+    return size
+
+
+def _by_next_point(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> Floats:
+    return np.array([log_sum(inst, law, now, size, (*fixed, p)) for p in range(len(inst.points))])
+
+
+def _table(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[int, ...]) -> tuple[Floats, int]:
+    """`log` weight of every completion relative to the least excess loss, which is returned too.
+
+    One axis per free column, the intercept last.
+    """
+    dims = size - len(fixed) + 1
+    intercept = _along(inst.intercepts, dims - 1, dims)
+    excess: Int64Array = np.zeros((len(inst.points),) * (dims - 1) + (len(inst.intercepts),), dtype=np.int64)
+    for c in np.flatnonzero(now.cells[: 1 << size]):
+        score = intercept + sum(int(inst.points[p]) for i, p in enumerate(fixed) if c >> i & 1)
+        for i in range(len(fixed), size):
+            if c >> i & 1:
+                score = score + _along(inst.points, i - len(fixed), dims)
+        excess += regrets(inst.costs, int(now.cells[c]), score)
+    prior = _along(np.log(law.prior_intercept), dims - 1, dims)
+    for i in range(size):
+        with np.errstate(divide="ignore"):  # points that are not allowed have no weight
+            column = np.log(law.weight[now.columns[i], : len(inst.points)])
+        prior = prior + (column[fixed[i]] if i < len(fixed) else _along(column, i - len(fixed), dims))
+    least = int(excess.min())
+    return np.asarray(prior - law.kappa * (excess - least), dtype=np.float64), least
+
+
+def _along(values: NDArray[Any], axis: int, dims: int) -> NDArray[Any]:
+    return values.reshape([-1 if i == axis else 1 for i in range(dims)])
+
+
+# --- what frontiers share --------------------------------------------------------------------------
+
+
+class Frontier(Protocol):
+    """All supports of an instance, each under an upper bound on its weight: the bounds of `tree` add up.
+
+    Guarantee: given everything that happened before, an attempt returns a scorecard with probability `f / Σ U`, where f is
+    its exact weight and U are the bounds of the frontier when the attempt begins (theory, section 4). So accepted
+    scorecards have the law `f / Z` whatever was tightened before.
+    """
+
+    @property
+    def reference(self) -> int:
+        """The loss that is subtracted before exponentials are taken."""
+        ...
+
+    @property
+    def tree(self) -> SumTree:
+        """The current bounds of the entries."""
+        ...
+
+    @property
+    def nodes(self) -> int:
+        """Prefixes that have a bound beside the supports themselves."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def attempt(self, most: int) -> tuple[int, int]:
+        """Up to `most` attempts, to the first that is not lost: its outcome, and the size of the support in `Chain.now`."""
+        ...
+
+    def compile(self) -> None:
+        """Compile everything that `attempt` uses, before the budget is charged."""
+        ...
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The law, the fold, the support at hand, uniforms, and counts of attempts and of the steps that were reached."""
+
+    inst: CardInstance
+    law: Law
+    prior: CardPrior
+    grid: Grid
+    fold: Fold
+    now: Current
+    uniforms: Uniforms
+    reserve: int
+    counts: Int64Array
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What the compiled attempts of all frontiers begin with."""
+        return self.law, self.grid, self.fold, self.now, self.uniforms.stream, self.counts, self.reserve
+
+    def finish_in_logs(self, size: int, step: int, log_bound: float) -> tuple[int, float]:
+        """The end of an attempt whose weights leave the floats: its outcome and the exact bound."""
+        survives = True
+        if step == TOO_LIGHT:
+            exact = log_sum(self.inst, self.law, self.now, size)
+            if exact > log_bound:
+                return GREW, exact
+            survives = coin(self.uniforms.stream, exact - log_bound)
+            log_bound = exact
+            self.counts[1 + EXACT_IN_LOGS] += 1
+        if survives:
+            draw_in_logs(self.inst, self.law, self.now, size, self.uniforms.stream)
+        return (KEPT if survives else LOST), log_bound

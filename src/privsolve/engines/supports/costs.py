@@ -1,8 +1,8 @@
 """What a cell costs at a score: the one place where the supports-first tree knows a loss.
 
 A cell is one integer, and integers of disjoint cells add up. For a loss with a single step it is D, what predicting the
-cell positive adds to the loss (`Step`, the fast case). For any other table it holds the numbers of positive and negative
-records side by side, `P·2^32 + N` (`Table`). `least` is the least the cell can cost at any score, apart from a constant
+cell positive adds to the loss (the fast case). For any other table it holds the numbers of positive and negative
+records side by side, `P·2^32 + N`. `least` is the least the cell can cost at any score, apart from a constant
 that all scorecards share, and `regret` what it costs at a score beyond that (theory, supports: "Tables").
 """
 
@@ -10,13 +10,13 @@ that all scorecards share, and `regret` what it costs at a score beyond that (th
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.compiled import compiled, helper, overload
+from privsolve.compiled import compiled, helper
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 
@@ -25,14 +25,11 @@ CHORDS = 256
 MOST_RECORDS = 2**31
 
 
-class Step(NamedTuple):
-    """One step: a cell costs `max(D, 0)` beyond its least where the score is above `turn`, else `max(-D, 0)`."""
-
-    turn: int = 0
-
-
-class Table(NamedTuple):
+class CellCosts(NamedTuple):
     """The loss of a positive and of a negative record at the scores `first`, `first + 1`, ... that can be reached.
+
+    For a loss with a single step at 0 `is_step` is true, and nothing else is filled in: a cell costs `max(D, 0)` beyond its
+    least where the score is above 0, else `max(-D, 0)`. Both kinds have one type, so that one compiled version serves both.
 
     `hull` are the entries that are best for some numbers of records, from best for positives to best for negatives. The
     chords are lower bounds: `least >= P·chord_positive[i] + N·chord_negative[i]` where `P/(P+N)` lies between `i/CHORDS` and
@@ -40,6 +37,7 @@ class Table(NamedTuple):
     `i/CHORDS`.
     """
 
+    is_step: bool
     first: int
     positive: Int64Array
     negative: Int64Array
@@ -49,17 +47,15 @@ class Table(NamedTuple):
     near: Int64Array
 
 
-CellCosts = Step | Table
-
-
 def cell_costs(loss: ScoreLoss, lowest: int, highest: int) -> CellCosts:
     """How cells cost over the scores `lowest..highest`."""
     if loss.is_step:
-        return Step()
+        none = np.zeros(0, dtype=np.int64)
+        return CellCosts(True, lowest, none, none, none, np.zeros(0), np.zeros(0), none)
     positive, negative = loss.table[:, loss.entries(np.arange(lowest, highest + 1))]
     hull, tables = _hull(positive, negative), (np.ascontiguousarray(positive), np.ascontiguousarray(negative))
     chord_positive, chord_negative, near = _chords(positive[hull], negative[hull])
-    return Table(lowest, *tables, hull, chord_positive, chord_negative, near)
+    return CellCosts(False, lowest, *tables, hull, chord_positive, chord_negative, near)
 
 
 def _at_knots(positive: Int64Array, negative: Int64Array) -> Int64Array:
@@ -108,59 +104,24 @@ def _turns_out(positive: Int64Array, negative: Int64Array, a: int, b: int, c: in
     return along - int(negative[b] - negative[a]) * int(positive[c] - positive[a]) <= 0
 
 
+@helper
 def least(costs, cell):
     """The least that a cell costs."""
-    return min(cell, 0) if isinstance(costs, Step) else _least_of_table(costs, cell)
+    return min(cell, 0) if costs.is_step else _least_of_table(costs, cell)
 
 
+@helper
 def regret(costs, cell, score):
     """What a cell costs at a score beyond its least."""
-    if isinstance(costs, Step):
-        return max(cell, 0) if score > costs.turn else max(-cell, 0)
+    if costs.is_step:
+        return max(cell, 0) if score > 0 else max(-cell, 0)
     return cost_at(costs, cell, score) - _least_of_table(costs, cell)
 
 
-def spread(costs, cell):
-    """The most by which what a cell costs can vary over scores."""
-    return abs(cell) if isinstance(costs, Step) else _spread_of_table(costs, cell)
-
-
+@helper
 def mass(costs, cell):
     """How much a cell matters, for orders that only decide how fast an answer is found."""
-    return abs(cell) if isinstance(costs, Step) else (cell >> HALF) + (cell & ((1 << HALF) - 1))
-
-
-def is_step(costs: Any) -> bool:
-    """Whether the numba type of cell costs is `Step`."""
-    return costs.instance_class is Step
-
-
-@overload(least)
-def _least(costs, cell):
-    if is_step(costs):
-        return lambda costs, cell: min(cell, 0)
-    return lambda costs, cell: _least_of_table(costs, cell)
-
-
-@overload(regret)
-def _regret(costs, cell, score):
-    if is_step(costs):
-        return lambda costs, cell, score: max(cell, 0) if score > costs.turn else max(-cell, 0)
-    return lambda costs, cell, score: cost_at(costs, cell, score) - _least_of_table(costs, cell)
-
-
-@overload(spread)
-def _spread(costs, cell):
-    if is_step(costs):
-        return lambda costs, cell: abs(cell)
-    return lambda costs, cell: _spread_of_table(costs, cell)
-
-
-@overload(mass)
-def _mass(costs, cell):
-    if is_step(costs):
-        return lambda costs, cell: abs(cell)
-    return lambda costs, cell: (cell >> HALF) + (cell & ((1 << HALF) - 1))
+    return abs(cell) if costs.is_step else (cell >> HALF) + (cell & ((1 << HALF) - 1))
 
 
 @helper
@@ -182,16 +143,8 @@ def _least_of_table(costs, cell):
 
 
 @helper
-def _spread_of_table(costs, cell):
-    most = np.int64(0)
-    for e in range(len(costs.positive)):
-        most = max(most, cost_at(costs, cell, costs.first + e))
-    return most - _least_of_table(costs, cell)
-
-
-@helper
 def cost_at(costs, cell, score):
-    """What a cell of a `Table` costs at a score."""
+    """What a cell costs at a score, where the loss is not a single step."""
     e = score - costs.first
     return (cell >> HALF) * costs.positive[e] + (cell & ((1 << HALF) - 1)) * costs.negative[e]
 
@@ -205,28 +158,15 @@ def sum_of_least(costs, cells):
     return total
 
 
-@compiled
-def sum_of_spreads(costs, cells):
-    """The most by which what all cells together cost can vary."""
-    total = np.int64(0)
-    for c in range(len(cells)):
-        total += spread(costs, cells[c])
-    return total
-
-
-@compiled
-def masses(costs, cells):
+def masses(costs: CellCosts, cells: Int64Array) -> Int64Array:
     """`mass` of every cell."""
-    found = np.empty(len(cells), np.int64)
-    for c in range(len(cells)):
-        found[c] = mass(costs, cells[c])
-    return found
+    return np.asarray(np.abs(cells) if costs.is_step else (cells >> HALF) + (cells & ((1 << HALF) - 1)))
 
 
 def regrets(costs: CellCosts, cell: int, scores: ArrayLike) -> NDArray[np.int64]:
     """`regret` of one cell at many scores, without compiled code."""
     at = np.asarray(scores)
-    if isinstance(costs, Step):
-        return np.where(at > costs.turn, max(cell, 0), max(-cell, 0))
+    if costs.is_step:
+        return np.where(at > 0, max(cell, 0), max(-cell, 0))
     total = (cell >> HALF) * costs.positive + (cell & ((1 << HALF) - 1)) * costs.negative
     return np.asarray((total - total[costs.hull].min())[at - costs.first])

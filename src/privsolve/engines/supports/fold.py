@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import helper, overload
-from privsolve.engines.bits import ones
+from privsolve.compiled import helper
 from privsolve.engines.semirings import better, element, plus, times
-from privsolve.engines.supports.costs import CellCosts, Step, cost_at, is_step, least, mass
+from privsolve.engines.subsets import ones
+from privsolve.engines.supports.costs import CellCosts, cost_at, least, mass
 from privsolve.engines.supports.instance import CardInstance
 
 LARGEST_TABLE = 2**23
@@ -195,61 +195,31 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
             fold.live[there + c] = fold.live[here + c] or fold.live[here + half + c]
 
 
+@helper
 def lay_cell(ring, costs, scale, cell, first_score, into):
     """The vector of one cell: its regret at every score from `first_score` on."""
-    lay = _lay_step if isinstance(costs, Step) else _lay_table
-    lay(ring, costs, scale, cell, first_score, into)
-
-
-@overload(lay_cell)
-def _lay_cell(ring, costs, scale, cell, first_score, into):
-    if is_step(costs):
-        return lambda ring, costs, scale, cell, first_score, into: _lay_step(
-            ring, costs, scale, cell, first_score, into
-        )
-    return lambda ring, costs, scale, cell, first_score, into: _lay_table(ring, costs, scale, cell, first_score, into)
+    if costs.is_step:
+        below = min(max(1 - first_score, 0), len(into))
+        fill(into[:below], element(ring, scale, max(-cell, 0)))
+        fill(into[below:], element(ring, scale, max(cell, 0)))
+    else:
+        smallest = least(costs, cell)
+        for x in range(len(into)):
+            into[x] = element(ring, scale, cost_at(costs, cell, first_score + x) - smallest)
 
 
 @helper
-def _lay_step(ring, costs, scale, cell, first_score, into):
-    below = min(max(1 + costs.turn - first_score, 0), len(into))
-    fill(into[:below], element(ring, scale, max(-cell, 0)))
-    fill(into[below:], element(ring, scale, max(cell, 0)))
-
-
-@helper
-def _lay_table(ring, costs, scale, cell, first_score, into):
-    smallest = least(costs, cell)
-    for x in range(len(into)):
-        into[x] = element(ring, scale, cost_at(costs, cell, first_score + x) - smallest)
-
-
 def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
-    """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work for a `Step`."""
-    form = _sketch_step if isinstance(grid.costs, Step) else _sketch_table
-    return form(ring, grid, fold, size, cells, scale, columns, column_weight)
-
-
-@overload(sketch)
-def _sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
-    if is_step(grid.types[grid.fields.index("costs")]):
-        return lambda ring, grid, fold, size, cells, scale, columns, column_weight: _sketch_step(
-            ring, grid, fold, size, cells, scale, columns, column_weight
-        )
-    return lambda ring, grid, fold, size, cells, scale, columns, column_weight: _sketch_table(
-        ring, grid, fold, size, cells, scale, columns, column_weight
-    )
-
-
-@helper
-def _sketch_table(ring, grid, fold, size, cells, scale, columns, column_weight):
+    """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work for a single step."""
+    if grid.costs.is_step:
+        return sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight)
     load(ring, grid, fold, size, cells, scale, columns, column_weight)
     return evaluate(ring, grid, fold, size, np.int64(0), np.int64(0))
 
 
 @helper
-def _sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
-    # from the cells alone: a best over scores of a step is a step, so charges are integers
+def sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
+    """From the cells alone: a best over scores of a step is a step, so charges are integers."""
     reach, first_score = grid.high - grid.low, grid.least_intercept + grid.low
     n = grid.n_intercepts + reach
     charge = fold.charge  # of each column by score, as differences

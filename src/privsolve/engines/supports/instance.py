@@ -5,16 +5,19 @@ intercept. The score of a row is the intercept plus the points of the columns th
 over scores.
 """
 
+# mypy: disallow_untyped_defs=False
+
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
-from privsolve.engines.numbering import count_supports
-from privsolve.engines.supports.costs import CellCosts, Step, cell_costs, masses, row_cells, sum_of_spreads
+from privsolve.compiled import compiled
+from privsolve.engines.supports.costs import CellCosts, cell_costs, masses, row_cells
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 
@@ -93,12 +96,7 @@ class CardInstance:
     @property
     def is_wide(self) -> bool:
         """Whether the cells of blocks need 64 bits."""
-        return not isinstance(self.costs, Step) or self.largest_loss >= NARROW_LOSS
-
-    @property
-    def largest_difference(self) -> int:
-        """No two scorecards differ by more than this in loss."""
-        return int(sum_of_spreads(self.costs, self.row_cell))
+        return not self.costs.is_step or self.largest_loss >= NARROW_LOSS
 
 
 def heaviest_first(inst: CardInstance) -> Int64Array:
@@ -120,3 +118,35 @@ def _distinct(values: ArrayLike, name: str) -> Int64Array:
     if array.ndim != 1 or array.size == 0 or array.dtype.kind not in "iu" or (np.diff(array) <= 0).any():
         raise ValueError(f"{name} must be a non-empty list of different integers in ascending order")
     return np.asarray(array, dtype=np.int64)
+
+
+# Numbers of supports: by size, then lexicographically. The supports that extend T by one later column are neighbours:
+# `number(T ∪ {j}) = child_start[number(T)] + j`.
+
+
+def count_supports(columns: int, most: int) -> int:
+    """Supports of at most `most` of so many columns, the empty one included."""
+    return sum(math.comb(columns, size) for size in range(most + 1))
+
+
+def number_supports(columns: int, most: int) -> tuple[Int64Array, Int64Array]:
+    """`child_start` and `last` (the largest column) of all supports with fewer than `most` columns."""
+    inner = count_supports(columns, most - 1)
+    child_start, last = np.empty(inner, dtype=np.int64), np.empty(inner, dtype=np.int64)
+    _number(columns, child_start, last)
+    return child_start, last
+
+
+@compiled
+def _number(m, child_start, last):
+    """Fill `child_start` and `last` level by level: extensions are numbered in the order of what they extend."""
+    if len(child_start) == 0:
+        return
+    last[0] = -1
+    first = 1
+    for number in range(len(child_start)):
+        child_start[number] = first - (last[number] + 1)
+        for j in range(last[number] + 1, m):
+            if first < len(last):
+                last[first] = j
+            first += 1

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,12 @@ from privsolve.engines.supports.chain import (
     INFLATION,
     LISTED,
     TOO_LIGHT,
+    Chain,
     attempt,
+    log_sum,
     next_bound,
 )
 from privsolve.engines.supports.fold import folding_order, load
-from privsolve.engines.supports.frontier import Chain
-from privsolve.engines.supports.logs import log_sum
 from privsolve.noise.coins import SumTree, new_sum_tree, propose, set_weight
 
 
@@ -60,19 +60,7 @@ class ListedFrontier:
     def attempt(self, most: int) -> tuple[int, int]:
         """Attempts until one is kept or the uniforms run low: its outcome and the size of its support."""
         chain, bounds = self._chain, self._bounds
-        outcome, support, size = _attempt_until_kept(
-            chain.law,
-            chain.grid,
-            self._listing,
-            bounds,
-            self.tree,
-            chain.uniforms.stream,
-            chain.fold,
-            chain.now,
-            chain.counts,
-            most,
-            chain.reserve,
-        )
+        outcome, support, size = _attempt_until_kept(*self._arguments(most))
         if outcome == NEEDS_LOGS:
             step, log_bound = int(bounds.step[support]), float(bounds.log_bound[support])
             outcome, log_bound = chain.finish_in_logs(size, step, log_bound)
@@ -82,21 +70,10 @@ class ListedFrontier:
 
     def compile(self) -> None:
         """Compile what `attempt` uses, without running it."""
-        chain = self._chain
-        compile_for(
-            _attempt_until_kept,
-            chain.law,
-            chain.grid,
-            self._listing,
-            self._bounds,
-            self.tree,
-            chain.uniforms.stream,
-            chain.fold,
-            chain.now,
-            chain.counts,
-            0,
-            0,
-        )
+        compile_for(_attempt_until_kept, *self._arguments(0))
+
+    def _arguments(self, most: int) -> tuple[Any, ...]:
+        return (*self._chain.arguments, self._listing, self._bounds, self.tree, most)
 
     def log_bound(self, support: int, step: int = EXACT) -> float:
         """`log` of the bound of a support at a step of its chain (`chain.STEPS`): for small problems and tests."""
@@ -112,7 +89,7 @@ class ListedFrontier:
 
 
 @compiled
-def _attempt_until_kept(law, grid, listing, bounds, tree, stream, fold, now, counts, attempts, reserve):
+def _attempt_until_kept(law, grid, fold, now, stream, counts, reserve, listing, bounds, tree, attempts):
     """Attempts until one is not lost, or uniforms run low: returns the last outcome, the support and its size."""
     for _ in range(attempts):
         if len(stream.uniforms) - stream.used[0] < reserve:

@@ -2,9 +2,8 @@
 
 No scorecard of a support costs less than `Bayes(S)` plus the least perturbation of its columns. Supports are listed
 with that bound, the most promising one is solved to have a first solution, and then only supports whose bound beats it
-are opened, step by step along the same chain of bounds that the sampler uses (`fold`). Where they are too many to list,
-`minimise_blocks` goes through them row by row. All numbers are exact integers
-in units of `2^-20` (theory, section 6).
+are opened, step by step along the same chain of bounds that the sampler uses (`fold`). All numbers are exact integers in
+units of `2^-20` (theory, section 6).
 
 *Ties* go to the first scorecard in a fixed order that does not depend on the data: the smaller support, then the
 support whose sorted columns come first lexicographically, then the points column by column in the order of `points`,
@@ -18,23 +17,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.card_rules import Rule, rule_of
 from privsolve.engines.semirings import COSTS, INFINITE_COST
-from privsolve.engines.supports.cells import (
-    NOT_ALLOWED,
-    cells_of,
-    columns_of,
-    count_cells_of,
-    list_supports,
-    sum_over_supports,
-)
+from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
 from privsolve.engines.supports.costs import sum_of_least
 from privsolve.engines.supports.fold import (
@@ -49,17 +39,14 @@ from privsolve.engines.supports.fold import (
     sketch,
 )
 from privsolve.engines.supports.instance import CardInstance
-from privsolve.engines.supports.minimise_blocks import BlockSearch, Limits
 from privsolve.errors import IntegerRangeError, WorkLimitReached
-from privsolve.losses import ScoreLoss
+from privsolve.losses import ScoreLoss, ZeroOneLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
-if TYPE_CHECKING:
-    from privsolve.domains.scorecards import ConstrainedPoints
-
 SCALE = np.int64(1 << UNIT_BITS)
-MAX_LISTED = 1_000_000
-MAX_SUPPORTS = 3_000_000_000
+MAX_SUPPORTS = 30_000_000
+"""Each takes about 30 bytes."""
+
 FOLDS = 2
 """Folds of the bound between the sketch and the exact value."""
 
@@ -116,40 +103,35 @@ def _fix_column(grid, fold, size, depth, points):
 
 
 class _Solver:
-    """Opens supports one at a time and keeps the best; values leave out the constant of all columns without points.
-
-    A support is given by what `_load` takes, and `_rank` says which of two comes first in the order of ties.
-    """
+    """Opens listed supports one at a time and keeps the best; values leave out the constant of all columns without points."""
 
     def __init__(self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array) -> None:
-        self.inst = inst
+        self.inst, self.listing = inst, list_supports(inst)
         self.weight = fill_up(weight, INFINITE_COST)
         self.grid: Grid
         self.fold: Fold
         self.grid, self.fold = new_fold(inst, weight_intercept)
         self.now: Current = new_current(inst)
-        self.best, self.best_support = INFINITE_COST, None
+        self.best, self.best_support = INFINITE_COST, inst.n_supports
         self.folded = self.solved = 0
 
-    def beats(self, lower: int, rank: Any) -> bool:
-        """Whether a support with this bound may hold a scorecard before the best one."""
-        if lower != self.best or self.best_support is None:
-            return lower < self.best
-        return bool(rank < self._rank(self.best_support))
+    def beats(self, lower: int, support: int) -> bool:
+        """Whether a support with this bound may hold a scorecard before the best one: supports are listed in that order."""
+        return (lower, support) < (self.best, self.best_support)
 
-    def open(self, support: Any) -> None:
+    def open(self, support: int) -> None:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
-        size, rank = self._load(support), self._rank(support)
+        size = self._load(support)
         base = (self.inst.base + int(sum_of_least(self.grid.costs, self.now.cells[: 1 << size]))) << UNIT_BITS
         needed = int(_folding_order(self.grid, self.now.cells, size, self.fold))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1
-            if not self.beats(base + int(_evaluate(self.grid, self.fold, size, 0, FOLDS)), rank):
+            if not self.beats(base + int(_evaluate(self.grid, self.fold, size, 0, FOLDS)), support):
                 return
         self.solved += 1
         value = base + int(_evaluate(self.grid, self.fold, size, 0, needed))
-        if self.beats(value, rank):
+        if self.beats(value, support):
             self.best, self.best_support = value, support
 
     def trace(self) -> Int64Array:
@@ -169,46 +151,34 @@ class _Solver:
                 _fix_column(self.grid, self.fold, size, depth, int(inst.points[first]))
         return weights
 
-    def _rank(self, support: Any) -> Any:
-        raise NotImplementedError
-
-    def _load(self, support: Any) -> int:
+    def _load(self, support: int) -> int:
         """Columns and cells of a support into `now`; returns how many columns."""
-        raise NotImplementedError
+        size = int(columns_of(self.listing, support, self.now.columns))
+        cells_of(self.listing, self.now.columns, size, self.now.scratch, self.now.cells)
+        return size
 
     def _load_fold(self, size: int) -> None:
         _load(self.grid, self.fold, size, self.now.cells, self.now.columns, self.weight)
 
 
-class _ListedSolver(_Solver):
-    """Supports by their number in a listing."""
+class Limits:
+    """When to give up: after so many supports or seconds."""
 
-    def __init__(
-        self, inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, rule: Rule | None = None
-    ) -> None:
-        super().__init__(inst, weight, weight_intercept)
-        self.listing = list_supports(inst, rule)
+    def __init__(self, supports: int | None, seconds: float | None) -> None:
+        self._supports, self._seconds, self._start = supports, seconds, time.monotonic()
 
-    def _rank(self, support: int) -> int:
-        return support
-
-    def _load(self, support: int) -> int:
-        size = int(columns_of(self.listing, support, self.now.columns))
-        cells_of(self.listing, self.now.columns, size, self.now.scratch, self.now.cells)
-        return size
-
-
-class _RowSolver(_Solver):
-    """Supports by their columns."""
-
-    def _rank(self, support: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-        return len(support), support
-
-    def _load(self, support: tuple[int, ...]) -> int:
-        size = len(support)
-        self.now.columns[:size] = support
-        count_cells_of(self.inst.rows, self.inst.row_cell, self.now.columns, size, self.now.cells)
-        return size
+    def check(self, supports: int) -> None:
+        """Raise if a limit is reached."""
+        if self._supports is not None and supports > self._supports:
+            raise WorkLimitReached(
+                f"not certified within {self._supports:,} supports: nothing was released; raise node_limit or lower "
+                "max_features"
+            )
+        if self._seconds is not None and time.monotonic() - self._start > self._seconds:
+            raise WorkLimitReached(
+                f"not certified within {self._seconds:g} seconds: nothing was released; raise time_limit or lower "
+                "max_features"
+            )
 
 
 def minimise_supports(
@@ -223,60 +193,27 @@ def minimise_supports(
     table_intercept: ArrayLike,
     table_zero: ArrayLike,
     max_supports: int = MAX_SUPPORTS,
-    max_listed: int = MAX_LISTED,
     node_limit: int | None = None,
     time_limit: float | None = None,
-    constraints: ConstrainedPoints | None = None,
 ) -> Minimum:
     """The scorecard of least `loss·2^20 + perturbation`, certified; the first of a fixed order if several are best.
 
     `table[j, i]` is the perturbation, in units of `2^-20`, of `points[i]` on column j, `table_zero[j]` that of no
     points, and `table_intercept` that of the intercepts. More than `max_supports` supports raise `WorkLimitReached`, and so do
-    more than `node_limit` supports that must be sketched or solved, and more than `time_limit` seconds. Up to `max_listed`
-    supports are listed one by one, others gone through in blocks. With `constraints` only the scorecards that keep to them are
-    compared (theory, section 16).
+    more than `node_limit` supports that must be sketched or solved, and more than `time_limit` seconds.
     """
     start = time.perf_counter()
     inst = CardInstance.of(rows, positives, negatives, loss, max_features, points, intercepts)
     weight, weight_intercept, constant = _tables(inst, table, table_intercept, table_zero)
-    width, usable, rule = inst.n_columns, np.arange(inst.n_columns), None
-    if constraints is not None:
-        usable = np.array(constraints.usable, dtype=np.int64)
-        weight = np.where(constraints.allows(inst.points), weight, INFINITE_COST)[usable]
-        inst = CardInstance.of(inst.rows[:, usable], positives, negatives, loss, max_features, points, intercepts)
-        rule = rule_of(constraints, usable, inst.max_features)
     if inst.n_supports > max_supports:
         raise WorkLimitReached(
             f"{inst.n_supports:,} supports are more than max_supports = {max_supports:,}: nothing was released; "
             "raise max_supports or lower max_features"
         )
     limits = Limits(node_limit, time_limit)
-    listed = inst.n_supports <= max_listed or inst.max_features < 2
-    solver, sketched = (_by_list if listed else _by_blocks)(inst, weight, weight_intercept, limits, rule)
-    weights, found = np.zeros(width + 1, dtype=np.int64), solver.trace()
-    weights[usable], weights[-1] = found[:-1], found[-1]
-    seconds = time.perf_counter() - start
-    work = MinimiserWork(inst.n_supports, sketched, solver.folded, solver.solved, seconds)
-    return Minimum(weights, solver.best + constant, work)
-
-
-def _by_blocks(
-    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits, rule: Rule | None
-) -> tuple[_Solver, int]:
-    solver = _RowSolver(inst, weight, weight_intercept)
-    search = BlockSearch(inst, weight.min(axis=1, initial=INFINITE_COST), int(weight_intercept.min()), limits, rule)
-    search.run(solver)
-    return solver, search.sketched
-
-
-def _by_list(
-    inst: CardInstance, weight: Int64Array, weight_intercept: Int64Array, limits: Limits, rule: Rule | None
-) -> tuple[_Solver, int]:
-    solver = _ListedSolver(inst, weight, weight_intercept, rule)
+    solver = _Solver(inst, weight, weight_intercept)
     lower = sum_over_supports(inst, solver.listing, weight.min(axis=1, initial=INFINITE_COST)) + weight_intercept.min()
     lower += solver.listing.bayes << UNIT_BITS
-    if rule:
-        lower[solver.listing.bayes == NOT_ALLOWED] = INFINITE_COST
     solver.open(int(np.argmin(lower)))
     supports = np.flatnonzero(lower <= solver.best)
     sharper = lower[supports]
@@ -288,19 +225,17 @@ def _by_list(
         if solver.beats(int(sharper[k]), int(supports[k])):
             limits.check(solver.solved)
             solver.open(int(supports[k]))
-    return solver, len(supports)
+    seconds = time.perf_counter() - start
+    work = MinimiserWork(inst.n_supports, len(supports), solver.folded, solver.solved, seconds)
+    return Minimum(solver.trace(), solver.best + constant, work)
 
 
 @cache
-def compile_minimiser(loss: ScoreLoss, supports: int) -> None:
-    """Solve a toy, which compiles everything that a problem with this loss and so many supports needs."""
-    rows, positives, negatives = (
-        [[0, 0], [0, 1], [1, 0], [1, 1]],
-        [0, 0, 0, 9],
-        [9, 9, 9, 0],
-    )  # the best has both columns
-    arrays = rows, positives, negatives, loss, 2, [-1, 1], [-1, 0], [[0, 0]] * 2, [0, 0], [0, 0]
-    minimise_supports(*arrays, max_listed=MAX_LISTED if supports <= MAX_LISTED else 0)
+def compile_minimiser() -> None:
+    """Solve a toy, which compiles everything that any problem needs."""
+    rows = [[0, 0], [0, 1], [1, 0], [1, 1]]  # the best has both columns
+    arrays = rows, [0, 0, 0, 9], [9, 9, 9, 0], ZeroOneLoss(), 2, [-1, 1], [-1, 0], [[0, 0]] * 2, [0, 0], [0, 0]
+    minimise_supports(*arrays)
 
 
 def _tables(

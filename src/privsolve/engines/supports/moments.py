@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper, overload
-from privsolve.engines.moebius import invert, invert_rows
-from privsolve.engines.numbering import number_supports
+from privsolve.engines.subsets import invert, invert_rows
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
-from privsolve.engines.supports.costs import HALF, Step, is_step, least
-from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.costs import HALF, least
+from privsolve.engines.supports.instance import CardInstance, number_supports
 from privsolve.engines.workers import Workers
 
 PAIRS = 1024
@@ -66,7 +65,7 @@ def new_node(inst: CardInstance) -> Node:
     """Room for any prefix; cells of one step are 32 bits wide if they can be, so that a vector instruction handles many."""
     cells, m = 1 << (inst.max_features - 2), inst.n_columns
     kind = np.int64 if inst.is_wide else np.int32
-    loss = kind if isinstance(inst.costs, Step) else np.float64
+    loss = np.float64 if inst.is_wide else np.int32  # whole numbers below 2^40, or sums along chords
     pairs = min(m * (m - 1) // 2, PAIRS + m)
     return Node(
         np.zeros(cells, dtype=np.int64),
@@ -212,19 +211,13 @@ def least_of_singles(costs, node, after):
 
 def add_least(costs, both, one, other, whole, loss):
     """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
-    if not isinstance(costs, Step):
-        _add_table(costs, both, one, other, whole, loss)
-    elif loss.dtype == np.int32:
-        _add_step(costs, both, one, other, whole, loss)
-    else:
-        _add_wide_step(costs, both, one, other, whole, loss)
+    add = _add_step if loss.dtype == np.int32 else _add_wide
+    add(costs, both, one, other, whole, loss)
 
 
 @overload(add_least)
 def _add_least(costs, both, one, other, whole, loss):
-    if is_step(costs):
-        return _add_step if str(loss.dtype) == "int32" else _add_wide_step
-    return _add_table
+    return _add_step if str(loss.dtype) == "int32" else _add_wide
 
 
 def _add_step(costs, both, one, other, whole, loss):
@@ -235,13 +228,12 @@ def _add_step(costs, both, one, other, whole, loss):
         loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
 
 
-def _add_wide_step(costs, both, one, other, whole, loss):
-    for x in range(len(loss)):
-        b, i, o = both[x], one[x], other[x]
-        loss[x] += min(b, 0) + min(i - b, 0) + min(o - b, 0) + min(whole - i - o + b, 0)
-
-
-def _add_table(costs, both, one, other, whole, loss):
+def _add_wide(costs, both, one, other, whole, loss):
+    if costs.is_step:
+        for x in range(len(loss)):
+            b, i, o = both[x], one[x], other[x]
+            loss[x] += min(b, 0) + min(i - b, 0) + min(o - b, 0) + min(whole - i - o + b, 0)
+        return
     for x in range(len(loss)):
         b, i, o = both[x], one[x], other[x]
         total = chord(costs, b) + chord(costs, i - b) + chord(costs, o - b)
@@ -250,7 +242,7 @@ def _add_table(costs, both, one, other, whole, loss):
 
 @helper
 def chord(costs, cell):
-    """A lower bound of `least` of a `Table`: a chord of a concave function."""
+    """A lower bound of `least` where the loss is not a single step: a chord of a concave function."""
     positives, negatives = np.float64(cell >> HALF), np.float64(cell & ((1 << HALF) - 1))
     at = np.int64(positives / (positives + negatives + 1e-9) * (len(costs.chord_positive) - 1))
     return positives * costs.chord_positive[at] + negatives * costs.chord_negative[at]

@@ -8,10 +8,8 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.domains import ConstrainedPoints, SparsePoints
-from privsolve.engines.numbering import count_supports
 from privsolve.engines.rejection import SamplingCallback
-from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
-from privsolve.engines.supports.instance import LARGEST_SUPPORT
+from privsolve.engines.supports.instance import LARGEST_SUPPORT, count_supports
 from privsolve.engines.supports.minimise import MAX_SUPPORTS, Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
 from privsolve.noise.entropy import Randomness
@@ -141,21 +139,13 @@ def minimise(
         tables[:, 0],
         node_limit=node_limit,
         time_limit=time_limit,
-        constraints=constraints_of(domain),
     )
 
 
 def can_minimise(problem: Problem, perturbation: Perturbation) -> bool:
-    """Whether the columns are declared, the supports are not too many and the perturbation is separable over the columns."""
+    """Whether columns are declared, supports are few and not constrained, and the perturbation is separable over columns."""
     domain = problem.domain
-    if not declares_columns(problem) or perturbation.norm is not None or not isinstance(domain, SparsePoints):
+    if not declares_columns(problem) or perturbation.norm is not None or isinstance(domain, ConstrainedPoints):
         return False
-    few_rows = domain.max_features < 2 or shape_of(domain.columns, domain.max_features).rows <= MAX_ROWS
-    return supports_in(problem) <= MAX_SUPPORTS and few_rows
-
-
-def supports_in(problem: Problem) -> int:
-    """Number of supports of a scorecard problem."""
-    domain = problem.domain
     assert isinstance(domain, SparsePoints)
-    return count_supports(domain.columns, domain.max_features)
+    return count_supports(domain.columns, domain.max_features) <= MAX_SUPPORTS

@@ -21,17 +21,25 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compile_for, compile_once
-from privsolve.engines.card_priors import LARGEST_SPREAD, CardPrior, CardShape
 from privsolve.engines.card_rules import Rule, required_first, rule_of
 from privsolve.engines.rejection import SPARE_UNIFORMS, RejectionSampler, SamplingCallback, SamplingProgress
 from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
 from privsolve.engines.supports.blocks import BlockFrontier
-from privsolve.engines.supports.chain import EXACT, STEPS, Law, new_current
+from privsolve.engines.supports.chain import (
+    EXACT,
+    LARGEST_SPREAD,
+    STEPS,
+    CardPrior,
+    CardShape,
+    Chain,
+    Frontier,
+    Law,
+    nested_levels,
+    new_current,
+)
 from privsolve.engines.supports.fold import fill_up, new_fold
-from privsolve.engines.supports.frontier import Chain, Frontier
 from privsolve.engines.supports.instance import CardInstance, heaviest_first
 from privsolve.engines.supports.listed import ListedFrontier
-from privsolve.engines.supports.logs import nested_levels
 from privsolve.errors import WorkLimitReached
 from privsolve.losses import ScoreLoss
 from privsolve.noise.coins import choose_log, coin, log_total, propose, set_weight
@@ -122,7 +130,7 @@ class SupportSampler(RejectionSampler):
             else ListedFrontier(self._chain, rule)
         )
         self.reference, self._size = self.frontier.reference, 0
-        compile_once((SupportSampler, type(inst.costs), in_blocks, inst.is_wide), self._compile)
+        compile_once((SupportSampler, in_blocks, in_blocks and inst.is_wide), self._compile)
 
     def _compile(self) -> None:
         """Compile everything that `draw` uses before the budget is charged."""

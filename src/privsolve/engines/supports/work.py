@@ -9,8 +9,8 @@ from __future__ import annotations
 import logging
 import math
 
-from privsolve.engines.numbering import count_supports
 from privsolve.engines.supports.block_sums import MAX_ROWS
+from privsolve.engines.supports.instance import count_supports
 from privsolve.engines.workers import cores as usable_cores
 
 CELL, SUPPORT, WORD = 1.2, 12.0, 0.35

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import helper
-from privsolve.engines.bits import bit_sets, ones_in
+from privsolve.engines.subsets import bit_sets, ones_in
 from privsolve.problems.trees import TreeProblem
 
 LIST_STEP, WORD_STEP = 1.0, 0.4
@@ -112,10 +112,17 @@ def keep_rows(rows, feature, source, n, target):
 
 
 @helper
+def _clear(out):
+    for p in range(len(out)):
+        for s in range(out.shape[1]):
+            out[p, s] = 0
+
+
+@helper
 def add_lists(rows, members, n, out):
     """Statistics of all pairs over the rows `members[:n]`, by their lists of ones."""
     m, width = rows.answers.shape[1], rows.statistics.shape[1]
-    out[:] = 0
+    _clear(out)
     for at in range(n):
         r = members[at]
         low, high = rows.starts[r], rows.starts[r + 1]
@@ -135,7 +142,7 @@ def add_bits(rows, members, out, some):
     """The same over the bit set `members`."""
     m = rows.answers.shape[1]
     sets, planes = rows.sets, rows.planes
-    out[:] = 0
+    _clear(out)
     for p in range(len(planes)):
         s, digit, length = rows.statistic[p], rows.digit[p], rows.length[p]
         total = 0

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +14,9 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compile_for
 from privsolve.domains.trees import DecisionTrees, TreePrior, least_log
 from privsolve.engines.trees.counts import Rows, rows_of
-from privsolve.engines.trees.levels import alternatives, solve_level
+from privsolve.engines.trees.sums import alternatives, fill_counts, solve_level, solve_unit, solve_units
 from privsolve.engines.trees.tables import Law, answer, law_of
-from privsolve.engines.trees.units import fill_counts, solve_unit, solve_units
-from privsolve.engines.workers import cores
+from privsolve.engines.workers import Workers, cores
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.noise.coins import Stream, choose_log
 from privsolve.noise.entropy import Randomness
@@ -130,7 +127,7 @@ class TreeSums:
 
     def _scratch(self) -> tuple[Int64Array, Int64Array, Floats, Int64Array]:
         m, width = self.trees.questions.size, self.trees.leaves.width
-        cell = np.zeros((m * (m + 1) // 2 + 1, width), np.int64)
+        cell = self._empty_store(1)[0]
         return cell, np.zeros((2, m), np.int64), np.zeros((2, m)), np.zeros((4, width), np.int64)
 
     def _empty_store(self, sets: int) -> NDArray[Any]:
@@ -143,18 +140,12 @@ class TreeSums:
         stored = self._empty_store(int(self._offsets[-1]))
         least, logs = np.zeros((math.comb(m, d), 1 << d), np.int64), np.zeros((math.comb(m, d), 1 << d))
         fixed = (self._rows, self.law, self._binomials)
-        with ThreadPoolExecutor(cores()) as pool:
-            for k in range(d):
-                jobs = [
-                    pool.submit(fill_counts, self._rows, self._binomials, k, start, stop, stored, int(self._offsets[k]))
-                    for start, stop in _chunks(math.comb(m, k))
-                ]
-                _finish(jobs, None)
-            jobs = [
-                pool.submit(solve_units, *fixed, d, start, stop, stored, self._offsets, least, logs)
-                for start, stop in _chunks(math.comb(m, d))
-            ]
-            _finish(jobs, progress)
+        for k in range(d):
+            where = stored, int(self._offsets[k])
+            _in_chunks(math.comb(m, k), lambda a, b: fill_counts(self._rows, self._binomials, k, a, b, *where))  # noqa: B023
+        _in_chunks(
+            math.comb(m, d), lambda a, b: solve_units(*fixed, d, a, b, stored, self._offsets, least, logs), progress
+        )
         tables = [(least, logs)]
         totals = np.ascontiguousarray(stored[:, -1])
         for level in range(d - 1, -1, -1):
@@ -331,17 +322,12 @@ def _binomials(m: int, size: int) -> Int64Array:
     return np.array([[math.comb(j, k) for k in range(size + 1)] for j in range(m + 1)], dtype=np.int64)
 
 
-def _chunks(total: int) -> Iterator[tuple[int, int]]:
-    edges = sorted({round(k * total / min(CHUNKS, total)) for k in range(min(CHUNKS, total) + 1)})
-    yield from pairwise(edges)
-
-
-def _finish(jobs: list[Any], progress: Callable[[float], None] | None) -> None:
-    try:
-        for done, job in enumerate(jobs, 1):
-            job.result()
-            if progress is not None:
-                progress(done / len(jobs))
-    finally:
-        for job in jobs:
-            job.cancel()
+def _in_chunks(total: int, task: Callable[[int, int], Any], progress: Callable[[float], None] | None = None) -> None:
+    """Run `task(start, stop)` over all numbers below `total` on all cores."""
+    chunks = min(CHUNKS, total)
+    edges = sorted({round(k * total / chunks) for k in range(chunks + 1)})
+    Workers(lambda: None).run(
+        lambda _, k: task(edges[k], edges[k + 1]),
+        range(len(edges) - 1),
+        None if progress is None else lambda done: progress(done / (len(edges) - 1)),
+    )

@@ -157,3 +157,14 @@ def answer(law, left, j, yes):
         left[w] &= mine if yes else ~mine
         some |= left[w]
     return some != np.uint64(0)
+
+
+@helper
+def reach(law, left, members, size, pattern):
+    """Into `left`: the codes after the answers of a pattern to these questions; False if none are left."""
+    for w in range(len(left)):
+        left[w] = law.every[w]
+    reached = True
+    for k in range(size):
+        reached &= answer(law, left, members[k], pattern >> k & 1 == 1)
+    return reached

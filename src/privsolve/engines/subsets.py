@@ -1,4 +1,8 @@
-"""Sets as bits: rows, 64 to a word, and the columns of a cell."""
+"""Sets as bits: rows, 64 to a word, the columns of a cell, and inclusion-exclusion over subsets (the Möbius transform).
+
+The *moment* of a set of columns is a sum over the rows that have all of them, the *cell* of a set the sum over the rows that
+have exactly these of the columns at hand. Bit i of an index is column i.
+"""
 
 # mypy: disallow_untyped_defs=False
 
@@ -9,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.compiled import helper, overload
+from privsolve.compiled import compiled, helper, inlined, overload
 
 
 def bit_sets(members: NDArray[np.uint8]) -> NDArray[np.uint64]:
@@ -65,3 +69,27 @@ def ones(c):
         c &= c - 1
         count += 1
     return count
+
+
+@inlined
+def invert(moments, n_cells):
+    """Moments to cells in place, one column at a time; a constant number of cells becomes straight vector code."""
+    half = 1
+    while half < n_cells:
+        for block in range(0, n_cells, 2 * half):
+            for c in range(block, block + half):
+                moments[c] -= moments[c + half]
+        half *= 2
+
+
+@compiled
+def invert_rows(rows):
+    """The same for many sets of cells side by side: `rows[c]` holds cell c of each."""
+    half = 1
+    while half < len(rows):
+        for c in range(len(rows)):
+            if c & half == 0:
+                without, having = rows[c], rows[c + half]
+                for k in range(len(without)):
+                    without[k] -= having[k]
+        half *= 2

@@ -1,15 +1,21 @@
-"""Units: conjunctions of `d` answered questions with the two levels of the tree under them (theory, trees)."""
+"""Sums over trees from the leaves upwards (theory, trees).
+
+First the *units*: conjunctions of `d` answered questions with the two levels of the tree under them. Then the levels above
+the units: sums over questions of stored values.
+"""
 
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from privsolve.compiled import compiled, helper
-from privsolve.engines.moebius import invert_rows
+from privsolve.engines.subsets import invert_rows
 from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
-from privsolve.engines.trees.tables import answer, is_open, leaf, power, stays_open
+from privsolve.engines.trees.tables import is_open, leaf, power, reach, stays_open
 
 UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
@@ -33,18 +39,6 @@ def unrank(binomials, number, size, members):
             j += 1
         members[k - 1] = j
         number -= binomials[j, k]
-
-
-@helper
-def _join(best, total, a, b, coarse, fine, bits, sums, loss, weight):
-    """Add a term with this loss and relative weight to a sum kept relative to its least loss."""
-    least = best[a, b]
-    if loss < least:
-        if sums:
-            total[a, b] = weight + total[a, b] * power(coarse, fine, bits, least - loss)
-        best[a, b] = loss
-    elif sums:
-        total[a, b] += weight * power(coarse, fine, bits, loss - least)
 
 
 @compiled
@@ -239,27 +233,18 @@ def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
                 mass += law.weights[level, j]
     if mass == 0.0:
         return least, weight
-    totals = np.empty((1, 1))
-    losses = np.empty((1, 1), np.int64)
-    losses[0, 0] = least
-    totals[0, 0] = (1.0 - law.split[level]) * weight
+    total_weight = (1.0 - law.split[level]) * weight  # relative to the least loss
     scale = law.split[level] / mass
     for j in range(m):
         ask = law.weights[level, j]
         if opened[j] and ask > 0.0:
-            _join(
-                losses,
-                totals,
-                0,
-                0,
-                coarse,
-                fine,
-                bits,
-                law.sums,
-                best[0, j] + best[1, j],
-                ask * scale * total[0, j] * total[1, j],
-            )
-    return losses[0, 0], totals[0, 0]
+            loss, term = best[0, j] + best[1, j], ask * scale * total[0, j] * total[1, j]
+            if loss < least:
+                total_weight = term + total_weight * power(coarse, fine, bits, least - loss)
+                least = loss
+            else:
+                total_weight += term * power(coarse, fine, bits, loss - least)
+    return least, total_weight
 
 
 @compiled
@@ -339,16 +324,115 @@ def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least,
                 if pattern >> k & 1:
                     subset[few] = members[k]
                     few += 1
-            cells[pattern] = stored[offsets[few] + rank(binomials, subset, few)]
+            at = offsets[few] + rank(binomials, subset, few)
+            for p in range(cells.shape[1]):  # plain loops compile much faster than slices
+                for s in range(width):
+                    cells[pattern, p, s] = stored[at, p, s]
         invert_rows(cells.reshape(patterns, -1))  # to "yes to these and no to the others"
         for pattern in range(patterns):
-            left[:] = law.every
-            reached = True
-            for k in range(size):
-                reached &= answer(law, left, members[k], pattern >> k & 1 == 1)
-            if not reached:
+            if not reach(law, left, members, size, pattern):
                 least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
                 continue
             loss, weight = solve_unit(law, size, left, cells[pattern], best, total, scratch, cost)
             least[number, pattern] = loss
             logs[number, pattern] = np.log(weight) if law.sums else 0.0
+
+
+# --- the levels above the units ---------------------------------------------------------------------
+
+
+@compiled
+def alternatives(law, binomials, level, members, pattern, statistics, least, logs, losses, weights, questions):
+    """What a node can do: say a value (question -1), or ask. Returns how many alternatives there are.
+
+    `losses[k]` is the least loss of alternative k and `weights[k]` the logarithm of its prior and of its sum relative to
+    that; `least` and `logs` are those of the level below.
+    """
+    m = law.weights.shape[1]
+    left = np.empty(len(law.every), np.uint64)
+    reach(law, left, members, level, pattern)
+    cost = np.empty(len(law.values), np.int64)
+    losses[0], weight = leaf(law, statistics, 0, cost)
+    weights[0] = math.log(weight) if law.sums else 0.0
+    questions[0] = -1
+    mass = 0.0
+    if law.split[level] > 0.0:
+        for j in range(m):
+            if law.weights[level, j] > 0.0 and is_open(law, left, j):
+                mass += law.weights[level, j]
+    if mass == 0.0:
+        return 1
+    weights[0] += math.log(1.0 - law.split[level])
+    found = 1
+    longer = np.empty(level + 1, np.int64)
+    scale = law.split[level] / mass
+    for j in range(m):
+        ask = law.weights[level, j]
+        if ask > 0.0 and is_open(law, left, j):
+            at = 0
+            while at < level and members[at] < j:
+                longer[at] = members[at]
+                at += 1
+            longer[at] = j
+            for k in range(at, level):
+                longer[k + 1] = members[k]
+            number = rank(binomials, longer, level + 1)
+            no = pattern & ((1 << at) - 1) | (pattern >> at) << (at + 1)
+            yes = no | 1 << at
+            losses[found] = least[number, no] + least[number, yes]
+            weights[found] = math.log(ask * scale) + logs[number, no] + logs[number, yes]
+            questions[found] = j
+            found += 1
+    return found
+
+
+@compiled
+def solve_level(law, binomials, level, sets, totals, offset, least_below, logs_below, least, logs):
+    """All cells of this level from those below; `totals[offset + number]` are the statistics of the rows of yes."""
+    m, width = law.weights.shape[1], law.coefficients.shape[1]
+    members = np.empty(max(level, 1), np.int64)
+    losses, weights = np.empty(m + 1, np.int64), np.empty(m + 1)
+    questions = np.empty(m + 1, np.int64)
+    statistics = np.empty((1, width), np.int64)
+    left = np.empty(len(law.every), np.uint64)
+    for number in range(sets):
+        unrank(binomials, number, level, members)
+        for pattern in range(1 << level):
+            if not reach(law, left, members, level, pattern):
+                least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
+                continue
+            _statistics(binomials, level, members, pattern, totals, offset, statistics)
+            n = alternatives(
+                law, binomials, level, members, pattern, statistics, least_below, logs_below, losses, weights, questions
+            )
+            smallest = losses[:n].min()
+            least[number, pattern], logs[number, pattern] = smallest, 0.0
+            if law.sums:
+                top = -math.inf  # sums relative to the largest term: below a unit weights may leave the range of floats
+                for k in range(n):
+                    top = max(top, weights[k] - law.kappa * (losses[k] - smallest))
+                total = 0.0
+                for k in range(n):
+                    total += math.exp(weights[k] - law.kappa * (losses[k] - smallest) - top)
+                logs[number, pattern] = top + math.log(total)
+
+
+@helper
+def _statistics(binomials, level, members, pattern, totals, offset, out):
+    """The statistics of a cell from those of rows that answer yes, by inclusion and exclusion."""
+    subset = np.empty(max(level, 1), np.int64)
+    for s in range(out.shape[1]):
+        out[0, s] = 0
+    for extra in range(1 << level):
+        if extra & pattern:
+            continue
+        few, sign = 0, 1
+        for k in range(level):
+            if (pattern | extra) >> k & 1:
+                subset[few] = members[k]
+                few += 1
+            if extra >> k & 1:
+                sign = -sign
+        row = totals[offset[few] + rank(binomials, subset, few)]
+        for s in range(out.shape[1]):
+            out[0, s] += sign * row[s]
