@@ -203,8 +203,7 @@ def _lipschitz(objective: Any, given: float | None) -> float:
 
 def absolute_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]]) -> PiecewiseLinear:
     """`Σ_i ‖x - a_i‖₁`: convex, 1-Lipschitz, minimised by the coordinatewise median. Rows of `data` are records."""
-    the_box = as_box(box)
-    records = _records(data, the_box)
+    the_box, records = _records(data, box)
     n = len(records)
     coordinates = [
         ([a], [2.0], -float(n), float(np.abs(a - low).sum())) for a, low in zip(records.T, the_box.low, strict=True)
@@ -215,8 +214,7 @@ def absolute_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]]) ->
 def pinball(data: ArrayLike, box: Box | Sequence[Sequence[float]], level: float) -> PiecewiseLinear:
     """`Σ_i level·(a_i - x)⁺ + (1 - level)·(x - a_i)⁺` per coordinate: convex, minimised by the quantile at `level`."""
     level = check_share("level", level, "; 0.5 is the median")
-    the_box = as_box(box)
-    records = _records(data, the_box)
+    the_box, records = _records(data, box)
     n = len(records)
     coordinates = []
     for a, low in zip(records.T, the_box.low, strict=True):
@@ -228,14 +226,12 @@ def pinball(data: ArrayLike, box: Box | Sequence[Sequence[float]], level: float)
 def truncated_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]], radius: float) -> PiecewiseLinear:
     """`Σ_i Σ_j min(|x_j - a_ij|, radius)`: not convex, 1-Lipschitz; records further away than `radius` do not pull."""
     radius = check_positive("radius", radius)
-    the_box = as_box(box)
-    records = _records(data, the_box)
-    n = len(records)
+    the_box, records = _records(data, box)
     coordinates = [
         ([a - radius, a, a + radius], [-1.0, 2.0, -1.0], 0.0, float(np.minimum(np.abs(a - low), radius).sum()))
         for a, low in zip(records.T, the_box.low, strict=True)
     ]
-    return PiecewiseLinear.of_kinks(the_box, coordinates, n, 1.0)
+    return PiecewiseLinear.of_kinks(the_box, coordinates, len(records), 1.0)
 
 
 def posted_price(
@@ -251,11 +247,10 @@ def posted_price(
     ramp = check_positive("ramp", ramp)
     if not (highest := check_positive("highest", highest)) > ramp:
         raise ValueError(f"highest must be above ramp, got {highest!r}")
-    the_box = as_box(box)
-    if the_box.dim != 1 or the_box.low[0] < 0:
+    the_box, records = _records(valuations, box)
+    v, low = np.clip(records[:, 0], ramp, highest), the_box.low[0]
+    if the_box.dim != 1 or low < 0:
         raise ValueError("box must be one interval of prices that are not negative")
-    v = np.clip(_records(valuations, the_box)[:, 0], ramp, highest)
-    low = the_box.low[0]
     at_low = np.minimum(low, np.clip((v - low) * (v / ramp - 1), 0.0, None))
     kinks = ([v - ramp, v], [v / ramp, -(v / ramp - 1)], -float(len(v)), -float(at_low.sum()))
     return PiecewiseLinear.of_kinks(the_box, [kinks], len(v), max(1.0, highest / ramp - 1))
@@ -279,14 +274,12 @@ def threshold_cost(
     ramp, miss, false_alarm = (
         check_positive(name, value) for name, value in (("ramp", ramp), ("miss", miss), ("false_alarm", false_alarm))
     )
-    the_box = as_box(box)
-    a = _records(scores, the_box)[:, 0]
-    is_positive = np.asarray(positive)
+    the_box, records = _records(scores, box)
+    a, low, is_positive = records[:, 0], the_box.low[0], np.asarray(positive)
     if the_box.dim != 1:
         raise ValueError("box must be one interval of thresholds")
     if is_positive.shape != a.shape or not np.all((is_positive == 0) | (is_positive == 1)):
         raise ValueError("positive must hold one 0/1 value per score")
-    low = the_box.low[0]
     rise = np.where(is_positive, miss, -false_alarm) / ramp
     share = np.clip((low - a) / ramp + 0.5, 0.0, 1.0)  # of the ramp that lies below the box
     at_low = np.where(is_positive, miss * share, false_alarm * (1 - share))
@@ -294,14 +287,15 @@ def threshold_cost(
     return PiecewiseLinear.of_kinks(the_box, [kinks], len(a), max(miss, false_alarm) / ramp)
 
 
-def _records(data: ArrayLike, box: Box) -> Floats:
+def _records(data: ArrayLike, box: Box | Sequence[Sequence[float]]) -> tuple[Box, Floats]:
+    the_box = as_box(box)
     try:
         records = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"data must hold records of {box.dim} numbers each ({error})") from None
+        raise ValueError(f"data must hold records of {the_box.dim} numbers each ({error})") from None
     records = records[:, None] if records.ndim == 1 else records
-    if records.ndim != 2 or records.shape[1] != box.dim or not len(records):
-        raise ValueError(f"data must hold records of {box.dim} numbers each, one for every coordinate of the box")
+    if records.ndim != 2 or records.shape[1] != the_box.dim or not len(records):
+        raise ValueError(f"data must hold records of {the_box.dim} numbers each, one for every coordinate of the box")
     if not np.all(np.isfinite(records)):
         raise ValueError("data must be finite: decide by a public rule what a missing value counts as")
-    return records
+    return the_box, records

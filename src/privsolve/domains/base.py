@@ -163,10 +163,10 @@ class KnapsackDomain(Domain):
         """Whether all members have the same norm."""
         return self._norm_range[0] == self._norm_range[1]
 
-    @property
+    @cached_property
     @override
-    def size(self) -> int:
-        return self._size
+    def size(self) -> int:  # type: ignore[override]
+        return self.knapsack().size
 
     def has(self, vector: Int64Array) -> bool:
         """Whether every entry is a value of its coordinate and the total cost is allowed."""
@@ -202,10 +202,6 @@ class KnapsackDomain(Domain):
             prefixes.append((parent, self.values(j)[choice]))
             totals = extended[can_go_on]
         return prefixes
-
-    @cached_property
-    def _size(self) -> int:
-        return self.knapsack().size
 
     @cached_property
     def _norm_range(self) -> tuple[int, int]:

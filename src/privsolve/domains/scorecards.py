@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -298,19 +298,8 @@ class ConstrainedPoints(SparsePoints):
 
     def on(self, cards: SparsePoints) -> ConstrainedPoints:
         """The same constraints on the same columns, with other limits of features, points and intercept."""
-        return ConstrainedPoints(
-            cards.dim,
-            cards.max_features,
-            cards.max_points,
-            cards.intercept,
-            variables=self.variables,
-            max_questions=self.max_questions,
-            max_cuts=self.max_cuts,
-            signs=self.signs,
-            required=self.required,
-            excluded=self.excluded,
-            alternatives=self.alternatives,
-        )
+        ends: dict[str, Any] = {"max_points": cards.max_points, "intercept": cards.intercept}
+        return replace(self, dim=cards.dim, max_features=cards.max_features, **ends)
 
     @property
     def plain(self) -> SparsePoints:
@@ -351,15 +340,11 @@ class ConstrainedPoints(SparsePoints):
         return int(sum(self.sum_over_supports([1] * self.columns, COUNTS)))
 
     @cached_property
-    def _size(self) -> int:
+    @override
+    def size(self) -> int:  # type: ignore[override]
         low, high = self.intercept or (0, 0)
         points = [int((self.values(j) != 0).sum()) for j in range(self.columns)]
         return int(sum(self.sum_over_supports(points, COUNTS))) * (high - low + 1)
-
-    @property
-    @override
-    def size(self) -> int:
-        return self._size
 
     @property
     def radius_sq_bound(self) -> int:
@@ -379,8 +364,8 @@ class ConstrainedPoints(SparsePoints):
             "features, and oracle='enumeration' where cards are few; or leave the constraints out"
         )
 
+    @override
     def knapsack_with_norms(self) -> Knapsack:
-        """There is none either."""
         return self.knapsack()
 
 

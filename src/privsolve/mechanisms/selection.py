@@ -99,9 +99,7 @@ class Selector:
     ) -> None:
         self.method, the_adjacency = check_choice("method", method, Selection), Adjacency.of(adjacency)
         _check_monotone(monotone, the_adjacency)
-        self.sensitivity = Sensitivity(
-            _positive("sensitivity", sensitivity), monotone, None if step is None else _positive("step", step)
-        )
+        self.sensitivity = _sensitivity(sensitivity, monotone, step)
         self.epsilon = exact(calibration.check_epsilon(epsilon))
         if isinstance(scores, Mapping) and names is None:
             names = list(scores)
@@ -193,17 +191,8 @@ def choose(
     """
     start = time.perf_counter()
     rng = as_randomness(random_state)
-    selector = Selector(
-        scores,
-        sensitivity,
-        epsilon,
-        names=names,
-        monotone=monotone,
-        method=method,
-        step=step,
-        adjacency=adjacency,
-        random_state=rng,
-    )
+    stated: dict[str, Any] = {"monotone": monotone, "method": method, "step": step, "adjacency": adjacency}
+    selector = Selector(scores, sensitivity, epsilon, names=names, random_state=rng, **stated)
     with charged(budget, selector.guarantee):
         index = int(selector.draw()[0])
     best = max(selector.scores)
@@ -226,9 +215,7 @@ def choice_utility_bound(
     For permute-and-flip and the exponential mechanism; looks at no data.
     """
     count, beta = check_count("candidates", candidates), calibration.check_beta(beta)
-    stated = Sensitivity(
-        _positive("sensitivity", sensitivity), bool(monotone), None if step is None else _positive("step", step)
-    )
+    stated = _sensitivity(sensitivity, bool(monotone), step)
     return float(stated.range / exact(calibration.check_epsilon(epsilon))) * math.log(count / beta)
 
 
@@ -272,12 +259,15 @@ def _check_monotone(monotone: object, adjacency: Adjacency) -> None:
         )
 
 
-def _positive(name: str, value: object) -> Fraction:
-    """A public positive number as a fraction; a float is read as the decimal that is written."""
-    number = None if isinstance(value, float) and not math.isfinite(value) else _fraction(value, floats=True)
-    if number is None or not SMALLEST <= number <= LARGEST:
-        raise ValueError(f"{name} must be a positive number from {SMALLEST:g} to {LARGEST:g}, got {value!r}")
-    return number
+def _sensitivity(sensitivity: Number, monotone: bool, step: Number | None) -> Sensitivity:
+    """What is stated, as fractions."""
+    found = []
+    for name, value in (("sensitivity", sensitivity), ("step", 1 if step is None else step)):
+        number = _fraction(value, floats=True)
+        if number is None or not SMALLEST <= number <= LARGEST:
+            raise ValueError(f"{name} must be a positive number from {SMALLEST:g} to {LARGEST:g}, got {value!r}")
+        found.append(number)
+    return Sensitivity(found[0], monotone, None if step is None else found[1])
 
 
 def _listed(scores: object) -> list[Any]:
