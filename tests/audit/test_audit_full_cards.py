@@ -31,13 +31,13 @@ def attack(case: audit.FullCardCase, runs: int, confidence: float = 0.99) -> aud
 
 def less_noise(monkeypatch: pytest.MonkeyPatch, divisor: int) -> None:
     whole = Plan.deviation
-    monkeypatch.setattr(Plan, "deviation", lambda self, solve: whole(self, solve) / divisor)
+    monkeypatch.setattr(Plan, "deviation", lambda self, *given: whole(self, *given) / divisor)
 
 
 @pytest.fixture
 def no_output_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     step = OUTPUT_DEVIATION * 2.0**-objective.NOISE_BITS
-    monkeypatch.setattr(objective, "_blurred", lambda found, rng: np.round(found / step) * step)
+    monkeypatch.setattr(objective, "_blurred", lambda found, *_: np.round(found / step) * step)
 
 
 def test_cases_are_neighbours() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from hypothesis import given
 
 import privsolve as ps
-from fuzzing import FRAME, PROBLEM, SCHEMA, TABLE, check_share, one_changed
+from fuzzing import ANYTHING, FRAME, NUMBER_VALUES, PROBLEM, SCHEMA, TABLE, Odd, check_share, fuzz, one_changed, only
 from privsolve.continuous import objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
@@ -21,16 +26,15 @@ from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Sch
 from privsolve.domains import Permutations, SpanningTrees, Subsets
 from privsolve.domains.trees import TreeQuestions
 from privsolve.losses import LinearLoss
+from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.models.leaves import LabelLeaves
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.composition import compose
+from privsolve.privacy.profiles import Approximate, Pure
 
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 BALL = PROBLEM.domain
 PLANES = [BALL, ps.SignCube(2), ps.TernaryCube(2), ps.SparseSigns(2, 1), ps.FiniteSet([[1, 0], [0, 1]])]
-EPSILONS = [1.0, 0.5, 2]
-ADJACENCIES: list[Any] = ["replace", "add-remove", Adjacency.REPLACE]
-STATES = [None, 0, 7]
 SEEDS = [0, 7]
 GUARANTEE = ps.exponential(PROBLEM, 0.5, random_state=0).release.guarantee
 MEDIAN = objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5)
@@ -44,7 +48,9 @@ def columns(make: Callable[..., Any], column: str = "age") -> Callable[..., Any]
 
 def fitted(estimator: Callable[..., Any], **good: Any) -> Callable[..., Any]:
     """An estimator with these parameters, fitted."""
-    return lambda **call: estimator(**good | call).fit(X, Y)
+    return lambda epsilon, adjacency, budget, **call: estimator(
+        epsilon, adjacency=adjacency, budget=budget, **good | call
+    ).fit(X, Y)
 
 
 def opsamp(**call: Any) -> ps.Run:
@@ -71,12 +77,30 @@ class Calls:
 
     use: Callable[..., Any]
     valid: dict[str, list[Any]]
-    examples: int = 60
-    least: float = 0.1
+    examples: int
+    least: float
+
+    def __call__(self, **changed: Any) -> Any:
+        """The first valid call with these arguments changed."""
+        return self.use(**{name: values[0] for name, values in self.valid.items()} | changed)
+
+
+COMMON: dict[str, list[Any]] = {
+    "problem": [PROBLEM],
+    "epsilon": [1.0, 0.5, 2],
+    "adjacency": ["replace", "add-remove", Adjacency.REPLACE],
+    "random_state": [0, None, 7],
+    "budget": [None],
+}
+"""Values of arguments that many have."""
+
+EPSILONS, ADJACENCIES = COMMON["epsilon"], COMMON["adjacency"]
 
 
 def calls(use: Callable[..., Any], examples: int = 60, least: float = 0.1, **valid: list[Any]) -> Calls:
-    return Calls(use, valid, examples, least)
+    """State what is called; arguments of `COMMON` need not be stated."""
+    common = {name: COMMON[name] for name in inspect.signature(use).parameters if name in COMMON}
+    return Calls(use, common | valid, examples, least)
 
 
 CALLS: dict[str, Calls] = {
@@ -121,15 +145,10 @@ CALLS: dict[str, Calls] = {
         missing=[None, "negative"],
     ),
     "Category": calls(
-        lambda **call: Categories("colour", [Category(**call)]),
-        name=["red", "r"],
-        values=[("red",), ("a", "b")],
+        lambda **call: Categories("colour", [Category(**call)]), name=["red", "r"], values=[("red",), ("a", "b")]
     ),
     "Schema": calls(
-        Schema,
-        columns=[SCHEMA.columns, list(SCHEMA.columns[:1])],
-        label=[None, SCHEMA.label],
-        intercept=[True, False],
+        Schema, columns=[SCHEMA.columns, list(SCHEMA.columns[:1])], label=[None, SCHEMA.label], intercept=[True, False]
     ),
     "Constraints": calls(
         ps.Constraints,
@@ -144,13 +163,11 @@ CALLS: dict[str, Calls] = {
         40,
         data=[FRAME],
         label=[SCHEMA.label],
-        epsilon=EPSILONS,
         delta=[0.0, 1e-6],
         bounds=[None, {"age": (0, 99)}],
         leave_out=[(), ["hours"]],
         missing=[(), [-1]],
         intervals=[2, 4],
-        adjacency=ADJACENCIES,
         random_state=SEEDS,
     ),
     # tables, domains, losses, priors
@@ -220,65 +237,24 @@ CALLS: dict[str, Calls] = {
         problem_of=[lambda some: ps.Problem(some, BALL)],
         parts=[ps.Parts(5, 3.0, 0.5)],
         mechanism=["opdisc", "exponential"],
-        adjacency=ADJACENCIES,
-        random_state=STATES,
-        budget=[None],
     ),
-    "opdisc": calls(
-        ps.opdisc,
-        problem=[PROBLEM],
-        epsilon=EPSILONS,
-        delta=[None],
-        adjacency=ADJACENCIES,
-        noise=["gamma"],
-        oracle=["tree", "enumeration"],
-        random_state=STATES,
-        budget=[None],
-    ),
-    "opdisc, gaussian": calls(
-        ps.opdisc,
-        problem=[PROBLEM],
-        epsilon=EPSILONS,
-        delta=[1e-6],
-        noise=["gaussian", "gaussian-published"],
-        random_state=SEEDS,
-    ),
+    "opdisc": calls(ps.opdisc, delta=[None], noise=["gamma"], oracle=["tree", "enumeration"]),
+    "opdisc, gaussian": calls(ps.opdisc, delta=[1e-6], noise=["gaussian", "gaussian-published"], random_state=SEEDS),
     "rspm": calls(
-        ps.rspm,
-        problem=[PROBLEM],
-        epsilon=EPSILONS,
-        delta=[None],
-        adjacency=ADJACENCIES,
-        noise=["linf-gamma", "laplace"],
-        oracle=["tree", "enumeration"],
-        indicators=[None],
-        random_state=STATES,
-        budget=[None],
+        ps.rspm, delta=[None], noise=["linf-gamma", "laplace"], oracle=["tree", "enumeration"], indicators=[None]
     ),
     "exponential": calls(
-        ps.exponential,
-        problem=[PROBLEM],
-        epsilon=EPSILONS,
-        adjacency=ADJACENCIES,
-        prior=[None, ps.SparsePrior()],
-        random_state=STATES,
-        method=["auto", "tree"],
-        max_nodes=[1000],
-        max_attempts=[1000],
-        budget=[None],
+        ps.exponential, prior=[None, ps.SparsePrior()], method=["auto", "tree"], max_nodes=[1000], max_attempts=[1000]
     ),
     "choose": calls(
         ps.choose,
         150,
         scores=[[1, 2, 3], {"a": 1, "b": Fraction(1, 2)}],
         sensitivity=[1, Fraction(1, 2)],
-        epsilon=EPSILONS,
         names=[None],
         monotone=[False],
         method=["permute-and-flip", "exponential"],
         step=[None],
-        adjacency=ADJACENCIES,
-        random_state=STATES,
     ),
     "private_tree": calls(
         lambda counts, **call: ps.private_tree(ps.TreeProblem([[0, 1], [1, 0]], counts, 6, TREES), **call),
@@ -286,7 +262,7 @@ CALLS: dict[str, Calls] = {
         epsilon=EPSILONS,
         prior=[None, ps.TreePrior()],
         adjacency=ADJACENCIES,
-        random_state=STATES,
+        random_state=SEEDS,
         simplify=[True, False],
         max_attempts=[1000],
         budget=[None],
@@ -311,33 +287,15 @@ CALLS: dict[str, Calls] = {
         budget=[None],
     ),
     "plan_opsamp": calls(
-        plan_opsamp,
-        100,
-        n=[100, 1000],
-        widths=[[1.0], (2, 1)],
-        lipschitz=[1.0, 3],
-        epsilon=EPSILONS,
-        delta=[1e-6],
-        draws=[10],
+        plan_opsamp, 100, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], delta=[1e-6], draws=[10]
     ),
-    "draws_needed": calls(
-        draws_needed,
-        40,
-        n=[100, 1000],
-        widths=[[1.0], (2, 1)],
-        lipschitz=[1.0, 3],
-        epsilon=EPSILONS,
-        delta=[1e-6],
-    ),
+    "draws_needed": calls(draws_needed, 40, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], delta=[1e-6]),
     "absolute_deviation": calls(
         objectives.absolute_deviation, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]]
     ),
     "pinball": calls(objectives.pinball, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]], level=[0.5, 0.9]),
     "truncated_deviation": calls(
-        objectives.truncated_deviation,
-        data=[[0.5], [[0.1], [0.4]]],
-        box=[[(0, 1)], [(-1, 1.5)]],
-        radius=[0.5, 2],
+        objectives.truncated_deviation, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]], radius=[0.5, 2]
     ),
     "posted_price": calls(
         objectives.posted_price,
@@ -356,21 +314,14 @@ CALLS: dict[str, Calls] = {
         false_alarm=[1, 0.5],
     ),
     # what noise and choices may cost
-    "sphere_noise": calls(ps.sphere_noise, domain=PLANES, epsilon=EPSILONS),
-    "separator_noise": calls(ps.separator_noise, domain=PLANES, epsilon=EPSILONS),
-    "exponential_utility_bound": calls(ps.exponential_utility_bound, domain=PLANES, epsilon=EPSILONS, beta=[0.05, 0.5]),
-    "choice_utility_bound": calls(
-        ps.choice_utility_bound,
-        candidates=[2, 9],
-        sensitivity=[1, 2],
-        epsilon=EPSILONS,
-        beta=[0.05],
-    ),
+    "sphere_noise": calls(ps.sphere_noise, domain=PLANES),
+    "separator_noise": calls(ps.separator_noise, domain=PLANES),
+    "exponential_utility_bound": calls(ps.exponential_utility_bound, domain=PLANES, beta=[0.05, 0.5]),
+    "choice_utility_bound": calls(ps.choice_utility_bound, candidates=[2, 9], sensitivity=[1, 2], beta=[0.05]),
     # estimators
     "PrivateShortCard": calls(
         fitted(ps.PrivateShortCard, random_state=0),
         120,
-        epsilon=EPSILONS,
         schema=[SCHEMA],
         max_features=[1, 2],
         max_points=[1, 3],
@@ -379,39 +330,30 @@ CALLS: dict[str, Calls] = {
         false_positive=[1, 2],
         false_negative=[1, 5],
         objective=["mistakes"],
-        adjacency=ADJACENCIES,
-        budget=[None],
     ),
     "PrivateShortCard, risk": calls(
         fitted(ps.PrivateShortCard, random_state=0, objective="risk"),
         80,
-        epsilon=EPSILONS,
         schema=[SCHEMA],
         max_features=[None, 2],
         max_points=[1, 3],
         intercept=[(-8, 8), 2],
         log_odds=[0.5, 1.0],
         false_positive=[1, 2],
-        adjacency=ADJACENCIES,
-        budget=[None],
     ),
     "PrivateScorecard": calls(
         fitted(ps.PrivateScorecard, random_state=0, schema=SCHEMA),
         60,
-        epsilon=EPSILONS,
         delta=[1e-6, 1e-3],
         max_points=[3, 10],
         max_questions=[None, 1],
         sparsity=[0.0, 1.0],
         sample_rate=[1.0, 0.5],
         false_positive=[1, 2],
-        adjacency=ADJACENCIES,
-        budget=[None],
     ),
     "PrivateLinearClassifier": calls(
         fitted(ps.PrivateLinearClassifier, schema=Schema(SCHEMA.columns[:1], SCHEMA.label)),
         80,
-        epsilon=EPSILONS,
         mechanism=["exponential"],
         domain=["cards", "ternary", ps.TernaryCube(5)],
         oracle=["tree"],
@@ -419,22 +361,17 @@ CALLS: dict[str, Calls] = {
         delta=[None],
         false_positive=[1, 2],
         false_negative=[1, 5],
-        adjacency=ADJACENCIES,
-        budget=[None],
         random_state=SEEDS,
     ),
     "PrivateTreeClassifier": calls(
         fitted(ps.PrivateTreeClassifier, random_state=0, schema=Schema(SCHEMA.columns[:2], SCHEMA.label)),
         60,
-        epsilon=EPSILONS,
         depth=[1, 2],
         leaves=["labels", "probabilities"],
         classes=[None],
         costs=[None],
         prior=[None, ps.TreePrior()],
         simplify=[True, False],
-        adjacency=ADJACENCIES,
-        budget=[None],
     ),
     "labels of a fit": calls(
         lambda X, y: ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(X, y),
@@ -442,11 +379,7 @@ CALLS: dict[str, Calls] = {
         X=[X, FRAME],
         y=[Y, ["yes", "no"], np.array(["no", "yes"], dtype=object)],
     ),
-    "predict": calls(
-        lambda X: (FITTED.predict(X), FITTED.decision_function(X)),
-        100,
-        X=[X, X.iloc[::-1], X.head(1)],
-    ),
+    "predict": calls(lambda X: (FITTED.predict(X), FITTED.decision_function(X)), 100, X=[X, X.iloc[::-1], X.head(1)]),
     # budgets
     "Accountant": calls(
         spent,
@@ -470,7 +403,7 @@ def test_one_argument_changed(name: str) -> None:
     stated = CALLS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        stated.use(**{argument: values[0] for argument, values in stated.valid.items()})  # it may have to be compiled
+        stated()  # it may have to be compiled
     check_share(stated.examples, one_changed(stated.valid), lambda call: stated.use(**call), least=stated.least)
 
 
@@ -490,3 +423,134 @@ def test_ledgers_with_one_argument_changed(tmp_path: Path) -> None:
         "outcome": ["released", "failed"],
     }
     check_share(60, one_changed(valid), use, OSError)
+
+
+# --- awkward values, each in every one of these arguments -----------------------------------------------------------------
+
+
+OTHERS = (None, "x", "", b"", [], {}, (), Odd(), Odd, 1j, [1, 2], [[1]], np.array([1.5]), GUARANTEE, TABLE, PROBLEM)
+AWKWARD = (*NUMBER_VALUES, *OTHERS)
+ARGUMENTS_OF_CALLS = {
+    "exponential": ("epsilon", "prior", "budget", "max_nodes"),
+    "exponential_utility_bound": ("domain", "epsilon", "beta"),
+    "opdisc": ("epsilon",),
+    "opdisc, gaussian": ("epsilon", "delta"),
+    "rspm": ("epsilon", "indicators"),
+    "sphere_noise": ("domain",),
+    "separator_noise": ("domain",),
+    "Accountant": ("epsilon", "delta", "plan"),
+    "compose": ("delta",),
+    "Categories": ("options",),
+    "Bins": ("cuts",),
+    "Number": ("high", "step", "scale"),
+    "Label": ("positive",),
+    "truncated_deviation": ("radius",),
+    "pinball": ("data",),
+    "opsamp": ("draws",),
+    "plan_opsamp": ("n", "widths", "lipschitz", "epsilon", "delta", "draws"),
+}
+
+
+def answering(**answer: Any) -> Any:
+    """An oracle that always gives this answer."""
+    found = {"weights": np.array([0, 0]), "bound": -1e9} | answer
+    return SimpleNamespace(minimise=lambda problem, perturbation: SimpleNamespace(**found))
+
+
+ARGUMENTS: dict[str, Callable[[Any], Any]] = {
+    "exponential_utility_bound weights": lambda v: ps.exponential_utility_bound(BALL, 1.0, weights=v),
+    "opdisc oracle": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=v),
+    "opdisc answer": lambda v: ps.opdisc(
+        PROBLEM, 1.0, oracle=SimpleNamespace(minimise=lambda problem, perturbation: v)
+    ),
+    "opdisc answer's weights": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(weights=v)),
+    "opdisc answer's bound": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(bound=v)),
+    "opdisc answer's work": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(work=v)),
+    "opdisc oracle's tolerance": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=ps.oracles.HighsOracle(tolerance=v)),
+    "sphere_noise solver_tolerance": lambda v: ps.sphere_noise(BALL, 1.0, solver_tolerance=v),
+    "sphere_noise beta": lambda v: ps.sphere_noise(BALL, 1.0).utility_bound(v),
+    "separator_noise count": lambda v: ps.separator_noise(BALL, 1.0, count=v),
+    "separator_noise beta": lambda v: ps.separator_noise(BALL, 1.0).utility_bound(v),
+    "Perturbation.lifted domain": lambda v: ps.Perturbation.lifted(v, [1.0, 2.0, 3.0]),
+    "Perturbation.lifted noise": lambda v: ps.Perturbation.lifted(BALL, v),
+    "oracles.get": ps.oracles.get,
+    "compose epsilon": lambda v: compose([replace(GUARANTEE, profile=Pure(v))] * 3, 1e-6),
+    "Guarantee to_pld": lambda v: replace(GUARANTEE, profile=Approximate(v, 0.1)).to_pld(),
+    "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, profile=Pure(v))),
+    "Guarantee zcdp": lambda v: replace(GUARANTEE, profile=Pure(1.0, v)).to_event(),
+    "Guarantee sentence": lambda v: replace(GUARANTEE, profile=Pure(v)).sentence(),
+    "a number in a table": lambda v: SCHEMA.table(FRAME.assign(age=pd.Series([v, 1], dtype=object))),
+    "a label in a table": lambda v: SCHEMA.table(FRAME.assign(ill=pd.Series([v, "no"], dtype=object))),
+    "evaluate epsilon": lambda v: FITTED.evaluate(X, Y, v),
+}
+ARGUMENTS |= {
+    f"{name} {argument}": lambda v, name=name, argument=argument: CALLS[name](**{argument: v})
+    for name, arguments in ARGUMENTS_OF_CALLS.items()
+    for argument in arguments
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_awkward_values(name: str) -> None:
+    for value in AWKWARD:
+        with only():
+            ARGUMENTS[name](value)
+
+
+@fuzz(150)
+@given(ANYTHING, ANYTHING)
+def test_oracles_that_return_nonsense(weights: Any, bound: Any) -> None:
+    class Nonsense:
+        def minimise(self, problem: Any, perturbation: Any) -> Any:
+            return SimpleNamespace(weights=weights, bound=bound)
+
+    with only():
+        ps.opdisc(PROBLEM, 1.0, oracle=Nonsense(), random_state=0)
+
+
+@pytest.mark.parametrize(
+    "answer", [{"bound": 1e308}, {"bound": 10**400}, {"lower": -(10**400)}, {"weights": [[1], []]}]
+)
+def test_the_noise_survives_a_wrong_answer(answer: dict[str, Any]) -> None:
+    budget = ps.Accountant(1.0)
+    with pytest.raises(ps.OracleNotCertified) as caught:
+        ps.opdisc(PROBLEM, 1.0, oracle=answering(**answer), random_state=0, budget=budget)
+    assert caught.value.retry is not None
+    retried = caught.value.retry("tree").release
+    assert retried.weights.tolist() == ps.opdisc(PROBLEM, 1.0, random_state=0).release.weights.tolist()
+    assert len(budget.history) == 1
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 0}, {"n_jobs": 2**63}, {"n_jobs": "x"}, {"draws": 2**40}])
+def test_what_opsamp_cannot_run_costs_nothing(options: dict[str, Any]) -> None:
+    budget = ps.Accountant(1.0, 0.01)
+    with pytest.raises(ValueError, match=f"^{next(iter(options))} must"):
+        CALLS["opsamp"](**options, budget=budget)
+    assert not budget.history
+
+
+def test_an_evaluation_with_too_much_noise_costs_nothing() -> None:
+    budget = ps.Accountant(1.0)
+    with pytest.raises(ValueError, match=r"^epsilon must be at least"):
+        FITTED.evaluate(X, Y, 1e-20, budget=budget)
+    assert not budget.history
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.uint64, Fraction])
+def test_every_kind_of_number_gives_the_noise_of_a_float(kind: Any) -> None:
+    """In numpy's narrow numbers the noise scale would be rounded, or wrap around."""
+    epsilon = kind(3)
+    assert ps.sphere_noise(BALL, epsilon) == ps.sphere_noise(BALL, 3.0)
+    assert ps.separator_noise(BALL, epsilon) == ps.separator_noise(BALL, 3.0)
+    assert inverse_temperature(epsilon, "replace", PROBLEM.loss) == inverse_temperature(3.0, "replace", PROBLEM.loss)
+    assert type(Pure(epsilon).epsilon) is float
+
+
+def test_integers_beyond_numpy_in_a_table() -> None:
+    three = FRAME.iloc[[0, 0, 0]]
+    plain = SCHEMA.encode(three.assign(age=[1e30, 20, None], hours=[1e30, 5, -1e30]))
+    wide = pl.from_pandas(three).with_columns(age=pl.Series([2**64, 20, None]), hours=pl.Series([2**64, 5, -(2**64)]))
+    assert wide.schema["age"] == wide.schema["hours"] == pl.Int128
+    objects = three.assign(age=[10**400, 20, None], hours=[10**400, 5, -(10**400)]).astype(object)
+    for frame in (wide, objects):
+        assert np.array_equal(SCHEMA.encode(frame), plain)

@@ -18,7 +18,7 @@ import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Proof
-from privsolve.privacy.profiles import ZeroConcentrated
+from privsolve.privacy.profiles import Pure
 from privsolve.releases import NOT_PRIVATE, Diagnostics
 from promises import promise
 
@@ -282,9 +282,9 @@ def test_missing_fields_are_named(field: str) -> None:
 
 
 def test_numpy_numbers_become_plain_ones() -> None:
-    profile = ZeroConcentrated(np.float32(0.5), np.float64(1e-6), np.float32(0.125))
+    profile = Pure(np.float32(0.5), np.float32(0.125))
     content = json.loads(json.dumps(replace(GUARANTEE, profile=profile).to_dict()))
-    assert content["profile"] == {"kind": "zero-concentrated", "epsilon": 0.5, "delta": 1e-6, "concentrated": 0.125}
+    assert content["profile"] == {"kind": "pure", "epsilon": 0.5, "delta": 0.0, "concentrated": 0.125}
 
 
 def test_sentences() -> None:

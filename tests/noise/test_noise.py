@@ -6,15 +6,12 @@ import copy
 import os
 import pickle
 import threading
-from collections import Counter
 from fractions import Fraction
 from math import exp, log
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import special, stats
 from scipy.special import ndtri
 
@@ -200,40 +197,6 @@ def test_integer_below_rejects_and_uses_the_top_bits() -> None:
     assert scripted().integer_below(1) == 0  # no word is spent on a certainty
     with pytest.raises(ValueError, match="n must be"):
         scripted().integer_below(0)
-
-
-def test_choose_follows_the_weights() -> None:
-    rng = Randomness.seeded(9)
-    weights = [3, 0, 1, 5, 0]
-    counts = np.bincount([rng.choose(weights) for _ in range(9000)], minlength=5)
-    assert counts[1] == counts[4] == 0
-    assert stats.chisquare(counts[[0, 2, 3]], [3000, 1000, 5000]).pvalue > ALMOST_NEVER
-
-
-@given(st.lists(st.integers(0, 4), min_size=1, max_size=5).filter(any))
-@settings(max_examples=50, deadline=None)
-def test_choose_is_exact(weights: list[int]) -> None:
-    """Running through every value of the integer uniform gives each index exactly its weight."""
-    total = sum(weights)
-    rng = Randomness.seeded(0)
-    chosen: Counter[int] = Counter()
-    for value in range(total):
-        rng.integer_below = lambda n, value=value: value  # type: ignore[assignment, misc]
-        chosen[rng.choose(weights)] += 1
-    assert [chosen[index] for index in range(len(weights))] == weights
-
-
-def test_choose_with_weights_beyond_floats() -> None:
-    rng = Randomness.seeded(10)
-    huge = 10**400
-    assert {rng.choose([0, huge, 1]) for _ in range(50)} == {1}
-    assert {rng.choose([huge, huge + 1]) for _ in range(50)} == {0, 1}
-
-
-@pytest.mark.parametrize("weights", [[], [0, 0], [1, -1]])
-def test_choose_rejects_bad_weights(weights: list[int]) -> None:
-    with pytest.raises(ValueError, match="weights"):
-        Randomness.seeded(0).choose(weights)
 
 
 # --- continuous laws ------------------------------------------------------------------------------

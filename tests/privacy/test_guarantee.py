@@ -17,7 +17,7 @@ from privsolve.privacy.accounting import Accountant
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.composition import Totals, compose
 from privsolve.privacy.guarantee import Guarantee, Proof
-from privsolve.privacy.profiles import Approximate, BoundedRange, Profile, Pure, ZeroConcentrated, profile_from_dict
+from privsolve.privacy.profiles import Approximate, BoundedRange, Profile, Pure, profile_from_dict
 from promises import bounded_range, promise
 
 OLD = Path(__file__).parents[1] / "data" / "v0.1.0"
@@ -28,7 +28,6 @@ PROFILES: tuple[Profile, ...] = (
     Pure(0.5, 0.01),
     BoundedRange(0.5),
     Approximate(0.5, 1e-9),
-    ZeroConcentrated(0.5, 1e-9, 0.005),
 )
 
 

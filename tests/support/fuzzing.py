@@ -85,39 +85,12 @@ class Odd:
         return "Odd()"
 
 
-NUMBERS = st.sampled_from(
-    [
-        0,
-        1,
-        -1,
-        2,
-        3,
-        17,
-        0.1,
-        0.5,
-        -0.5,
-        1e-300,
-        1e-12,
-        1e300,
-        math.nan,
-        math.inf,
-        -math.inf,
-        2**31,
-        2**53 + 1,
-        2**63,
-        -(2**63),
-        2**64,
-        10**30,
-        10**400,
-        -(10**400),
-        True,
-        False,
-        np.float64(0.3),
-        np.int64(2),
-        np.float32("nan"),
-        np.uint64(2**64 - 1),
-    ]
-)
+ORDINARY = (0, 1, -1, 2, 3, 17, 0.1, 0.5, -0.5, 1.5, True, False)
+EXTREME = (1e-300, 1e-12, 1e6, 1e300, 1.7e308, math.nan, math.inf, -math.inf)
+LONG = (2**31, 2**53 + 1, 2**63, -(2**63), 2**64, 10**30, 10**400, -(10**400))
+TYPED = (np.float64(0.3), np.float64("nan"), np.float32("nan"), np.int64(2), np.uint64(2**64 - 1))
+NUMBER_VALUES = (*ORDINARY, *EXTREME, *LONG, *TYPED)
+NUMBERS = st.sampled_from(NUMBER_VALUES)
 TEXTS = st.one_of(
     st.text(max_size=6),
     st.sampled_from(["", " ", "replace", "gamma", "tree", "nan", "\x00", "é", "\ud800", "a" * 3000]),

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from hashlib import shake_256
-from itertools import accumulate
 from numbers import Integral
 from typing import NoReturn
 
@@ -169,15 +167,6 @@ class Randomness:
             candidates = (self.words(size - len(found)) >> shift).astype(np.int64)
             found = np.concatenate([found, candidates[candidates < n]])
         return found
-
-    def choose(self, weights: Sequence[int]) -> int:
-        """An index with probability exactly `weights[index] / sum(weights)`, for Python integer weights."""
-        if any(weight < 0 for weight in weights):
-            raise ValueError("weights must not be negative")
-        cumulative = list(accumulate(weights))
-        if not cumulative or cumulative[-1] == 0:
-            raise ValueError("weights must have a positive sum")
-        return bisect_right(cumulative, self.integer_below(cumulative[-1]))
 
 
 def as_randomness(random_state: int | np.random.SeedSequence | Randomness | None) -> Randomness:

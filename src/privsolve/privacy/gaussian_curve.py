@@ -18,7 +18,7 @@ import numpy as np
 from privsolve.arrays import Floats
 from privsolve.checks import check_finite, check_items
 from privsolve.privacy.decimals import exact
-from privsolve.privacy.profiles import Approximate, Profile, group_privacy, set_positive
+from privsolve.privacy.profiles import Approximate, Profile
 
 ROUNDING = 1e-9
 """Relative allowance for the roundings of SciPy's normal distribution and of the sums below."""
@@ -70,7 +70,7 @@ def output_slack(blur: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class GaussianCurve(Profile):
+class GaussianCurve(Approximate):
     """`(ε, δ(ε))`-DP for every ε, with `δ(ε) = e^ε₂ Σ_k δ_Gauss(shifts[k], ε - offset - 2ε₂) + (1 + e^(ε-ε₂)) δ₂`.
 
     `epsilon` and `delta` are one point of the curve, the one that is stated. `offset` is the constant Λ by which every privacy
@@ -80,8 +80,6 @@ class GaussianCurve(Profile):
         Theory, section 19: 19.2 for `"add-remove"`, 19.3 for `"replace"`, 19.6 for the part of floating point.
     """
 
-    epsilon: float
-    delta: float
     shifts: tuple[float, ...]
     offset: float
     blur: float = 0.0
@@ -90,7 +88,6 @@ class GaussianCurve(Profile):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        set_positive(self, "delta", below=1)
         shifts = check_items("guarantee's shifts", self.shifts, "be a list of positive numbers")
         shifts = tuple(check_finite("guarantee's shifts", shift, "be positive") for shift in shifts)
         if not 1 <= len(shifts) <= LARGEST_SHIFTS or min(shifts) <= 0:
@@ -104,19 +101,6 @@ class GaussianCurve(Profile):
         if self.delta_at(self.epsilon) > self.delta * (1 + 2 * ROUNDING):
             raise ValueError(f"guarantee's delta={self.delta:g} is below the curve at epsilon={self.epsilon:g}")
 
-    @property
-    def rho(self) -> Fraction:
-        """`ε²/2`, beside the event of probability `delta`: the rest is only known to be ε-DP."""
-        return exact(self.epsilon) ** 2 / 2
-
-    @property
-    def zcdp(self) -> None:
-        """None: with a δ there is no such bound."""
-
-    def group(self, size: int) -> Approximate:
-        """`kε` and `δ(1 + e^ε + ... + e^((k-1)ε))`."""
-        return Approximate(*group_privacy(self.epsilon, self.delta, size))
-
     def delta_at(self, epsilon: float) -> float:
         """A δ such that the release is `(epsilon, δ)`-DP, for any number `epsilon` (section 19.5)."""
         extra, slack = output_slack(self.blur)
@@ -126,8 +110,7 @@ class GaussianCurve(Profile):
         kept = math.fsum(gaussian_delta(shift, max(above, 0.0)) for shift in self.shifts)
         if above < 0:  # the losses are at most offset + max(0, Gaussian losses)
             kept = 1 - math.exp(above) * (1 - min(1.0, kept))
-        exponent = math.exp(min(epsilon - extra, 700.0))
-        return min(1.0, (math.exp(extra) * kept + (1 + exponent) * slack) * (1 + ROUNDING))
+        return min(1.0, _with_slack(kept, epsilon, extra, slack))
 
     def losses(self, step: Fraction) -> Floats:
         """The losses of a pair of distributions that is at least as revealing (section 19.5)."""
@@ -149,6 +132,11 @@ class GaussianCurve(Profile):
             return False
         below = all(a <= b for a, b in zip(other.shifts, self.shifts, strict=True))
         return below and other.offset <= self.offset and other.blur <= self.blur and super().covers(other)
+
+
+def _with_slack(kept: float, epsilon: float, extra: float, slack: float) -> float:
+    """`e^ε₂ kept + (1 + e^(ε-ε₂)) δ₂`, rounded up."""
+    return (math.exp(extra) * kept + (1 + math.exp(min(epsilon - extra, 700.0))) * slack) * (1 + ROUNDING)
 
 
 def _convex_hull(x: Floats, y: Floats) -> Floats:
@@ -189,7 +177,7 @@ def largest_shift(
         if above <= 0:
             return False
         kept = math.fsum(gaussian_delta(shift, above) for shift in shifts_of(scale))
-        return (math.exp(extra) * kept + (1 + math.exp(min(epsilon - extra, 700.0))) * slack) * (1 + ROUNDING) <= delta
+        return _with_slack(kept, epsilon, extra, slack) <= delta
 
     low, high = 0.0, 1e-6
     if not holds(high):

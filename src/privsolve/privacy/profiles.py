@@ -151,31 +151,6 @@ class Approximate(Profile):
         return Approximate(*group_privacy(self.epsilon, self.delta, size))
 
 
-@dataclass(frozen=True)
-class ZeroConcentrated(Profile):
-    """`concentrated`-zCDP, with a pair of `epsilon` and `delta` that follows from it."""
-
-    epsilon: float
-    delta: float
-    concentrated: float
-    kind: ClassVar[str] = "zero-concentrated"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        set_positive(self, "delta", below=1)
-        set_positive(self, "concentrated")
-
-    @property
-    def rho(self) -> Fraction:
-        """The ρ; it needs no exception."""
-        return exact(self.concentrated)
-
-    def group(self, size: int) -> ZeroConcentrated:
-        """`k²ρ`, and the group privacy of the pair."""
-        epsilon, delta = group_privacy(self.epsilon, self.delta, size)
-        return ZeroConcentrated(epsilon, delta, at_least(size**2 * self.rho))
-
-
 def profile_of(epsilon: float, delta: float = 0.0) -> Profile:
     """The profile of `(epsilon, delta)`-DP where nothing more is known."""
     return Approximate(epsilon, delta) if delta else Pure(epsilon)
