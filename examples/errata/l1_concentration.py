@@ -10,7 +10,7 @@ import numpy as np
 from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.continuous.problem import PiecewiseLinear
-from privsolve.models.point import Box
+from privsolve.models.choices import Box
 from privsolve.noise.entropy import Randomness
 
 DELTA, GAMMA, SIGMA, AVERAGES = 1e-6, 0.2, 0.05, 400

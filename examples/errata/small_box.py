@@ -9,7 +9,7 @@ from privsolve.continuous.opsamp import exponential_noise
 from privsolve.continuous.oracles import PiecewiseLinearOracle
 from privsolve.continuous.problem import PiecewiseLinear
 from privsolve.continuous.stability import loss_change, stability
-from privsolve.models.point import Box
+from privsolve.models.choices import Box
 from privsolve.noise.entropy import Randomness
 
 G, SIGMA, DRAWS = 1.0, 0.01, 200_000
