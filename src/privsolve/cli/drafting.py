@@ -10,13 +10,12 @@ from typing import Any
 
 from privsolve.data import About, Label, Schema
 from privsolve.data.columns import Column, Value, tidy
-from privsolve.data.columns.label import Comparison
+from privsolve.data.columns.label import Comparison, Target
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.reading import PLAIN, YES, check_columns, number_parser
 from privsolve.data.tables import open_table
-from privsolve.data.targets import Target
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon

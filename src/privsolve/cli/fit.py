@@ -25,10 +25,10 @@ from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
 from privsolve.data import EncodedTable, Schema
+from privsolve.data.columns.label import Target
 from privsolve.data.patterns import PatternTable
 from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
-from privsolve.data.targets import Target
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid

@@ -11,8 +11,8 @@ import typer
 from privsolve.cli.option_groups import EXPERT, MODEL, PRIVACY
 from privsolve.cli.options import Adjacency
 from privsolve.data import Schema
+from privsolve.data.columns.label import Target
 from privsolve.data.constraints import Constraints
-from privsolve.data.targets import Target
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.linear_recipe import LinearRecipe, Objective

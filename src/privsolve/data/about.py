@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privsolve.data.columns.base import check_keys
+from privsolve.data.columns.base import check_keys, without_keys
 
 KEYS = ("question", "unit")
 """Keys of a column in a schema file that are words; whatever its kind, it may have them."""
@@ -114,16 +114,7 @@ def words_taken_out(columns: Mapping[str, Any], about: object) -> tuple[dict[str
     """The columns of a schema file without their words, and these with what `[about]` says."""
     check_keys(about, WORDS, "about")
     assert isinstance(about, Mapping)
-    left: dict[str, Any] = {}
-    found: dict[str, dict[str, str]] = {key: {} for key in KEYS}
-    for name, settings in columns.items():
-        if not isinstance(settings, Mapping):
-            left[name] = settings
-            continue
-        left[name] = {key: value for key, value in settings.items() if key not in KEYS}
-        for key in KEYS:
-            if key in settings:
-                found[key][name] = settings[key]
+    left, found = without_keys(columns, KEYS)
     return left, About(**about, questions=found["question"], units=found["unit"])
 
 

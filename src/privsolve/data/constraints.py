@@ -1,4 +1,4 @@
-"""What is known of a card before the data is seen: which way a column counts, and whether it is asked at all."""
+"""What a schema says of columns beside how they are read: constraints on every card, and how many records have each feature."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from privsolve.checks import check_integer
+from privsolve.checks import check_finite, check_integer
 from privsolve.data.columns import Bins, Categories, Column, Encoding, Number
+from privsolve.data.columns.base import without_keys
 
 KEYS = ("direction", "required", "excluded", "max_cuts")
 """Keys of a column in a schema file that are constraints; whatever its kind, it may have them."""
@@ -165,26 +166,72 @@ def signs_of(column: Column, direction: Direction) -> tuple[int, ...]:
 
 def taken_out(columns: Mapping[str, Any], alternatives: Any) -> tuple[dict[str, Any], Constraints]:
     """The columns of a schema file without their constraints, and these."""
-    left: dict[str, Any] = {}
-    directions, cuts, marked = {}, {}, {"required": [], "excluded": []}  # type: ignore[var-annotated]
-    for name, settings in columns.items():
-        if not isinstance(settings, Mapping):
-            left[name] = settings
-            continue
-        left[name] = {key: value for key, value in settings.items() if key not in KEYS}
-        for key, names in marked.items():
-            value = settings.get(key, False)
+    left, found = without_keys(columns, KEYS)
+    for key in ("required", "excluded"):
+        for name, value in found[key].items():
             if not isinstance(value, bool):
                 raise ValueError(f"columns.{name}: {key} must be true or false, got {value!r}")
-            names.extend([name] * value)
-        if "direction" in settings:
-            directions[name] = settings["direction"]
-        if "max_cuts" in settings:
-            cuts[name] = settings["max_cuts"]
-    return left, Constraints(directions, marked["required"], marked["excluded"], cuts, alternatives)
+    required, excluded = ([name for name, said in found[key].items() if said] for key in ("required", "excluded"))
+    return left, Constraints(found["direction"], required, excluded, found["max_cuts"], alternatives)
 
 
 def _names(names: object, what: str) -> tuple[str, ...]:
     if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"{what} must be a list of columns, got {names!r}")
     return tuple(dict.fromkeys(names))
+
+
+KEY = "frequency"
+"""Of a column in a schema file: a list with the share of records that have each feature of the column."""
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Shares between 0 and 1 by column, one for every feature of the column; columns may be left out."""
+
+    shares: tuple[tuple[str, tuple[float, ...]], ...] = ()
+
+    @classmethod
+    def of(cls, shares: Mapping[str, Sequence[float]]) -> Frequencies:
+        """From lists by column."""
+        return cls(tuple((name, tuple(found)) for name, found in shares.items()))
+
+    def __bool__(self) -> bool:
+        return bool(self.shares)
+
+    def of_column(self, column: Column) -> tuple[float | None, ...]:
+        """One for every feature of a column, None where it is not known."""
+        return dict(self.shares).get(column.column) or (None,) * len(column.names)
+
+    def only(self, columns: Sequence[str]) -> Frequencies:
+        """Those of some columns."""
+        return Frequencies(tuple(found for found in self.shares if found[0] in columns))
+
+    def settings(self, column: str) -> dict[str, list[float]]:
+        """The key of a column in a schema file."""
+        found = dict(self.shares).get(column)
+        return {} if found is None else {KEY: list(found)}
+
+    def check(self, columns: Sequence[Column]) -> None:
+        """Raise unless every list belongs to a column of indicators and has a share for each."""
+        known = {column.column: column for column in columns}
+        for name, found in self.shares:
+            where = f"columns.{name}: {KEY}"
+            if name not in known or isinstance(known[name], Number):
+                raise ValueError(f"{where} is for a column with categories, bins or dates: take it out")
+            if len(found) != len(known[name].names):
+                raise ValueError(
+                    f"{where} must list {len(known[name].names)} shares, one for each feature of the column"
+                )
+            for share in found:
+                if not 0 <= check_finite(where, share) <= 1:
+                    raise ValueError(f"{where} must list shares between 0 and 1, got {share!r}")
+
+
+def frequencies_taken_out(columns: Mapping[str, Any]) -> tuple[dict[str, Any], Frequencies]:
+    """The columns of a schema file without their frequencies, and these."""
+    left, found = without_keys(columns, (KEY,))
+    for name, shares in found[KEY].items():
+        if not isinstance(shares, list):
+            raise ValueError(f"columns.{name}: {KEY} must be a list of shares")
+    return left, Frequencies.of(found[KEY])

@@ -19,13 +19,11 @@ from privsolve.data.about import About, words_taken_out
 from privsolve.data.codes import CountedCodes, as_given, check_order, checked_parts, codes_of_frame, count_codes
 from privsolve.data.columns import Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
-from privsolve.data.columns.label import decided, no_label
-from privsolve.data.constraints import Constraints, taken_out
-from privsolve.data.frequencies import Frequencies, frequencies_taken_out
+from privsolve.data.columns.label import Target, TargetTable, decided, no_label
+from privsolve.data.constraints import Constraints, Frequencies, frequencies_taken_out, taken_out
 from privsolve.data.patterns import BitRows, PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.data.tables import read_text
-from privsolve.data.targets import Target, TargetTable
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Paid
 
@@ -117,26 +115,19 @@ class Schema:
             raise ValueError(f"label must be a Label, got {type(label).__name__}")
         if not isinstance(intercept, bool):
             raise ValueError(f"intercept must be true or false, got {intercept!r}")
-        object.__setattr__(self, "columns", found)
-        object.__setattr__(self, "label", label)
-        object.__setattr__(self, "target", target)
-        object.__setattr__(self, "intercept", intercept)
         if paid is not None and not isinstance(paid, Paid):
             raise ValueError(f"paid must be what a private draft states, got {type(paid).__name__}")
-        object.__setattr__(self, "paid", paid)
-        if not isinstance(about, About):
-            raise ValueError(f"about must be About, got {type(about).__name__}")
+        stated = {"about": about, "constraints": constraints, "frequencies": frequencies}
+        for (name, value), kind in zip(stated.items(), (About, Constraints, Frequencies), strict=True):
+            if not isinstance(value, kind):
+                raise ValueError(f"{name} must be {kind.__name__}, got {type(value).__name__}")
+        fields = {"columns": found, "label": label, "target": target, "intercept": intercept, "paid": paid} | stated
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
         about.check([column.column for column in found])
-        object.__setattr__(self, "about", about)
         self._check_names()
-        if not isinstance(constraints, Constraints):
-            raise ValueError(f"constraints must be Constraints, got {type(constraints).__name__}")
         constraints.check(found)
-        object.__setattr__(self, "constraints", constraints)
-        if not isinstance(frequencies, Frequencies):
-            raise ValueError(f"frequencies must be Frequencies, got {type(frequencies).__name__}")
         frequencies.check(found)
-        object.__setattr__(self, "frequencies", frequencies)
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {}

@@ -8,7 +8,7 @@ from typing import Any
 from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
-from privsolve.data.targets import Target
+from privsolve.data.columns.label import Target
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss

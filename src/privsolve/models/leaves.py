@@ -22,7 +22,7 @@ from privsolve import registry
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite, check_integer, check_items
 from privsolve.data.columns import Value, check_values, value_text
-from privsolve.data.targets import STEPS
+from privsolve.data.columns.label import STEPS
 
 COST_LIMIT = 2**20
 LARGEST_VALUES = 200

@@ -192,7 +192,7 @@ class Column(ABC):
     def read(self, value: Any) -> Any:
         """What a value of a column of an engine says, as an expression of Ibis: a text or a number, null where it says nothing.
 
-        Queries compute it once for a value and refer to it more often (`engines.with_read`).
+        Queries compute it once for a value and refer to it more often (`data.codes.with_read`).
         """
 
     @abstractmethod
@@ -266,3 +266,15 @@ def check_keys(settings: object, known: Sequence[str], where: str) -> None:
     for key in settings:
         if key not in known:
             raise ValueError(f"{where}: unknown key {key!r}; known are {', '.join(known)}")
+
+
+def without_keys(columns: Mapping[str, Any], keys: Sequence[str]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The columns of a schema file without some keys, and for each of these what the columns say, by their names."""
+    found: dict[str, dict[str, Any]] = {
+        key: {n: s[key] for n, s in columns.items() if isinstance(s, Mapping) and key in s} for key in keys
+    }
+    left = {
+        name: {k: v for k, v in settings.items() if k not in keys} if isinstance(settings, Mapping) else settings
+        for name, settings in columns.items()
+    }
+    return left, found

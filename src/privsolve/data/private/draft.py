@@ -11,13 +11,13 @@ import numpy as np
 from privsolve.checks import check_integer
 from privsolve.data import toml
 from privsolve.data.columns import Bins, Column, Label, Value
-from privsolve.data.frequencies import Frequencies
+from privsolve.data.columns.label import Target
+from privsolve.data.constraints import Frequencies
 from privsolve.data.private.counts import Answer, Kinds, count_columns, noisy_answer
 from privsolve.data.private.deciding import INTERVALS, Cutting, Drafted, Scale, decide
 from privsolve.data.private.names import COMMON_TEXTS
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.schema import Schema
-from privsolve.data.targets import Target
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency

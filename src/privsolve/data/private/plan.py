@@ -9,12 +9,12 @@ from typing import Any
 from privsolve.checks import check_items
 from privsolve.data.columns import Categories, Column, Label, Value
 from privsolve.data.columns.base import check_decimal, check_missing_values, marks_of
+from privsolve.data.columns.label import Target
 from privsolve.data.private.counts import NA_CODES, Costs, Declared, count_records
 from privsolve.data.private.grids import DecimalGrid, Grid, StepGrid
 from privsolve.data.private.names import usual_column, why_left_out
 from privsolve.data.reading import Marks, check_columns
 from privsolve.data.schema import check_label
-from privsolve.data.targets import Target
 from privsolve.privacy.adjacency import Adjacency
 
 RECOGNISED = 3
