@@ -180,7 +180,7 @@ def check_command(
             curator = {
                 "note": NOT_PRIVATE,
                 "records": table.n,
-                "positives": int(table.positives.sum()),
+                "positives": None if schema.label is None else int(table.positives.sum()),
                 "distinct_rows": len(table.features),
                 "outside": {column: dict(counts) for column, counts in encoded.outside.items()},
                 "unreadable": list(encoded.unreadable),
@@ -211,10 +211,8 @@ def _show(schema: Schema) -> None:
 
 def _show_curator(curator: dict[str, object]) -> None:
     console.print(f"[bold red]{escape(str(curator['note']))}[/bold red]", soft_wrap=True)
-    console.print(
-        f"{curator['records']:,} records, {curator['positives']:,} positive, "
-        f"{curator['distinct_rows']:,} distinct rows of features"
-    )
+    positives = "" if curator["positives"] is None else f"{curator['positives']:,} positive, "
+    console.print(f"{curator['records']:,} records, {positives}{curator['distinct_rows']:,} distinct rows of features")
     outside = curator["outside"]
     assert isinstance(outside, dict)
     for column, counts in outside.items():

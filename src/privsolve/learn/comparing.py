@@ -56,6 +56,10 @@ def compare_models(
     Raises:
         ValueError: if the table has too few records of one label to compare anything.
     """
+    if schema.target is not None:
+        raise ValueError(
+            f"label {schema.target.column!r}: models are compared by a yes/no label, not by classes or numbers"
+        )
     no, yes = reversed(decision_words(schema))
     full = FullCardRecipe(epsilon, delta, adjacency)
     whole = encode(full, schema, data)
