@@ -257,7 +257,8 @@ def minimise(
     ws = new_workspace(inst)
     enter(inst, ws, search, 0)
     _trace(inst, search, 0)
-    first_path, first_value = improve(inst, search.path[: len(inst.order)].copy())
+    first_path = search.path[: len(inst.order)].copy()
+    first_value = int(improve(inst, first_path))
     subs, opened = _open(inst, first_value)
     team = _Team(inst, subs, first_value)
     team.run(threads or os.cpu_count() or 1, _limits(start, node_limit, time_limit), progress, start)
@@ -275,7 +276,7 @@ def compile_search(inst: Layout) -> None:
     compile_for(_trace, inst, search, 0)
     compile_for(_to_beat, numbers, 0)
     compile_for(_search_below, inst, ws, search, numbers, numbers, 0, numbers, numbers, numbers)
-    compile_improve(inst, numbers)
+    compile_for(improve, inst, numbers)
 
 
 def _limits(start: float, node_limit: int | None, time_limit: float | None) -> Callable[[int], str | None]:
@@ -380,19 +381,9 @@ class _Team:
 # Local search: the better the first vector is, the more of the tree is never opened.
 
 
-def improve(inst: Layout, path: Int64Array) -> tuple[Int64Array, int]:
-    """Change one column at a time while that lowers the objective; returns the path and its objective."""
-    value = _improve(inst, path)
-    return path, int(value)
-
-
-def compile_improve(inst: Layout, path: Int64Array) -> None:
-    """Compile what `improve` runs."""
-    compile_for(_improve, inst, path)
-
-
 @compiled
-def _improve(inst, path):
+def improve(inst, path):
+    """Change one column at a time while that lowers the objective; returns the objective."""
     dim = len(inst.order)
     scores = np.zeros(len(inst.rows), dtype=np.int64)
     for i in range(len(scores)):
