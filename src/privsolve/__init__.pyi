@@ -44,6 +44,7 @@ from .learn.estimators import PrivateLinearClassifier as PrivateLinearClassifier
 from .learn.estimators import PrivateScorecard as PrivateScorecard
 from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress
+from .learn.scorecard_regressor import PrivateScorecardRegressor as PrivateScorecardRegressor
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
 from .learn.trees import PrivateTreeRegressor as PrivateTreeRegressor
 from .losses import BrierLoss as BrierLoss

@@ -21,6 +21,7 @@ from privsolve.data.questions import Question
 from privsolve.evaluation import Evaluation
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
+from privsolve.models.number_card import NumberCard
 from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Guarantee
 
@@ -68,7 +69,7 @@ class Scorecard(Card):
         rule = getattr(release, "model", None)
         if rule is None:
             raise TypeError(f"release must be a Release, got {type(release).__name__}: pass run.release")
-        if not isinstance(rule, LinearRule):
+        if not isinstance(rule, LinearRule) or isinstance(rule, NumberCard):
             raise ValueError(f"release is a {rule.kind}: only a linear rule is a scorecard")
         yes, no = decision_words(rule.schema)
         yes, no = positive or yes, negative or no

@@ -1,4 +1,4 @@
-"""The losses of a regression: what a row's records cost as a function of its score (theory, section 19.1).
+"""The losses of a regression: what a row's records cost as a function of its score (theory, sections 19.1 and 20.1).
 
 Each loss is convex, and linear where its slope would exceed a cap: the cap is a public function of the row.
 """
@@ -81,3 +81,37 @@ class Logistic:
     def slope_error(self, score_error: float) -> float:
         """The slope changes by a quarter of the score at most."""
         return score_error / 4 + EXPIT_ERROR + 8 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True)
+class Huber:
+    """`r²/2` with the residual r, linear where |r| is above the cap: numbers. Each row has one target."""
+
+    targets: Floats
+    records: Int64Array | Floats
+
+    def counts(self, place: slice) -> Int64Array | Floats:
+        """Number of records of some rows."""
+        return self.records[place]
+
+    def sampled(self, some: slice, share: float) -> Huber:
+        """The losses of some rows only, times a share."""
+        return Huber(self.targets[some], np.asarray(self.records[some] * share))
+
+    def value(self, scores: Floats, cap: Floats, place: slice) -> float:
+        """The total loss of some rows."""
+        off = np.abs(scores - self.targets[place])
+        inside = np.minimum(off, cap)
+        return float(self.records[place] @ (inside**2 / 2 + cap * (off - inside)))
+
+    def slopes(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The derivative of the loss of every row by its score, summed over its records."""
+        return np.asarray(self.records[place] * np.clip(scores - self.targets[place], -cap, cap))
+
+    def curvatures(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The second derivative of the loss of every row by its score, summed over its records."""
+        return np.asarray(self.records[place] * (np.abs(scores - self.targets[place]) <= cap), dtype=np.float64)
+
+    def slope_error(self, score_error: float) -> float:
+        """The slope changes as much as the score does; caps are at most 1 (section 20)."""
+        return score_error + 8 * UNIT_ROUNDOFF

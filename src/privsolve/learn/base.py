@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
-from privsolve.checks import check_length
+from privsolve.checks import check_finite, check_length
 from privsolve.data import Label, Schema
 from privsolve.data.codes import as_frame, as_given, check_order, is_ibis_table, is_relation
 from privsolve.data.columns import tidy
@@ -258,6 +258,23 @@ def one_per_record(y: Any, rows: int) -> NDArray[Any]:
     if labels.dtype == object:
         labels[pd.isna(labels)] = None
     return labels
+
+
+def finite_targets(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Targets that are numbers, each finite."""
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must hold numbers") from None
+    assert_all_finite(numbers, input_name="y")
+    return numbers
+
+
+def stated_bounds(low: float | None, high: float | None) -> tuple[float, float]:
+    """The public bounds of a target, which must be stated."""
+    if low is None or high is None:
+        raise ValueError("low and high must be stated: the public bounds of the target")
+    return check_finite("low", low), check_finite("high", high)
 
 
 def labels_in(frame: Any, column: str) -> tuple[Any, Any]:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import assert_all_finite
 
-from privsolve.checks import check_choice, check_finite, check_items
+from privsolve.checks import check_choice, check_items
 from privsolve.data import Schema
 from privsolve.data.codes import check_order
 from privsolve.data.columns import Value
@@ -20,8 +19,10 @@ from privsolve.learn.base import (
     PrivateEstimator,
     RandomState,
     StatedSchema,
+    finite_targets,
     labels_in,
     one_per_record,
+    stated_bounds,
     warn_in_search,
     with_label,
 )
@@ -258,9 +259,8 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         warn_in_search()
         check_order(X)
         frame = self._frame(X, reset=True)
-        targets = _floats(one_per_record(y, len(frame)))
-        low, high = self._bounds()
-        leaves = NumberLeaves(low, high, self.choices, self.steps)
+        targets = finite_targets(one_per_record(y, len(frame)))
+        leaves = NumberLeaves(*stated_bounds(self.low, self.high), self.choices, self.steps)
         schema = stated if stated is not None else self._drafted(frame)
         return self._fit(frame, targets, leaves, schema)
 
@@ -268,17 +268,3 @@ class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # as for classes
         return tags
-
-    def _bounds(self) -> tuple[float, float]:
-        if self.low is None or self.high is None:
-            raise ValueError("low and high must be stated: the public bounds of the target")
-        return check_finite("low", self.low), check_finite("high", self.high)
-
-
-def _floats(y: NDArray[Any]) -> NDArray[np.float64]:
-    try:
-        numbers = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("y must hold numbers") from None
-    assert_all_finite(numbers, input_name="y")
-    return numbers

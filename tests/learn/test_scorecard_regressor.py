@@ -1,0 +1,127 @@
+"""Full scorecards for a number: scikit-learn's own checks, what is learnt, refused, spent and written to files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import privsolve as ps
+from privsolve.data import Bins, Categories, Schema
+from privsolve.data.constraints import Constraints
+
+
+class WithCuts(ps.PrivateScorecardRegressor):
+    """The tables of scikit-learn's checks have columns without names and few records: cuts are stated, not drafted."""
+
+    def _drafted(self, frame: Any) -> Schema:
+        return Schema([Bins(name, [-1, 0, 1]) for name in frame.columns])
+
+
+CHECKS = parametrize_with_checks([WithCuts(20.0, low=-10, high=10, delta=1e-3, random_state=0)])
+
+
+@pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+def table(n: int = 3000, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    ages, colours = rng.integers(18, 90, n), rng.choice(["red", "green", "blue"], n)
+    frame = pd.DataFrame({"age": ages, "colour": colours, "size": rng.random(n) * 10})
+    frame["price"] = 10.0 * (ages >= 50) + 4.0 * (colours == "red") + rng.normal(0, 1, n)
+    return frame
+
+
+SCHEMA = Schema(
+    [
+        Bins("age", [30, 50, 70], "thresholds"),
+        Categories("colour", ["red", "green", "blue"]),
+        Bins("size", [3, 6], "thresholds"),
+    ]
+)
+DATA = table()
+X, Y = DATA.drop(columns="price"), DATA["price"]
+
+
+def fitted(epsilon: float = 8.0, **options: Any) -> ps.PrivateScorecardRegressor:
+    stated = {"low": -5, "high": 20, "schema": SCHEMA, "random_state": 0} | options
+    return ps.PrivateScorecardRegressor(epsilon, **stated).fit(X, Y)
+
+
+def test_the_card_is_in_units_of_the_outcome() -> None:
+    model = fitted()
+    assert model.score(X, Y) > 0.9
+    effects = dict(zip(model.get_feature_names_out(), model.coef_, strict=True))
+    assert effects["age>=50"] == pytest.approx(10, abs=1)
+    assert effects["colour=red"] - effects["colour=blue"] == pytest.approx(4, abs=1.5)
+    card = model.release_.model
+    assert card.per_point == pytest.approx(np.abs(model.coef_).max() / 10, rel=0.06)
+    assert model.predict(X) == pytest.approx(card.start + card.per_point * model.totals(X))
+    assert model.diagnostics_.training_r2 == pytest.approx(model.score(X, Y), abs=0.01)
+    assert np.array_equal(model.predict(pl.from_pandas(X)), model.predict(X))
+
+
+def test_predictions_are_cut_to_the_bounds() -> None:
+    model = fitted(low=2, high=12)
+    assert model.predict(X).min() >= 2
+    assert model.predict(X).max() <= 12
+
+
+def test_clipping_bounds_what_one_record_does() -> None:
+    files = []
+    for value in (1e300, 20.0):
+        y = Y.to_numpy().copy()
+        y[0] = value
+        model = ps.PrivateScorecardRegressor(1.0, low=-5, high=20, schema=SCHEMA, random_state=1)
+        files.append(model.fit(X, y).release_.to_json())
+    assert files[0] == files[1]
+
+
+def test_limits_and_directions_are_kept() -> None:
+    model = fitted(max_questions=1, constraints=Constraints({"age": "down"}, ["age"]), max_points=3)
+    names = model.get_feature_names_out()
+    assert {name.split(">=")[0].split("=")[0] for name, c in zip(names, model.coef_, strict=True) if c} <= {"age"}
+    assert (model.coef_ <= 0).all()
+    assert np.abs(np.cumsum(model.release_.model.weights[:3])).max() <= 3 * 3
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"low": None}, "low and high must be stated"),
+        ({"low": 20, "high": 3}, "low must be less than high"),
+        ({"delta": 0}, "delta must be above 0"),
+        ({"epsilon": -1}, "epsilon"),
+        ({"max_points": 0}, "max_points"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_paid(options: dict[str, Any], words: str) -> None:
+    account = ps.Accountant(10.0, 1e-4, "replace", composition_delta=0.0)
+    with pytest.raises(ValueError, match=words):
+        fitted(**{"budget": account, "schema": None} | options)
+    assert account.history == ()
+
+
+def test_a_release_goes_to_a_file_and_back() -> None:
+    model = fitted()
+    again = ps.PrivateScorecardRegressor.from_release(ps.Release.from_json(model.release_.to_json()))
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert again.release_.to_json() == model.release_.to_json()
+    with pytest.raises(ValueError, match="scorecard for a number"):
+        ps.PrivateScorecardRegressor.from_release(
+            ps.PrivateTreeRegressor(1.0, depth=1, low=0, high=9, schema=SCHEMA).fit(X, Y).release_
+        )
+
+
+def test_a_draft_is_paid_from_epsilon() -> None:
+    account = ps.Accountant(3.0, 1e-4, "replace", composition_delta=0.0)
+    model = ps.PrivateScorecardRegressor(3.0, low=-5, high=20, budget=account, random_state=0).fit(X, Y)
+    assert model.privacy_.epsilon == pytest.approx(3.0)
+    assert len(account.history) == 2
+    assert model.score(X, Y) > 0.5
