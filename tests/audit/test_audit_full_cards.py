@@ -11,6 +11,7 @@ import pytest
 import privsolve as ps
 from privsolve import audit
 from privsolve.audit.full_cards import FEATURES, points_bin
+from privsolve.data.weights import UNITS, Weight
 from privsolve.mechanisms import objective
 from privsolve.mechanisms.objective import OUTPUT_DEVIATION, Plan
 from privsolve.noise.entropy import Randomness
@@ -76,15 +77,19 @@ def csv_files(folder: Path, adjacency: str) -> list[Path]:
     return paths
 
 
-def black_box(folder: Path, adjacency: str, runs: int) -> audit.Finding:
-    """The points of a card fitted to a file, as anybody would fit it."""
+def black_box(folder: Path, adjacency: str, runs: int, max_weight: float | None = None) -> audit.Finding:
+    """The points of a card fitted to a file, as anybody would fit it; with weights each record has one of 16."""
     rng = Randomness.seeded(2)
     epsilon, delta = POINTS[0].plan.epsilon, POINTS[0].plan.delta
     plan = Plan(epsilon, delta, Adjacency.of(adjacency), FEATURES, FEATURES)
 
     def points(path: Path) -> int:
-        card = ps.PrivateScorecard(epsilon, delta=delta, schema=SCHEMA, adjacency=adjacency, random_state=rng)
-        model = card.fit(pd.read_csv(path)).release_.model
+        card = ps.PrivateScorecard(
+            epsilon, delta=delta, schema=SCHEMA, adjacency=adjacency, max_weight=max_weight, random_state=rng
+        )
+        table = pd.read_csv(path)
+        weights = None if max_weight is None else np.full(len(table), 16.0)
+        model = card.fit(table, sample_weight=weights).release_.model
         return points_bin(plan, float(model.weights[:-1].sum()) * model.log_odds)
 
     return audit.lower_bound(points, *csv_files(folder, adjacency), runs, delta, 0.99)
@@ -98,3 +103,10 @@ def test_neighbouring_files_are_hidden(adjacency: str, tmp_path: Path) -> None:
 def test_neighbouring_files_show_a_quarter_of_the_noise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     less_noise(monkeypatch, 4)
     assert black_box(tmp_path, "add-remove", 160).refutes(POINTS[0].plan.epsilon)
+
+
+def test_large_weights_are_hidden_because_they_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not black_box(tmp_path, "add-remove", 100, max_weight=1).refutes(POINTS[0].plan.epsilon)
+    uncut = property(lambda self: ps.Number(self.column, 0, 16 * self.largest, self.largest / UNITS))
+    monkeypatch.setattr(Weight, "coded", uncut)
+    assert black_box(tmp_path, "add-remove", 100, max_weight=1).refutes(POINTS[0].plan.epsilon)
