@@ -13,6 +13,9 @@ from privsolve.arrays import Floats
 Z = 1.959963984540054
 """The two-sided 95% quantile of the normal law."""
 
+LARGEST_QUANTILE = 0.05**-0.5
+"""Chebyshev's: no law is further from its mean than so many deviations more often than 5 times in 100."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -107,25 +110,29 @@ def _solve(
 
 
 def _quantile(variance: float, fourth: float) -> float:
-    """The 95% quantile of a symmetric law in deviations: normal, corrected for its fourth cumulant (Cornish and Fisher)."""
+    """The 95% quantile of a symmetric law in deviations: normal, corrected for its fourth cumulant (Cornish and Fisher).
+
+    It is never more than Chebyshev's, which holds for every law.
+    """
     if variance**2 <= 0:
         return Z
-    return Z + (Z**3 - 3 * Z) * (fourth / variance**2) / 24
+    return min(Z + (Z**3 - 3 * Z) * (fourth / variance**2) / 24, LARGEST_QUANTILE)
 
 
 def smooth(value: float, gradient: Floats, counts: Floats, noise: Moments) -> Figure:
-    """A figure in (0, 1) that is a smooth function of the counts, by its gradient, on the scale of log-odds."""
-    inside = 0 < value < 1
-    spread = value * (1 - value) if inside else 1.0
-    middle = math.log(value / (1 - value)) if inside else value
+    """A figure in (0, 1) that is a smooth function of the counts, by its gradient (theory, 11.3).
+
+    Noise moves the figure up and down alike, wherever it lies. Sampling moves it less near 0 and 1: where it is the larger
+    part, the interval is formed on the scale of log-odds.
+    """
+    of_noise, of_sampling = noise.variance * float(gradient @ gradient), float(gradient**2 @ np.maximum(counts, 0.0))
     found = []
-    for sampled in (False, True):
-        known = np.maximum(counts, 0.0) if sampled else np.zeros_like(counts)
-        variance = float(gradient**2 @ (noise.variance + known))
-        q = _quantile(variance, noise.fourth * float((gradient**4).sum()))
-        reach = q * math.sqrt(variance) / spread
-        ends = (middle - reach, middle + reach)
-        found += [_shares(end) for end in ends] if inside else [min(max(end, 0.0), 1.0) for end in ends]
+    for variance in (of_noise, of_noise + of_sampling):
+        reach = _quantile(variance, noise.fourth * float((gradient**4).sum())) * math.sqrt(variance)
+        found += [min(max(end, 0.0), 1.0) for end in (value - reach, value + reach)]
+    if 0 < value < 1 and of_sampling > of_noise:
+        middle, wide = math.log(value / (1 - value)), reach / (value * (1 - value))
+        found[2:] = [min(found[0], _shares(middle - wide)), max(found[1], _shares(middle + wide))]
     return Figure(min(max(value, 0.0), 1.0), *found)
 
 
