@@ -275,6 +275,8 @@ def test_the_command_line_weighs(survey: Path) -> None:
         (("--weight", "v", "--max-weight", "4"), "no column 'v'"),
         (("--weight", "name", "--max-weight", "4"), "no record has a number above 0"),
         (("--weight", "w", "--max-weight", "-1"), "max_weight must be"),
+        (("--label", "w", "--positive", ">=2", "--weight", "w", "--max-weight", "4"), "this is the label"),
+        (("--weight", "w", "--max-weight", "4", "--evaluate-epsilon", "1e-13"), "epsilon must be at least"),
         (("--weight", "w", "--max-weight", "4", "--model", "tree"), "is for --model scorecard"),
         (("--weight", "w", "--max-weight", "4", "--model", "short"), "is for --model scorecard"),
     ],

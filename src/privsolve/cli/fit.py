@@ -30,6 +30,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.data.private import default_delta
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
+from privsolve.evaluation.measure import promise
 from privsolve.evaluation.split import parts_of
 from privsolve.learn.base import check_paid
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
@@ -132,6 +133,9 @@ def fit(
             choice = checked_model(context, choice, target)
             choice.checked_bands(bands)
             _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
+            if weights is not None:
+                weights.check_label(table.label)
+                table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             if holdout is None:
                 holdout = 0.2 if target is None else 0
             if not resume:
@@ -139,8 +143,6 @@ def fit(
                     pass  # what is wrong with the folders is said before the draft is paid for
             if budget is not None and not resume and total:
                 _check_both(budget, total, choice)
-            if weights is not None:
-                table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             resume = draft_first(
                 data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume, measured=bool(holdout)
             )
@@ -203,7 +205,7 @@ def _check_before_drafting(
     if holdout:
         parts_of(holdout)
     if evaluate_epsilon is not None:
-        check_epsilon(evaluate_epsilon)
+        promise(evaluate_epsilon, choice.adjacency)
 
 
 def _check_holdout(target: Target | None, holdout: float | None) -> None:

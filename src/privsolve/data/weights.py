@@ -62,11 +62,15 @@ class Weight:
         """The schema with the weight as its last column, so that it is read and counted with the features."""
         if self.column in (column.column for column in schema.columns):
             raise ValueError(f"weight {self.column!r}: it is a column of the schema too; take it out there")
-        if schema.label is not None and schema.label.column == self.column:
+        self.check_label(schema.predicted)
+        return replace(schema, columns=(*schema.columns, self.coded))
+
+    def check_label(self, label: str | None) -> None:
+        """Raise if the column to predict is that of the weights."""
+        if label == self.column:
             raise ValueError(
                 f"weight {self.column!r}: this is the label, which cannot be the weight: name another column"
             )
-        return replace(schema, columns=(*schema.columns, self.coded))
 
     def units(self, table: PatternTable) -> Int64Array:
         """How many units each row of a table counts that was read with the weight."""

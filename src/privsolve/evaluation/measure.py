@@ -47,8 +47,8 @@ def _counts(outcomes: Outcomes, groups: Sequence[PatternTable | None], weight: W
 def promise(epsilon: float, adjacency: Adjacency | str, *, seeded: bool = False) -> Guarantee:
     """What one noisy histogram promises (theory, 11.1)."""
     checked = check_epsilon(epsilon)
-    if checked < 2 / LARGEST_SCALE:
-        raise ValueError(f"epsilon must be at least {2 / LARGEST_SCALE:.3g} for exact noise, got {checked:g}")
+    if checked < (least := 2 * UNITS / LARGEST_SCALE):  # of weighted counts too, so that nothing is refused after a fit
+        raise ValueError(f"epsilon must be at least {least:.3g} for exact noise, got {checked:g}")
     return Guarantee(
         Pure(checked),
         Adjacency.of(adjacency),
