@@ -1,4 +1,4 @@
-"""A sampler that is copied, pickled or forked draws randomness of its own."""
+"""A sampler that is copied, pickled or forked draws randomness of its own, and limits are whole numbers."""
 
 from __future__ import annotations
 
@@ -67,3 +67,22 @@ def test_forked_processes_do_not_repeat_draws(method: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_a_huge_limit_is_no_problem(method: str) -> None:
     assert sampler(method, max_attempts=2**53, max_nodes=2**53).draw().shape == (1, 4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", ["max_attempts", "max_nodes"])
+@pytest.mark.parametrize("limit", [1e10, 0, -1, True, "9", None, 2**63, float("nan")])
+def test_limits_are_checked_before_anything_is_paid(method: str, name: str, limit: Any) -> None:
+    """`max_attempts=1e10`, a float, used to loop for ever after the payment."""
+    account = ps.Accountant(epsilon=1.0, delta=0.0)
+    problem = sampler(method).problem
+    with pytest.raises(ValueError, match=name):
+        ps.exponential(problem, 1.0, method=method, budget=account, **{name: limit})
+    assert ps.exponential(problem, 1.0, method=method, budget=account)
+
+
+def test_progress_is_checked_before_anything_is_paid() -> None:
+    account = ps.Accountant(epsilon=1.0, delta=0.0)
+    with pytest.raises(ValueError, match="progress"):
+        ps.exponential(sampler("tree").problem, 1.0, progress="yes", budget=account)  # type: ignore[arg-type]
+    assert ps.exponential(sampler("tree").problem, 1.0, budget=account)

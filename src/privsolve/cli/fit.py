@@ -24,10 +24,11 @@ from privsolve.cli.options import BandsText, By, Json, MaxWeight, Note, Resume, 
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.cli.summary import summary
 from privsolve.cli.unread import outside_lines
-from privsolve.data import EncodedTable, Schema
+from privsolve.data import Categories, EncodedTable, Schema
 from privsolve.data.columns.label import Target
 from privsolve.data.patterns import PatternTable
 from privsolve.data.private import default_delta
+from privsolve.data.reading import check_columns
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.measure import promise
@@ -133,6 +134,7 @@ def fit(
             choice = checked_model(context, choice, target)
             choice.checked_bands(bands)
             _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
+            _check_groups_before_drafting(by, data, header)
             if weights is not None:
                 weights.check_label(table.label)
                 table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
@@ -206,6 +208,19 @@ def _check_before_drafting(
         parts_of(holdout)
     if evaluate_epsilon is not None:
         promise(evaluate_epsilon, choice.adjacency)
+
+
+def _check_groups_before_drafting(by: str | None, data: str, header: str | None) -> None:
+    """Raise for groups that a drafted schema may not have: which columns it keeps is not known before it is paid for."""
+    if by is None:
+        return
+    column = group_of(by)
+    if not isinstance(column, Categories):
+        raise ValueError(
+            f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or give "
+            "--schema"
+        )
+    check_columns([column.column], open_table(data, header=header).columns)
 
 
 def _check_holdout(target: Target | None, holdout: float | None) -> None:
