@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 from selenium.webdriver.common.keys import Keys
 
@@ -17,7 +18,9 @@ from long_cards import answers_of, long_release, long_schema, long_table
 from privsolve.cards import words
 from privsolve.cards.card import UNKNOWN, Answer, ChoicePoints
 from privsolve.cards.scorecard import Scorecard
+from privsolve.data.columns.label import Target
 from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.models.number_card import NumberCard
 from privsolve.models.odds import percent
 from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Proof
@@ -313,3 +316,22 @@ def test_a_page_says_when_and_with_what_it_was_made() -> None:
     page = ADULT.card().to_html(date="2026-11-18")
     assert "<span><span>Date:</span> 2026-11-18</span>" in page
     assert f"Made with privsolve {ps.__version__}." in page
+
+
+def test_a_card_for_a_number_predicts_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    schema = ps.Schema(
+        [ps.Bins("age", [50]), ps.Categories("ward", ["a", "b"])],
+        intercept=False,
+        target=Target("cost", low=0, high=900),
+    )
+    model = NumberCard(
+        np.array([3, 2, -1]), schema.features, schema.scales, False, schema, None, 100.0, 50.0, 0.0, 900.0
+    )
+    card = Scorecard.of(ps.Release(model, promise(1.0), {"objective": {}}))
+    show(browser, card, tmp_path)
+    assert browser.text("#risk") == f"Predicted cost: {card.said(card.minimum)} to {card.said(card.maximum)}"
+    answers: dict[str, Answer] = {"age": "50 or more", "ward": "b"}
+    fill(browser, card, answers)
+    assert browser.text("#risk") == f"Predicted cost: {card.decide(answers)}" == "Predicted cost: 250"
+    assert not browser.all("#decision, #threshold, #needed")
+    assert browser.errors() == []

@@ -45,6 +45,7 @@ EXECUTED = (
     "guides/groups.md",
     "guides/labels.md",
     "guides/left-out-columns.md",
+    "guides/numbers.md",
     "guides/release-file.md",
     "guides/scoring.md",
     "guides/tables.md",

@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privsolve as ps
 from privsolve.data import Bins, Categories, Schema
 from privsolve.data.constraints import Constraints
+from privsolve.models.number_card import NumberScale
 
 
 class WithCuts(ps.PrivateScorecardRegressor):
@@ -62,7 +63,7 @@ def test_the_card_is_in_units_of_the_outcome() -> None:
     assert effects["colour=red"] - effects["colour=blue"] == pytest.approx(4, abs=1.5)
     card = model.release_.model
     assert card.per_point == pytest.approx(np.abs(model.coef_).max() / 10, rel=0.06)
-    assert model.predict(X) == pytest.approx(card.start + card.per_point * model.totals(X))
+    assert model.predict(X) == pytest.approx(card.number_scale.start + card.per_point * model.totals(X))
     assert model.diagnostics_.training_r2 == pytest.approx(model.score(X, Y), abs=0.01)
     assert np.array_equal(model.predict(pl.from_pandas(X)), model.predict(X))
 
@@ -125,3 +126,26 @@ def test_a_draft_is_paid_from_epsilon() -> None:
     assert model.privacy_.epsilon == pytest.approx(3.0)
     assert len(account.history) == 2
     assert model.score(X, Y) > 0.5
+
+
+def test_the_card_says_what_is_predicted() -> None:
+    model = fitted()
+    card = model.scorecard_
+    answers = {"age": "70 or more", "colour": "red", "size": "under 3"}
+    person = pd.DataFrame({"age": [75], "colour": ["red"], "size": [1.0]})
+    (said,) = model.predict(person)
+    assert card.decide(answers) == f"{said:.1f}"
+    assert card.score(answers) == model.totals(person)[0]
+    for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html(), card._repr_html_()):
+        assert "Predicted price" in text
+        assert "decision is" not in text.replace("That the decision is right or fair for a person", "")
+    for write in (card.to_sql, card.to_python, card.to_javascript, card.to_xlsx):
+        with pytest.raises(ValueError, match="a card for a number cannot be written as"):
+            write()
+
+
+@pytest.mark.parametrize(
+    ("high", "value", "text"), [(20_000, 3120.4, "3,120"), (0.5, -0.001, "−0.001"), (80, -0.01, "0.0")]
+)
+def test_numbers_are_rounded_for_people(high: float, value: float, text: str) -> None:
+    assert NumberScale("cost", 0.0, 1.0, -0.1, high).figures(value) == text

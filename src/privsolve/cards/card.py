@@ -14,6 +14,7 @@ from privsolve.data.questions import Span
 from privsolve.evaluation import Evaluation
 from privsolve.models.bands import Bands
 from privsolve.models.linear import LinearRule
+from privsolve.models.number_card import NumberScale
 from privsolve.models.odds import RiskScale
 from privsolve.privacy.guarantee import Guarantee
 
@@ -140,7 +141,8 @@ class Example:
 
 @dataclass(frozen=True)
 class Card:
-    """The points of a release by question. The decision is `positive` iff the points add up to at least `threshold`.
+    """The points of a release by question. The decision is `positive` iff the points add up to at least `threshold`; with a
+    `scale` of numbers there is none, and a number is predicted.
 
     It is made from the release and its public schema alone, so it may be published with it. Points are the smallest whole
     numbers that decide the same (theory, section 17); a risk score has fractions if it asks for a number with a scale.
@@ -152,7 +154,7 @@ class Card:
     negative: str
     guarantee: Guarantee
     evaluation: Evaluation | None = None
-    scale: RiskScale | None = None
+    scale: RiskScale | NumberScale | None = None
     about: About = field(default_factory=About)
     version: str = ""
     bands: Bands | None = None
@@ -160,8 +162,18 @@ class Card:
     """What it was made from, if its questions are those of a schema."""
 
     @property
+    def risk_scale(self) -> RiskScale | None:
+        """The risks of totals, if the card states any."""
+        return self.scale if isinstance(self.scale, RiskScale) else None
+
+    @property
+    def number_scale(self) -> NumberScale | None:
+        """The numbers that are predicted at totals, if the card predicts one."""
+        return self.scale if isinstance(self.scale, NumberScale) else None
+
+    @property
     def totals(self) -> tuple[TotalLine, ...]:
-        """The risk and the band of every total, if the card has either, and whole points."""
+        """The risk or number and the band of every total, if the card has any, and whole points."""
         if (self.scale is None and self.bands is None) or self.unit != 1:
             return ()
         return total_lines([_all_points(row) for row in self.rows], self.scale, self.band_starts)
@@ -169,7 +181,7 @@ class Card:
     @property
     def band_starts(self) -> tuple[Fraction, ...]:
         """The least total of every band but the first."""
-        return () if self.bands is None else self.bands.starts(self.scale, self.unit)
+        return () if self.bands is None else self.bands.starts(self.risk_scale, self.unit)
 
     def band(self, answers: Mapping[str, Answer]) -> str | None:
         """The band of one person's total; None if the card has no bands."""
@@ -240,8 +252,14 @@ class Card:
         return not self.rows or (decided and self.scale is None)
 
     def decide(self, answers: Mapping[str, Answer]) -> str:
-        """What the card says of one person: `positive` or `negative` as they were named."""
-        return self.positive if self.score(answers) >= self.threshold else self.negative
+        """What the card says of one person: `positive` or `negative` as they were named, or a number in figures."""
+        return self.said(self.score(answers))
+
+    def said(self, total: Fraction) -> str:
+        """What the card says at a total."""
+        if self.number_scale is not None:
+            return self.number_scale.text(total)
+        return self.positive if total >= self.threshold else self.negative
 
 
 def _all_points(row: Row) -> list[int]:

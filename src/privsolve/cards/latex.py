@@ -53,7 +53,7 @@ def scorecard_latex(card: Card) -> str:
     below += [escape(line) for line in (words.rule(card), " ".join(words.notes(card)), *words.facts_line(card.about))]
     if words.has_example(card):
         answers = "; ".join(map(words.example_line, card.example.lines))
-        example = f"{words.made_up(card)}: {answers}. {words.verdict(card)} The decision is {card.example.decision}."
+        example = f"{words.made_up(card)}: {answers}. {words.verdict(card)} {words.says(card)} {card.example.decision}."
         below.append(escape(example))
     below += [escape(line) for line in quality_lines(card.evaluation) if line]
     below.append(escape(f"Privacy: {' '.join((privacy.sentence, *words.other_count(card.guarantee)))}"))

@@ -32,7 +32,7 @@ def scorecard_markdown(card: Card) -> str:
     if words.has_example(card):
         lines += [f"{escape(words.made_up(card))}:", "", "| Question | Answer | Points |", "|---|---|--:|"]
         lines += [_table_line(line.question, line.answer, words.signed(line.points)) for line in card.example.lines]
-        lines += ["", f"{escape(words.verdict(card))} The decision is **{escape(card.example.decision)}**.", ""]
+        lines += ["", f"{escape(f'{words.verdict(card)} {words.says(card)}')} **{escape(card.example.decision)}**.", ""]
     lines += quality_markdown(card.evaluation, escape)
     return "\n".join([*lines, *privacy_markdown(privacy)]) + "\n"
 

@@ -58,7 +58,8 @@ def card_plot(card: Card, ax: Any = None) -> Any:
             at += 1
     ax.set_yticks(places, names)
     ax.margins(x=0.12)
-    ax.set_xlabel(f"points; {card.positive}: {words.condition(card)}")
+    decided = "" if card.number_scale is not None else f"; {card.positive}: {words.condition(card)}"
+    ax.set_xlabel(f"points{decided}")
     ax.set_ylim(at - 0.4, -0.8)
     ax.set_title(words.title(card), loc="left")
     for side in ("top", "right"):

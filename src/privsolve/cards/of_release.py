@@ -5,7 +5,6 @@ from __future__ import annotations
 from privsolve.cards.scorecard import Published, Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.models.linear import LinearRule
-from privsolve.models.number_card import NumberCard
 from privsolve.models.tree import DecisionTree
 
 ModelCard = Scorecard | TreeCard
@@ -13,7 +12,7 @@ ModelCard = Scorecard | TreeCard
 
 def has_card(release: Published) -> bool:
     """Whether there is a card of the release's model."""
-    return isinstance(release.model, DecisionTree | LinearRule) and not isinstance(release.model, NumberCard)
+    return isinstance(release.model, DecisionTree | LinearRule)
 
 
 def card_of(release: Published) -> ModelCard:

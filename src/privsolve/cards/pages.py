@@ -48,6 +48,7 @@ def scorecard_html(card: Card, date: str | None = None) -> str:
         scale=_scale(card),
         positive=words.sentence(card.positive),
         condition=words.condition(card),
+        decides=card.number_scale is None,
         example=_example(card),
         data=_data(card),
     )
@@ -133,7 +134,12 @@ def _example(card: Card) -> dict[str, Any] | None:
         return None
     example = card.example
     lines = [(line.question, line.answer, words.signed(line.points)) for line in example.lines]
-    said = {"title": words.made_up(card), "verdict": words.verdict(card), "decision": example.decision}
+    said = {
+        "title": words.made_up(card),
+        "verdict": words.verdict(card),
+        "says": words.says(card),
+        "decision": example.decision,
+    }
     return {"lines": lines, **said}
 
 
@@ -150,11 +156,13 @@ def _data(card: Card) -> dict[str, object]:
             entry["points"] = [str(int(option.points * unit)) for option in row.options]
         rows.append(entry)
     found: dict[str, object] = {"unit": str(unit), "threshold": str(int(card.threshold * unit)), "rows": rows}
-    found |= {"positive": card.positive, "negative": card.negative}
+    if card.number_scale is None:
+        found |= {"positive": card.positive, "negative": card.negative}
     if card.bands is not None:
         found["bands"] = {"names": card.bands.names, "starts": [str(int(s * unit)) for s in card.band_starts]}
     if card.scale is not None and card.totals:  # the risk of every whole total
         totals = range(int(card.minimum), int(card.maximum) + 1)
+        found["means"] = "Risk" if card.number_scale is None else f"{words.risk_of(card)}:"
         found["risks"] = {str(total): card.scale.text(Fraction(total)) for total in totals}
     return found
 

@@ -69,14 +69,14 @@ class Scorecard(Card):
         rule = getattr(release, "model", None)
         if rule is None:
             raise TypeError(f"release must be a Release, got {type(release).__name__}: pass run.release")
-        if not isinstance(rule, LinearRule) or isinstance(rule, NumberCard):
+        if not isinstance(rule, LinearRule):
             raise ValueError(f"release is a {rule.kind}: only a linear rule is a scorecard")
         yes, no = decision_words(rule.schema)
         yes, no = positive or yes, negative or no
         if yes == no:
             raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
         rows, threshold, unit = rows_and_threshold(rule, questions)
-        scale = rule.scale_of(int(threshold * unit), unit) if isinstance(rule, RiskScore) else None
+        scale = rule.scale_of(int(threshold * unit), unit) if isinstance(rule, RiskScore | NumberCard) else None
         about = About() if rule.schema is None else rule.schema.about
         return cls(
             rows,
@@ -123,6 +123,7 @@ class Scorecard(Card):
     @property
     def _applied(self) -> LinearRule:
         """The rule, where its schema says how columns become answers."""
+        self._refuse_number("a program or query")
         if self.rule is None or self.rule.schema is None:
             raise ValueError(
                 "the card has no schema that says how columns become answers: fit with one to write a program"
@@ -131,7 +132,12 @@ class Scorecard(Card):
 
     def to_xlsx(self) -> bytes:
         """The card as a workbook with a sheet that adds up the points of the answers that are chosen. Needs openpyxl."""
+        self._refuse_number("a workbook")
         return scorecard_workbook(self)
+
+    def _refuse_number(self, form: str) -> None:
+        if self.number_scale is not None:
+            raise ValueError(f"a card for a number cannot be written as {form}: use `privsolve predict` or the page")
 
     def to_frame(self) -> pd.DataFrame:
         """One row per answer: column, question, answer and points; a number has the points of one step."""

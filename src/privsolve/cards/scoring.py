@@ -21,6 +21,7 @@ from privsolve.data.duckdb import read_each_value
 from privsolve.data.questions import Quantity, answered
 from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers
+from privsolve.models.number_card import NumberCard
 from privsolve.models.tally import Entry
 
 if TYPE_CHECKING:
@@ -45,8 +46,11 @@ def scored_frame(table: Any, model: LinearRule, reasons: int = 0) -> pd.DataFram
     found: dict[str, Any] = {"score": totals / tally.unit if tally.unit > 1 else totals}
     if model.scale is not None:
         found["risk"] = model.scale.risks(totals / tally.unit)
-    yes, no = (np.array(value, dtype=object) for value in answers(model.stated_schema.label))
-    found["prediction"] = np.where(totals >= tally.threshold, yes, no)
+    if isinstance(model, NumberCard):
+        found["prediction"] = model.number_scale.numbers(totals / tally.unit)
+    else:
+        yes, no = (np.array(value, dtype=object) for value in answers(model.stated_schema.label))
+        found["prediction"] = np.where(totals >= tally.threshold, yes, no)
     if model.bands is not None:
         starts = [start for start, _ in reversed(model.band_starts)]
         found["band"] = np.array(model.bands.names, dtype=object)[np.searchsorted(starts, totals, side="right")]
@@ -118,8 +122,13 @@ def with_predictions(table: Any, model: LinearRule, reasons: int = 0, names: Map
     if model.scale is not None:
         above = total.cast("float64") / tally.unit - float(model.scale.half)
         found.append(1 / (1 + (above * -model.scale.log_odds).exp()))
-    yes, no = answers(model.stated_schema.label)
-    found.append(ibis.cases((total >= tally.threshold, yes), else_=no))
+    if isinstance(model, NumberCard):
+        scale = model.number_scale
+        predicted = total.cast("float64") / tally.unit * scale.per_point + scale.start
+        found.append(predicted.clip(scale.low, scale.high))
+    else:
+        yes, no = answers(model.stated_schema.label)
+        found.append(ibis.cases((total >= tally.threshold, yes), else_=no))
     if model.bands is not None:
         found.append(
             ibis.cases(*((total >= start, name) for start, name in model.band_starts), else_=model.bands.names[0])

@@ -34,7 +34,7 @@ def scorecard_text(card: Card, width: int) -> str:
         console.print(Text(f"\n{words.made_up(card)}:"))
         for line in card.example.lines:
             console.print(Padding(Text(words.example_line(line)), (0, 0, 0, 2)))
-        console.print(Text(f"{words.verdict(card)} The decision is {card.example.decision}."))
+        console.print(Text(f"{words.verdict(card)} {words.says(card)} {card.example.decision}."))
     for sentence in quality_lines(card.evaluation):
         console.print(Text(sentence))
     console.print(Text(f"\nPrivacy: {' '.join((privacy.sentence, *words.other_count(card.guarantee)))}"))

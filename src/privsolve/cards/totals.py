@@ -1,4 +1,4 @@
-"""What every total of a card means, as the lines of a table: its risk and its band."""
+"""What every total of a card means, as the lines of a table: its risk or number, and its band."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 
+from privsolve.models.number_card import NumberScale
 from privsolve.models.odds import RiskScale
 
 MOST_TOTALS = 2_000
 MOST_LINES = 20
 
 Read = tuple[int, str, int]
-"""A total, its risk in words, and the number of its band."""
+"""A total, its risk or number in words, and the number of its band."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class TotalLine:
 
 
 def total_lines(
-    rows: Iterable[Iterable[int]], scale: RiskScale | None = None, starts: Sequence[Fraction] = ()
+    rows: Iterable[Iterable[int]], scale: RiskScale | NumberScale | None = None, starts: Sequence[Fraction] = ()
 ) -> tuple[TotalLine, ...]:
     """A line for each total that the answers can add up to; neighbours of one band whose risks read the same are one.
 

@@ -79,7 +79,7 @@ def title(card: Card) -> str:
     if card.about.positive:
         return f"{sentence(card.about.positive)}?"
     if card.scale is not None:
-        return f"Risk of {card.positive}"
+        return risk_of(card)
     return f"Scorecard: {card.positive} or {card.negative}?"
 
 
@@ -97,7 +97,7 @@ def facts_line(about: About) -> list[str]:
 def problems(card: Card) -> list[str]:
     """What makes the card useless, if anything: to be read before everything else."""
     if card.constant:
-        return [f"This card is of no use: it says “{decision(card, card.minimum)}” of everybody. {HELP}"]
+        return [f"This card is of no use: it says “{card.said(card.minimum)}” of everybody. {HELP}"]
     return list(filter(None, [useless(card.evaluation)]))
 
 
@@ -136,7 +136,9 @@ def sentence(text: str) -> str:
 
 
 def risk_of(card: Card) -> str:
-    """The heading of a table of risks."""
+    """The heading of a table of risks or numbers."""
+    if card.number_scale is not None:
+        return f"Predicted {card.number_scale.name}"
     return f"Risk: {card.positive}" if card.about.positive else f"Risk of {card.positive}"
 
 
@@ -176,6 +178,9 @@ def _span(low: Fraction | None, high: Fraction | None, unit: int) -> str:
 
 def rule(card: Card) -> str:
     """How the decision follows from the total."""
+    if (scale := card.number_scale) is not None:
+        low, high = scale.figures(scale.low), scale.figures(scale.high)
+        return f"The predicted {scale.name} is {scale.formula}, and never below {low} or above {high}."
     if card.scale is not None:
         named = f"“{card.positive}”" if card.about.positive else card.positive
         return f"The total says how likely {named} is. {moved(card)}"
@@ -184,13 +189,13 @@ def rule(card: Card) -> str:
 
 def moved(card: Card) -> str:
     """Where a risk score decides, and that it need not decide there."""
-    if card.scale is not None and _decided(card):
+    if card.risk_scale is not None and _decided(card):
         reach = f"{'No' if card.threshold > card.maximum else 'Every'} total reaches its threshold"
-        said = f"{reach}, a risk of {card.scale.text(card.threshold)}: it decides for {decision(card, card.minimum)}"
+        said = f"{reach}, a risk of {card.risk_scale.text(card.threshold)}: it decides for {card.said(card.minimum)}"
         return f"{said} whatever the answers; any other threshold may be used."
     start = f"It decides for {card.positive} if the total is {condition(card)}"
-    if card.unit == 1 and card.scale is not None:
-        start += f", a risk of {card.scale.text(first_positive(card))}"
+    if card.unit == 1 and card.risk_scale is not None:
+        start += f", a risk of {card.risk_scale.text(first_positive(card))}"
     return f"{start}; any other threshold may be used."
 
 
@@ -207,7 +212,7 @@ def notes(card: Card) -> list[str]:
     else:
         found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
     if card.scale is None and _decided(card):
-        found.append(f"The decision is {decision(card, card.minimum)} whatever the answers.")
+        found.append(f"The decision is {card.said(card.minimum)} whatever the answers.")
     if card.bands is not None:
         said = (f"{name} {totals}" + (f" (risks {risk})" if risk else "") for name, totals, risk in bands(card))
         found.append(f"Bands of totals: {'; '.join(said)}.")
@@ -218,15 +223,17 @@ def notes(card: Card) -> list[str]:
     return found
 
 
-def decision(card: Card, value: Fraction) -> str:
-    """What the card decides at a total."""
-    return card.positive if value >= card.threshold else card.negative
+def says(card: Card) -> str:
+    """The words before what the card says of a record."""
+    return "The decision is" if card.number_scale is None else f"The predicted {card.number_scale.name} is"
 
 
 def verdict(card: Card) -> str:
     """How the worked example ends."""
     value = card.example.total
-    risk = "" if card.scale is None else f", a risk of {card.scale.text(value)}"
+    if card.number_scale is not None:
+        return f"Total {total(card, value)}."
+    risk = "" if card.risk_scale is None else f", a risk of {card.risk_scale.text(value)}"
     band = "" if card.bands is None else f" (band “{card.bands.names[bisect_right(card.band_starts, value)]}”)"
     return f"Total {total(card, value)}{risk}{band}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
 

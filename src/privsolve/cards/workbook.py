@@ -91,9 +91,9 @@ def _result(sheet: Any, card: Card) -> None:
     answered = f"COUNT(C{FIRST}:C{last})={len(card.rows)}" if card.rows else "TRUE"
     added = f"SUM(C{FIRST}:C{last})" if card.rows else "0"
     lines = [("Total", f'=IF({answered},{added},"answer every question")')]
-    if card.scale is not None:
-        score = f"(C{total}-({float(card.scale.half)!r}))"
-        lines.append(("Risk", f'=IF(ISNUMBER(C{total}),1/(1+EXP(-({card.scale.log_odds!r})*{score})),"")'))
+    if card.risk_scale is not None:
+        score = f"(C{total}-({float(card.risk_scale.half)!r}))"
+        lines.append(("Risk", f'=IF(ISNUMBER(C{total}),1/(1+EXP(-({card.risk_scale.log_odds!r})*{score})),"")'))
     yes, no = _quoted(card.positive), _quoted(card.negative)
     lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={int(card.threshold)},{yes},{no}),"")'))
     if card.bands is not None:

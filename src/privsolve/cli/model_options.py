@@ -16,6 +16,7 @@ from privsolve.data.constraints import Constraints
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.linear_recipe import LinearRecipe, Objective
+from privsolve.learn.number_card_recipe import NumberCardRecipe
 from privsolve.learn.recipe import Recipe
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_class_leaves
 from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
@@ -48,7 +49,7 @@ class ModelOptions:
         ModelName,
         typer.Option(
             help="A full scorecard, a short card or a decision tree.",
-            show_default="scorecard; tree for classes and numbers",
+            show_default="scorecard; tree for classes",
             rich_help_panel=MODEL,
         ),
     ] = ModelName.scorecard
@@ -164,8 +165,8 @@ class ModelOptions:
         """
         if self.model is ModelName.tree:
             return self.tree_recipe(epsilon, schema, target)
-        if target is not None or (schema is not None and schema.target is not None):
-            raise ValueError(f"--model {self.model.value}: says yes or no; for classes and numbers use --model tree")
+        if (several := target if schema is None else schema.target) is not None:
+            return self.number_recipe(epsilon, several)
         return self.full_recipe(epsilon) if self.model is ModelName.scorecard else self.short_recipe(epsilon)
 
     def full_recipe(self, epsilon: float) -> FullCardRecipe:
@@ -182,6 +183,16 @@ class ModelOptions:
             self.false_negative,
             self.sample_rate,
         )
+
+    def number_recipe(self, epsilon: float, target: Target) -> NumberCardRecipe:
+        """How a full scorecard for a number is found."""
+        if target.low is None or target.high is None:
+            raise ValueError(f"--model {self.model.value}: is not for several classes: use --model tree")
+        if self.model is ModelName.short:
+            raise ValueError("--model short: says yes or no; for a number use --model scorecard or --model tree")
+        plain = self.full_recipe(epsilon)
+        common = (plain.max_points, plain.max_questions, plain.sparsity, plain.constraints)
+        return NumberCardRecipe(epsilon, float(target.low), float(target.high), plain.delta, self.adjacency, *common)
 
     def short_recipe(self, epsilon: float) -> LinearRecipe:
         """How a short card is chosen."""
@@ -204,8 +215,6 @@ class ModelOptions:
         if self.delta:
             raise ValueError("--delta is for --model scorecard: a tree has none, leave it out")
         if (several := target if schema is None else schema.target) is not None:
-            if (self.false_positive, self.false_negative) != (1, 1):
-                raise ValueError("--false-positive and --false-negative are for a yes/no label: leave them out")
             return TreeRecipe(epsilon, self.depth, target_leaves(several, self.leaves), self.adjacency)
         yes, no = ("yes", "no") if schema is None else answers(schema.label)
         leaves = two_class_leaves((no, yes), self.leaves, self.false_positive, self.false_negative)
@@ -270,13 +279,24 @@ NOT_FOR = {
 }
 """Options that have no meaning for a model."""
 
+_OF_YES_NO = (
+    "bands",
+    "by",
+    "evaluate_epsilon",
+    "false_negative",
+    "false_positive",
+    "max_weight",
+    "sample_rate",
+    "weight",
+)
+
 
 def checked_model(context: typer.Context, choice: ModelOptions, target: Target | None = None) -> ModelOptions:
-    """The options, with a tree where no model is stated and none else says classes or numbers.
+    """The options, with a tree where no model is stated and no other tells classes apart.
 
     Raises for an option that was given on the command line and would be ignored.
     """
-    if target is not None and not _given(context, "model"):
+    if target is not None and target.classes and not _given(context, "model"):
         choice = replace(choice, model=ModelName.tree)
     model = choice.model
     for name in sorted(NOT_FOR[model]):
@@ -285,6 +305,9 @@ def checked_model(context: typer.Context, choice: ModelOptions, target: Target |
             raise ValueError(
                 f"--{name.replace('_', '-')} is for --model {takers}: leave it out with --model {model.value}"
             )
+    for name in _OF_YES_NO if target is not None else ():
+        if _given(context, name):
+            raise ValueError(f"--{name.replace('_', '-')} is for a yes/no label: leave it out for classes and numbers")
     return choice
 
 

@@ -62,6 +62,10 @@ def plan(
             raise ValueError("--rehearse makes up records of a schema: give --schema")
         if rehearsal and found is not None and found.target is not None:
             raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
+        if choice.model is ModelName.scorecard and found is not None and found.target is not None:
+            raise ValueError(
+                "--model scorecard: no error can be stated for a number beforehand: plan --model tree instead"
+            )
         planned = _planned(choice, found, features or 0, records, expert)
         if (epsilon is None) == (lose is None):
             raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")

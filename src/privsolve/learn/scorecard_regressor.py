@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 
+from privsolve.cards.scorecard import Scorecard
 from privsolve.data.codes import check_order
 from privsolve.data.columns.label import Target
 from privsolve.data.constraints import Constraints
@@ -140,6 +141,12 @@ class PrivateScorecardRegressor(RegressorMixin, PrivateEstimator):  # type: igno
         card = self.release_.model
         assert isinstance(card, NumberCard)
         return card
+
+    @property
+    def scorecard_(self) -> Scorecard:
+        """The model as a scorecard that people can use."""
+        self._check_fitted()
+        return Scorecard.of(self.release_)
 
     @property
     def coef_(self) -> NDArray[np.float64]:

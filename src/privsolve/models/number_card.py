@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -12,8 +13,38 @@ from typing_extensions import override
 
 from privsolve.checks import check_finite
 from privsolve.models.linear import LinearRule
+from privsolve.models.outcomes import Outcomes
 
 OWN_FIELDS = ("per_point", "base", "low", "high")
+
+
+@dataclass(frozen=True)
+class NumberScale:
+    """What a total means: `start + per_point × total`, cut to `low..high`, for an outcome that is called `name`."""
+
+    name: str
+    start: float
+    per_point: float
+    low: float
+    high: float
+
+    def numbers(self, totals: Any) -> Any:
+        """What is predicted at totals."""
+        return np.clip(self.start + self.per_point * np.asarray(totals, dtype=np.float64), self.low, self.high)
+
+    def figures(self, value: float, more: int = 0) -> str:
+        """A number to about a hundredth of the distance between the bounds, with so many decimals more."""
+        decimals = max(0, math.ceil(2 - math.log10(self.high - self.low))) + more
+        return f"{round(float(value), decimals) + 0.0:,.{decimals}f}".replace("-", "−")
+
+    @property
+    def formula(self) -> str:
+        """The prediction as a sum, before it is cut to the bounds."""
+        return f"{self.figures(self.start, 1)} + {self.figures(self.per_point, 3)} × total"
+
+    def text(self, total: Fraction) -> str:
+        """What is predicted at a total, in figures."""
+        return self.figures(self.numbers(float(total)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,23 +73,30 @@ class NumberCard(LinearRule):
             raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
 
     @property
-    def start(self) -> float:
-        """What a total of 0, as the card prints it, stands for, before it is cut to the bounds."""
-        return self.base - self.per_point * float(Fraction(self.tally.threshold - 1, self.tally.unit))
-
-    def number(self, total: Any) -> Any:
+    def number_scale(self) -> NumberScale:
         """What is predicted at totals as the card prints them."""
-        return np.clip(self.start + self.per_point * np.asarray(total, dtype=np.float64), self.low, self.high)
+        return self.scale_of(self.tally.threshold, self.tally.unit)
+
+    def scale_of(self, threshold: int, unit: int) -> NumberScale:
+        """The same for a card on which the score 0 is the total `(threshold - 1) / unit`."""
+        start = self.base - self.per_point * float(Fraction(threshold - 1, unit))
+        name = None if self.schema is None else self.schema.predicted
+        return NumberScale(name or "outcome", start, self.per_point, self.low, self.high)
 
     @override
     def predict(self, table: Any) -> NDArray[Any]:
         """The predicted number of every row."""
-        return np.asarray(self.number(self.totals(table)))
+        return np.asarray(self.number_scale.numbers(self.totals(table)))
 
     @override
     def decide(self, table: Any) -> NDArray[np.bool_]:
         """There is nothing to decide."""
         raise TypeError("a card for a number decides nothing: use predict")
+
+    @override
+    def outcomes(self) -> Outcomes:
+        """What is measured of a model counts right and wrong decisions."""
+        raise ValueError("only models of a yes/no label can be evaluated, and this card predicts a number")
 
     @property
     def keeps_totals(self) -> bool:

@@ -18,13 +18,19 @@ from privsolve.data.columns import Bins, Categories, Column, Dates, Number, Valu
 from privsolve.data.questions import Choice, Span
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
+from privsolve.models.number_card import NumberCard
 from privsolve.models.risk import RiskScore
 from privsolve.models.tree import DecisionTree, leaf_paths
 from privsolve.privacy.composition import one_after_another
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases.release import Release
 
-NAMES = {"full-card": "full scorecard", "risk-score": "short card with risks", "linear-rule": "short card"}
+NAMES = {
+    "full-card": "full scorecard",
+    "risk-score": "short card with risks",
+    "linear-rule": "short card",
+    "number-card": "full scorecard for a number",
+}
 MOST_COMBINATIONS = 50_000
 """Up to so many combinations of answers are asked of both models."""
 
@@ -77,7 +83,10 @@ def differences(old: Release, new: Release) -> Differences:
         return Differences(("The two models are the same.",), unit, changes, _privacy(old, new))
     rules = [model for model in models if isinstance(model, LinearRule)]
     risks = [model for model in models if isinstance(model, RiskScore)]
-    if len(rules) == 2 and len(risks) != 1 and asked:
+    numbers = [model for model in models if isinstance(model, NumberCard)]
+    if len(numbers) == 2 and _predicted(old) == _predicted(new) and asked:
+        unit, changes = f"predicted {numbers[0].number_scale.name}", _changes(rules, used, asked)
+    elif len(rules) == 2 and len(risks) != 1 and not numbers and asked:
         unit = "log-odds" if risks else "points"
         changes = _changes(rules, used, asked)
         words += _thresholds(rules)
@@ -149,8 +158,10 @@ def _frame(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
 
 
 def _added(rule: LinearRule, frame: pd.DataFrame) -> Floats:
-    """The total of every row, in log-odds where it has a risk."""
+    """The total of every row, in log-odds where it has a risk, and in units of the outcome where that is a number."""
     totals = rule.totals(frame)
+    if isinstance(rule, NumberCard):
+        return totals * rule.per_point
     return totals * rule.log_odds if isinstance(rule, RiskScore) else totals
 
 
@@ -239,13 +250,17 @@ def _paths(old: DecisionTree, new: DecisionTree) -> list[str]:
 
 
 def _decisions(models: Sequence[Model], asked: Mapping[str, Answers]) -> list[str]:
-    """How many combinations of answers get another decision, where they can be gone through."""
+    """How many combinations of answers get another decision or number, where they can be gone through."""
     count = math.prod(len(answers) for answers in asked.values())
     if not asked or count > MOST_COMBINATIONS:
         return []
     values = ([value for _, value in answers] for answers in asked.values())
     frame = _frame([dict(zip(asked, row, strict=True)) for row in product(*values)])
     old, new = (model.predict(frame) for model in models)
+    if all(np.issubdtype(said.dtype, np.floating) for said in (old, new)):
+        apart = np.abs(new - old)
+        said = f"the predictions are at most {apart.max():,.4g} apart, {apart.mean():,.4g} on average"
+        return [f"Over {count:,} combinations of answers, {said} (combinations, not people)."]
     other = int(np.sum([str(a) != str(b) for a, b in zip(old, new, strict=True)]))
     return [f"Of {count:,} combinations of answers, {other:,} get another decision (combinations, not people)."]
 

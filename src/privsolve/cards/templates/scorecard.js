@@ -3,6 +3,7 @@
 (() => {
   const card = JSON.parse(document.getElementById("data").textContent);
   const unit = BigInt(card.unit);
+  const decides = card.positive !== undefined; // a card for a number decides nothing
   let threshold = BigInt(card.threshold);
   const rows = card.rows.map((row, i) => ({
     ...row,
@@ -63,13 +64,15 @@
     const total = sum(points.filter((p) => p !== null));
     const low = total + sum(open.map((row) => row.lowest));
     const high = total + sum(open.map((row) => row.highest));
-    const state = low >= threshold ? "positive" : high < threshold ? "negative" : "open";
+    const state = !decides ? "open" : low >= threshold ? "positive" : high < threshold ? "negative" : "open";
     element("total").textContent = totalText(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
     showRisk(low, high);
     showBand(low, high);
-    element("decision").dataset.state = state;
-    element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
+    if (decides) {
+      element("decision").dataset.state = state;
+      element("decision").textContent = state === "open" ? "Not decided yet" : card[state];
+    }
     element("progress").textContent = !open.length
       ? "All questions are answered."
       : state === "open"
@@ -83,7 +86,7 @@
   // of a risk score: the risk of the total, or what it can still be, and the lines of the table that this is on
   function showRisk(low, high) {
     const [least, most] = card.risks ? [card.risks[low], card.risks[high]] : [];
-    if (card.risks) element("risk").textContent = least === most ? `Risk ${least}` : `Risk ${least} to ${most}`;
+    if (card.risks) element("risk").textContent = least === most ? `${card.means} ${least}` : `${card.means} ${least} to ${most}`;
     for (const line of document.querySelectorAll("#risks tbody tr")) {
       line.classList.toggle("here", low === high && low >= BigInt(line.dataset.low) && low <= BigInt(line.dataset.high));
     }
@@ -147,8 +150,8 @@
     // only for the eye; with whole points the border lies half-way between the last "no" and the first "yes"
     const at = (n) => Math.min(Math.max((100 * (Number(n) - Number(lowest))) / Number(highest - lowest), 0), 100);
     const gauge = element("gauge");
-    gauge.querySelector(".over").style.left = at(Number(threshold) - 0.5) + "%";
-    border.textContent = threshold > lowest && threshold <= highest ? totalText(threshold) : "";
+    gauge.querySelector(".over").style.left = (decides ? at(Number(threshold) - 0.5) : 100) + "%";
+    border.textContent = decides && threshold > lowest && threshold <= highest ? totalText(threshold) : "";
     border.style.left = at(threshold) + "%";
     border.parentElement.dataset.near = !border.textContent ? "" : at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
     gauge.querySelector(".reach").style.left = at(low) + "%";
@@ -170,7 +173,8 @@
   element("search")?.addEventListener("input", search);
   element("skip")?.addEventListener("click", skip);
   window.addEventListener("beforeprint", () => { if (element("more")) element("more").open = true; });
-  if (card.risks) element("threshold").addEventListener("input", moveThreshold);
-  window.addEventListener("pageshow", card.risks ? moveThreshold : update);
-  card.risks ? moveThreshold() : update();
+  const moves = card.risks && decides;
+  if (moves) element("threshold").addEventListener("input", moveThreshold);
+  window.addEventListener("pageshow", moves ? moveThreshold : update);
+  moves ? moveThreshold() : update();
 })();

@@ -1,0 +1,72 @@
+"""`privsolve fit --target LOW:HIGH`: a full scorecard for a number, on real files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from privsolve.cli import app
+from privsolve.privacy.ledger import Ledger
+from privsolve.safety.folder import load_release
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def stays(n: int = 3000) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    age, ward = rng.integers(18, 90, n), rng.choice(["north", "south"], n)
+    cost = 2000 + 3000 * (age >= 50) + 1500 * (ward == "south") + rng.normal(0, 300, n)
+    return pd.DataFrame({"age": age, "ward": ward, "cost": cost.round(2)})
+
+
+def test_from_a_table_to_a_card_for_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draft, ledger, page, predictions and comparison; what is for yes/no labels is refused before anything is paid."""
+    monkeypatch.chdir(tmp_path)
+    stays().to_csv("data.csv", index=False)
+    Ledger.create("ledger", 10.0, delta=1e-4)
+    fit = ("fit", "data.csv", "--label", "cost", "--target", "0:10000", "--epsilon", 3, "--ledger", "ledger", "--out")
+    for wrong, words in (
+        (["--holdout", 0.2], "--holdout: only models with a yes/no label"),
+        (["--bands", "5%"], "--bands is for a yes/no label"),
+        (["--by", "ward"], "--by is for a yes/no label"),
+        (["--weight", "age"], "--max-weight"),
+        (["--weight", "age", "--max-weight", 90], "--max-weight is for a yes/no label"),
+        (["--sample-rate", 0.5], "--sample-rate is for a yes/no label"),
+        (["--false-positive", 2], "--false-positive is for a yes/no label"),
+        (["--depth", 2], "--depth is for --model tree"),
+        (["--model", "short"], "--model short: says yes or no"),
+    ):
+        refused = run(*fit, "out", *wrong)
+        assert refused.exit_code == 2
+        assert words in refused.stderr
+    assert not Ledger.open("ledger").history()
+    result = run(*fit, "out")
+    assert result.exit_code == 0, result.output
+    assert "Predicted cost" in result.stdout
+    assert len(Ledger.open("ledger").history()) == 2
+    assert "Predicted cost" in Path("out/scorecard.html").read_text(encoding="utf-8")
+    assert "The predicted cost is" in run("show", "out/release.json", "--format", "markdown").stdout
+    assert "cannot be written as a program" in run("show", "out/release.json", "--format", "sql").stderr
+    scored = run("predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv", "--reasons", 1)
+    assert scored.exit_code == 0, scored.output
+    said = pd.read_csv("scored.csv")
+    release = load_release(Path("out/release.json"))
+    assert said["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
+    assert release.scored(stays())["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
+    assert (said["prediction"] - said["cost"]).abs().mean() < 400
+    measured = run("evaluate", "data.csv", "--release", "out/release.json", "--epsilon", 1, "--ledger", "ledger")
+    assert "only models of a yes/no label can be evaluated" in measured.stderr
+    planned = run("plan", "--schema", "out-curator/schema.toml", "--records", 3000, "--epsilon", 1)
+    assert "plan --model tree instead" in planned.stderr
+    assert run(*fit, "again", "--max-questions", 1).exit_code == 0
+    changed = run("diff", "out/release.json", "again/release.json").stdout
+    assert "Both are a full scorecard for a number." in changed
+    assert "What an answer adds to the predicted cost" in " ".join(changed.split())
+    assert "the predictions are at most" in changed
+    assert "Positive from" not in changed
