@@ -36,7 +36,8 @@ def test_one_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     raw = replace(RAW_TABLES[name], records=min(RAW_TABLES[name].records, MOST))
     raw.write(Path("raw.csv"))
     Ledger.create("ledger", 1.0, delta=1e-5)
-    stated = ["--label", raw.label, "--positive", raw.positive, *(f"--missing={code}" for code in raw.missing)]
+    positive = f"={raw.positive}" if raw.positive == "<30" else raw.positive  # a text, not a comparison
+    stated = ["--label", raw.label, "--positive", positive, *(f"--missing={code}" for code in raw.missing)]
     command = ["fit", "raw.csv", *stated, "--epsilon", "1", "--out", "out", "--ledger", "ledger", "--seed", "0"]
     result = CliRunner().invoke(cli.app, command)
     if result.exit_code != 0:
@@ -66,6 +67,7 @@ FIT = ["fit", "raw.csv", "--label", "Survived", "--positive", "1", "--epsilon", 
         (["--out", "out", "--max-points", "0"], "max_points must"),
         (["--out", "out", "--holdout", "1.5"], "holdout must lie strictly between 0 and 1"),
         (["--out", "out", "--evaluate-epsilon", "-1"], "epsilon must"),
+        (["--out", "out", "--label", "Sex", "--positive", "<30"], "write --positive '=<30'"),
         (["--out", "out", "--by", "Sex"], "state its public values, as --by Sex=a,b,c"),
         (["--out", "out", "--by", "Sexes=male,female"], "Sexes"),
         (["--out", "out", "--positive", "yes"], "no record has a value that the schema lists"),

@@ -136,7 +136,11 @@ def test_the_names_of_the_label_survive() -> None:
 def test_weights_of_records_are_refused_with_what_to_do() -> None:
     account = Accountant(100.0)
     for estimator in estimators(INDICATORS):
-        with pytest.raises(TypeError, match=r"sample_weight is not taken: .* weigh the"):
+        taken = isinstance(estimator, ps.PrivateScorecard)
+        error, words = (
+            (ValueError, "max_weight must be stated") if taken else (TypeError, "sample_weight is not taken: .* weigh")
+        )
+        with pytest.raises(error, match=words):
             estimator.set_params(budget=account).fit(X, Y, sample_weight=np.ones(len(X)))
     with pytest.raises(TypeError, match="fit takes X and y, got groups as well"):
         estimators(INDICATORS)[0].fit(X, Y, groups=1)

@@ -94,7 +94,10 @@ class Wanted:
         assert self.positive is not None
         if self.negative is None and Comparison.of(self.positive) is not None:
             return Label(name, self.positive, missing_values=missing, decimal=decimal)
-        return Label(name, _value(self.positive, kind), None if self.negative is None else _value(self.negative, kind))
+        text = self.positive.removeprefix("=")  # "=<30" is the text "<30"
+        positive = text if Comparison.of(text) is not None else self.positive
+        negative = None if self.negative is None else [_value(self.negative, kind)]
+        return Label(name, [_value(positive, kind)], negative)
 
 
 @dataclass(frozen=True)

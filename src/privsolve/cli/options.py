@@ -25,7 +25,8 @@ By = Annotated[
 Positive = Annotated[
     str | None,
     typer.Option(
-        help="The positive value of the label; or a comparison with a plain number, such as '>=150' ('>50K' is a value).",
+        help="The positive value of the label; or a comparison with a plain number, such as '>=150'. '>50K' is a value, and "
+        "'=<30' is the text <30.",
         rich_help_panel=TABLE,
     ),
 ]

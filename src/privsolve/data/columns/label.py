@@ -208,8 +208,9 @@ def no_label(label: Label) -> ValueError:
     """The error where no record has a value of the label that the schema lists; it shows no value."""
     if isinstance(label.positive, Comparison):
         return ValueError(
-            f"label {label.column!r}: no record has a number, so none can be {label.words[0]}: state a value of the label "
-            "instead, in quotes and in a list in a schema file (nothing was spent)"
+            f"label {label.column!r}: no record has a number, so none can be {label.words[0]}: if {label.positive} is a "
+            f"text of this column, write --positive '={label.positive}', or positive = [\"{label.positive}\"] in a schema "
+            "file (nothing was spent)"
         )
     return ValueError(
         f"label {label.column!r}: no record has a value that the schema lists: write positive and negative as the data has "
