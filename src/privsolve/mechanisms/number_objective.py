@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data.columns.label import STEPS, TargetTable
@@ -86,6 +87,13 @@ class NumberPlan(Plan):
     def curvature(self, radius: float) -> float:
         """The largest curvature that one record can add: the loss has second derivative 0 or 1."""
         return radius**2
+
+    @override
+    def to_dict(self) -> dict[str, Any]:
+        """Clip and noise grow with the length of a usual row, which is not known beforehand: the noise is for a clip of 1."""
+        found = super().to_dict()
+        found["deviation_per_clip"] = found.pop("deviation")
+        return {name: value for name, value in found.items() if name != "clip"}
 
     @property
     def sums_deviation(self) -> float:
