@@ -155,7 +155,10 @@ def test_predictions_with_bands_and_reasons(case: tuple[ps.Release, pd.DataFrame
         names = ["score", "risk", "prediction", "band", "reason_1", "reason_2", "reason_3"]
         assert list(found)[-7:] == names
         check(list(found[names[:4]].itertuples(index=False, name=None)), release, table)
-        reasons = [[text for text in row if text] for row in found[names[4:]].itertuples(index=False, name=None)]
+        reasons = [
+            [text for text in row if isinstance(text, str) and text]
+            for row in found[names[4:]].itertuples(index=False, name=None)
+        ]
         assert reasons == [said_of(release, record) for record in table.to_dict("records")]
         assert any(UNKNOWN in text for row in reasons for text in row)
 
