@@ -30,7 +30,7 @@ def compare(
     header: Header = None,
     seed: Annotated[int | None, typer.Option(help="Repeatable split and noise.")] = None,
 ) -> None:
-    """Compare all kinds of models on the curator's own records: a page that must NOT be published.
+    """Compare models on the curator's own records; not to be published.
 
     Example: privsolve compare patients.csv --schema out-curator/schema.toml --epsilon 1 --out curator.html
 

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
@@ -114,6 +113,8 @@ class Weight:
 
 def attached(frame: Any, weights: ArrayLike) -> Any:
     """A table in memory with the weights, one for each row, as the column `sample_weight`. Each is read on its own."""
+    import pandas as pd
+
     check_order(frame)
     table = as_frame(frame)
     if BESIDE in table.columns:
