@@ -24,7 +24,7 @@ def test_drafts_of_ordinary_tables_are_sensible(name: str, tmp_path: Path) -> No
     for seed in range(SEEDS):
         found = private_draft(
             table,
-            Label(raw.label, raw.positive),
+            Label(raw.label, [raw.positive]),
             DRAFT_SHARE,
             delta,
             missing=missing,
