@@ -19,7 +19,7 @@ from hypothesis import given
 
 import privsolve as ps
 from fuzzing import ANYTHING, FRAME, NUMBER_VALUES, PROBLEM, SCHEMA, TABLE, Odd, check_share, fuzz, one_changed, only
-from privsolve.continuous import objectives
+from privsolve.continuous import problem as objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
 from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema

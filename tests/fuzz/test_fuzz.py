@@ -35,7 +35,7 @@ from fuzzing import (
     only,
 )
 from privsolve.cli import app
-from privsolve.continuous import objectives
+from privsolve.continuous import problem as objectives
 from privsolve.data import Schema
 from privsolve.data.private import private_draft
 from privsolve.data.tables import open_table
