@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from subprocess import DEVNULL, PIPE, Popen
 
 import numpy as np
 import pandas as pd
@@ -196,3 +198,14 @@ def test_a_label_by_a_threshold_is_said_in_words(tmp_path: Path, monkeypatch: py
     refused = CliRunner().invoke(cli.app, [*fit, "--out", "other"])
     assert refused.exit_code == 2
     assert "at least one record has none that is a number" in " ".join(refused.stderr.split())
+
+
+def test_a_reader_that_leaves_early_loses_nothing(tmp_path: Path) -> None:
+    """`privsolve fit ... | head -1` ended after the draft was paid for, without a release."""
+    RAW_TABLES["titanic"].write(tmp_path / "raw.csv")
+    program = [sys.executable, "-m", "privsolve"]
+    with Popen([*program, *FIT, "--out", "out"], cwd=tmp_path, stdout=PIPE, stderr=DEVNULL) as fit:
+        assert fit.stdout is not None
+        fit.stdout.close()
+    assert fit.returncode == 0
+    assert (tmp_path / "out" / "release.json").is_file()

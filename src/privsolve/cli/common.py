@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ class PlainConsole(Console):
         """As rich does, without control characters."""
         return super().status(shown(status) if isinstance(status, str) else status, **options)
 
+    def on_broken_pipe(self) -> None:
+        """Go on without output: a reader such as `head` that leaves early must not end a run that is paid for."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+
 
 console = PlainConsole()
 errors = PlainConsole(stderr=True)
@@ -46,7 +53,10 @@ errors = PlainConsole(stderr=True)
 
 def write_out(text: str) -> None:
     """A whole document to the standard output: as it is into a file or a pipe, without control characters on a terminal."""
-    typer.echo(shown(text) if on_a_terminal() else text, nl=False)
+    try:
+        typer.echo(shown(text) if on_a_terminal() else text, nl=False)
+    except BrokenPipeError:
+        console.on_broken_pipe()
 
 
 def on_a_terminal() -> bool:
