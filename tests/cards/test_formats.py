@@ -48,6 +48,6 @@ def test_a_new_format_is_a_function_a_method_and_a_word(monkeypatch: pytest.Monk
 
 def test_every_word_is_a_method() -> None:
     methods = {name.removeprefix("to_") for name in dir(Scorecard) if name.startswith("to_")}
-    assert set(CardFormat) - {CardFormat.json} == methods - {"frame"}
+    assert set(CardFormat) - {CardFormat.json} == methods
     of_trees = {name.removeprefix("to_") for name in dir(TreeCard) if name.startswith("to_")}
     assert methods - of_trees == {"xlsx", "python", "javascript"}

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import html
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from fractions import Fraction
 from html.parser import HTMLParser
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,7 +17,6 @@ from markdown_it import MarkdownIt
 
 import privsolve as ps
 from privsolve.cards.card import QuantityPoints
-from privsolve.cards.latex import escape as latex_escape
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.words import number, privacy_words, rule, total
 from privsolve.data.questions import Choice, Option, Quantity
@@ -107,7 +103,7 @@ def test_the_example_comes_from_the_card_alone() -> None:
 def test_a_card_without_points() -> None:
     card = Scorecard.of(release_of(["a", "intercept"], [0, 1]))
     assert (card.rows, card.decide({})) == ((), "positive")
-    for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
+    for text in (card.to_text(), card.to_markdown(), card.to_html()):
         assert "No question has points" in text
         assert "The decision is positive whatever the answers" in text
 
@@ -212,27 +208,6 @@ def test_markdown_shows_names_as_they_are() -> None:
         assert f"<strong>{html.escape(example.decision, quote=False)}</strong>" in rendered
 
 
-def test_latex_escapes_everything() -> None:
-    source = awkward_card().to_latex()
-    bare = re.sub(r"\\[a-zA-Z]+|\\.", "", re.sub(r"^%.*", "", source))
-    assert bare.count("{") == bare.count("}")
-    for character in "#~^_%":
-        assert character not in bare
-    rows = [line for line in source.splitlines() if line.endswith(r"\\")]
-    assert all(len(re.findall(r"(?<!\\)&", line)) == 2 for line in rows)
-    assert latex_escape("a_b & 50% <= {x}\n≥") == r"a\_b \& 50\% \textless{}= \{x\} $\ge$"
-    for rule_line in (r"\toprule", r"\midrule", r"\bottomrule", r"\begin{tabular}", r"\end{tabular}"):
-        assert source.count(rule_line) == 1
-
-
-@pytest.mark.skipif(shutil.which("lualatex") is None, reason="lualatex is not installed")
-def test_latex_compiles(tmp_path: Path) -> None:
-    packages = r"\usepackage[T1]{fontenc}\usepackage{textcomp}\usepackage{booktabs}"
-    document = rf"\documentclass{{article}}{packages}\begin{{document}}{awkward_card().to_latex()}\end{{document}}"
-    (tmp_path / "card.tex").write_text(document, encoding="utf-8")
-    subprocess.run(["lualatex", "-halt-on-error", "card.tex"], cwd=tmp_path, check=True, capture_output=True)
-
-
 @pytest.mark.parametrize("width", [30, 80, 200])
 def test_text_fits_the_terminal_and_holds_every_point(width: int) -> None:
     text = Scorecard.of(HOURS, HOUR_QUESTIONS).to_text(width)
@@ -259,7 +234,7 @@ def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, prove
     card = Scorecard.of(release_of(["a"], [1], guarantee=guarantee))
     privacy = privacy_words(guarantee)
     page = " ".join(_Text(card.to_html()).texts)
-    for text in (page, *(" ".join(t.split()) for t in (card.to_text(), card.to_markdown(), card.to_latex()))):
+    for text in (page, *(" ".join(t.split()) for t in (card.to_text(), card.to_markdown()))):
         assert ("Seeded: for testing only" in text) == seeded
         assert ("Not proved" in text) == (not proved)
         assert f"theory section {guarantee.theory}" in text
@@ -297,7 +272,7 @@ def test_nothing_of_the_data_is_on_the_page() -> None:
         problem = ps.Problem(table, ps.IntegerBall(2, 5))
         weights = ps.IntegerBall(2, 5).members()[1]
         card = Scorecard.of(Release(problem.model(weights), GUARANTEE, problem.setting))
-        return card.to_html(), card.to_text(), card.to_markdown(), card.to_latex()
+        return card.to_html(), card.to_text(), card.to_markdown()
 
     assert page(0) == page(1)
 

@@ -1,4 +1,4 @@
-"""A released tree as text, Markdown, LaTeX, SQL, a picture and a page that is used in a real browser."""
+"""A released tree as text, Markdown, SQL, a picture and a page that is used in a real browser."""
 
 from __future__ import annotations
 
@@ -78,13 +78,11 @@ def test_engines_say_what_python_says(leaves: Any) -> None:
 
 def test_every_leaf_is_in_every_form() -> None:
     made = card()
-    for text in (made.to_text(), made.to_markdown(), made.to_latex(), made.to_html()):
+    for text in (made.to_text(), made.to_markdown(), made.to_html()):
         assert "age" in text
         assert "Privacy" in text
     assert len(list(rules(made.tree))) == made.tree.size == 5
-    assert "red \\& auburn" in made.to_latex()
     assert "\\<of\\>" in made.to_markdown()
-    assert made.to_latex().count(r" \\") == 5 + 1
     assert max(map(len, made.to_text(60).split("Privacy")[1].splitlines())) <= 60
     single = card(Leaf(1))
     assert "yes" in single.to_text()
@@ -124,7 +122,7 @@ def test_leaves_say_the_words_of_the_schema() -> None:
     ):
         made = TreeCard(DecisionTree(ROOT, NAMES, leaves, worded), GUARANTEE)
         assert {says for _, says in rules(made.tree)} == words
-        for form in (made.to_text(), made.to_markdown(), made.to_latex(), made.to_html(), made.plot().svg):
+        for form in (made.to_text(), made.to_markdown(), made.to_html(), made.plot().svg):
             assert all(word.replace("%", "") in form for word in words)
 
 

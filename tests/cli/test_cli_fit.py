@@ -321,7 +321,7 @@ def test_what_predict_refuses(here: Path, arguments: tuple[str, str, str], words
 
 def test_show_writes_every_format(here: Path) -> None:
     assert run("fit", "--model", "short", "data.csv", *FIT).exit_code == 0
-    starts = {"text": "Scorecard: ", "markdown": "#", "latex": "%", "html": "<!doctype html>", "json": "{"}
+    starts = {"text": "Scorecard: ", "markdown": "#", "html": "<!doctype html>", "json": "{"}
     for name, start in starts.items():
         result = run("show", "out/release.json", "--format", name)
         assert result.exit_code == 0, result.output
@@ -364,7 +364,7 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
         assert not set(text) & set("\x1b\x07\x9b\u202e")
     assert "\x1b" in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
     monkeypatch.setattr("privsolve.cli.common.on_a_terminal", lambda: True)
-    for name in ("markdown", "latex", "html", "json"):
+    for name in ("markdown", "html", "json"):
         assert not set(run("show", "odd/release.json", "--format", name).output) & set("\x1b\x07\x9b\u202e")
 
 

@@ -64,7 +64,6 @@ def test_fit_show_and_predict(here: Path, leaves: str) -> None:
     for form, mark in (
         ("text", "Decision tree"),
         ("markdown", "## Decision tree"),
-        ("latex", "tabular"),
         ("html", "<!DOCTYPE html>"),
         ("sql", "CASE"),
         ("json", '"decision-tree"'),

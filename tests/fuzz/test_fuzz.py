@@ -256,7 +256,7 @@ def test_release_files() -> None:
         release = ps.Release.from_json(json.dumps(content))
         assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
         card = release.card()
-        for write in (card.to_text, card.to_markdown, card.to_latex, card.to_html):
+        for write in (card.to_text, card.to_markdown, card.to_html):
             assert write()
 
     check_share(480, mutated(RELEASE), use, least=REFUSED_MOSTLY)

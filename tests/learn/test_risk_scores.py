@@ -121,7 +121,7 @@ def test_wrong_options_are_refused_before_anything_is_paid(wrong: dict[str, obje
 
 def test_every_form_of_the_card_has_the_risks() -> None:
     card = fitted().scorecard_
-    for form in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html()):
+    for form in (card.to_text(), card.to_markdown(), card.to_html()):
         assert "Risk of " in form
         for line in card.totals:
             assert line.risk.replace("%", "") in form

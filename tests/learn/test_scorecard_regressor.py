@@ -136,7 +136,7 @@ def test_the_card_says_what_is_predicted() -> None:
     (said,) = model.predict(person)
     assert card.decide(answers) == f"{said:.1f}"
     assert card.score(answers) == model.totals(person)[0]
-    for text in (card.to_text(), card.to_markdown(), card.to_latex(), card.to_html(), card._repr_html_()):
+    for text in (card.to_text(), card.to_markdown(), card.to_html(), card._repr_html_()):
         assert "Predicted price" in text
         assert "decision is" not in text.replace("That the decision is right or fair for a person", "")
     for write in (card.to_sql, card.to_python, card.to_javascript, card.to_xlsx):

@@ -78,7 +78,7 @@ def test_bands_are_on_every_form_and_in_the_file(tmp_path: Path) -> None:
     file = tmp_path / "release.json"
     file.write_text(made.to_json(), encoding="utf-8")
     card = cut.card()
-    for form in ("text", "markdown", "latex", "html", "json", "sql", "python", "javascript"):
+    for form in ("text", "markdown", "html", "json", "sql", "python", "javascript"):
         args = ["show", str(file), "--format", form, "--bands", "calm,20%,watch,60%,act"]
         shown = CliRunner().invoke(app, args).stdout
         assert all(name in shown for name in ("calm", "watch", "act")), form

@@ -1,1 +1,1 @@
-"""What people read: a scorecard as text, Markdown, LaTeX and a page for the browser."""
+"""What people read: a scorecard as text, Markdown and a page for the browser."""

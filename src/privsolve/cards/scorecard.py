@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
 from privsolve.cards import words
 from privsolve.cards.card import Card
-from privsolve.cards.latex import scorecard_latex
 from privsolve.cards.markdown import scorecard_markdown
-from privsolve.cards.notebook import card_frame, card_panel, card_plot
 from privsolve.cards.pages import scorecard_html
 from privsolve.cards.programs import javascript_program, python_program
 from privsolve.cards.rows import rows_and_threshold
@@ -23,10 +21,8 @@ from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
 from privsolve.models.number_card import NumberCard
 from privsolve.models.risk import RiskScore
+from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Published(Protocol):
@@ -100,10 +96,6 @@ class Scorecard(Card):
         """The card as Markdown."""
         return scorecard_markdown(self)
 
-    def to_latex(self) -> str:
-        """The card as a LaTeX table; it needs the package booktabs."""
-        return scorecard_latex(self)
-
     def to_sql(self, dialect: str = "duckdb") -> str:
         """A query that adds score, risk, prediction and band to the rows of a table `data`: one `CASE` for each question.
 
@@ -139,16 +131,12 @@ class Scorecard(Card):
         if self.number_scale is not None:
             raise ValueError(f"a card for a number cannot be written as {form}: use `privsolve predict` or the page")
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per answer: column, question, answer and points; a number has the points of one step."""
-        return card_frame(self)
-
-    def plot(self, ax: Any = None) -> Any:
-        """The points of every answer as bars, on matplotlib axes."""
-        return card_plot(self, ax)
-
     def _repr_html_(self) -> str:
-        return card_panel(self)
+        privacy = words.privacy_words(self.guarantee)
+        notes = [words.rule(self), *words.notes(self), *words.facts_line(self.about), f"Privacy: {privacy.sentence}"]
+        notes += words.other_count(self.guarantee)
+        warnings = (*words.problems(self), *privacy.warnings)
+        return panel(words.title(self), ("Question", "Answer", "Points"), words.answer_lines(self), notes, warnings)
 
     def to_html(self, date: str | None = None) -> str:
         """The card as one self-contained page that adds up the points of the answers a person ticks.

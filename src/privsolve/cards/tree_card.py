@@ -5,9 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from privsolve.cards.latex import escape as latex
 from privsolve.cards.markdown import escape as markdown
 from privsolve.cards.markdown import privacy_markdown
 from privsolve.cards.pages import tree_html
@@ -19,9 +17,6 @@ from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
 from privsolve.models.tree_sql import tree_sql
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -73,33 +68,6 @@ class TreeCard:
         lines += [*_items(self.tree, self.tree.root, 0), "", *quality_markdown(self.evaluation, markdown)]
         return "\n".join([*lines, *privacy_markdown(privacy)]) + "\n"
 
-    def to_latex(self) -> str:
-        """The tree as a LaTeX table with one line per leaf; it needs the package booktabs."""
-        privacy = privacy_words(self.guarantee, "tree")
-        below = [*(f"\\textbf{{{latex(warning)}}}" for warning in (*self._problems, *privacy.warnings))]
-        below += [latex(line) + r"\par" for line in self._facts]
-        below += [latex(line) + r"\par" for line in quality_lines(self.evaluation) if line]
-        below.append(latex(f"Privacy: {privacy.sentence}"))
-        lines = [
-            r"% needs \usepackage[T1]{fontenc}, \usepackage{textcomp} and \usepackage{booktabs}",
-            r"\begin{table}[tbp]",
-            r"\centering",
-            f"\\caption{{{latex(self.title)}}}",
-            r"\begin{tabular}{@{}p{0.65\linewidth}p{0.25\linewidth}@{}}",
-            r"\toprule",
-            r"If & then \\",
-            r"\midrule",
-            *(f"{latex(condition)} & {latex(says)} " + r"\\" for condition, says in rules(self.tree)),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\par\medskip",
-            r"\begin{minipage}{0.95\linewidth}\footnotesize",
-            *below,
-            r"\end{minipage}",
-            r"\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
-
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The prediction as one SQL expression on the columns of a table, with the schema's meaning of every value."""
         return tree_sql(self.tree, dialect)
@@ -111,12 +79,6 @@ class TreeCard:
             date: the day to print on it, where the schema states none.
         """
         return tree_html(self.tree, self.guarantee, self.title, self.evaluation, self._problems, date, self.version)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per leaf: the answers that lead to it, and what it says."""
-        import pandas as pd
-
-        return pd.DataFrame(rules(self.tree), columns=["if", "then"])
 
     def plot(self) -> Picture:
         """The tree as a picture, which notebooks show by themselves."""

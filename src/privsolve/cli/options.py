@@ -85,7 +85,6 @@ class CardFormat(StrEnum):
 
     text = "text"
     markdown = "markdown"
-    latex = "latex"
     html = "html"
     json = "json"
     sql = "sql"

@@ -118,7 +118,7 @@ def show(
         Path | None, typer.Option(help="File to write to; needed for xlsx.", show_default="print it")
     ] = None,
 ) -> None:
-    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, LaTeX, HTML, JSON or a workbook (xlsx).
+    """Show a release as a scorecard or a tree: in the terminal, or as Markdown, HTML, JSON or a workbook (xlsx).
 
     sql is one query on a table called data; python and javascript are functions that need no package. All of them give a
     record what `privsolve predict` gives it.

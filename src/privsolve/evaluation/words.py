@@ -89,7 +89,7 @@ def main_figures(cells: Cells, labels: tuple[str, str]) -> Iterator[tuple[str, F
 
 
 def quality_lines(evaluation: Evaluation | None) -> list[str]:
-    """Sentences for text and LaTeX; none without an evaluation."""
+    """Sentences for text; none without an evaluation."""
     if evaluation is None:
         return []
     lines = ["", f"How good it is. {where(evaluation)} In brackets: 95% intervals for people of the same kind."]
