@@ -155,22 +155,6 @@ def test_predictions_do_not_depend_on_other_records(tmp_path: Path) -> None:
     assert not scores[0].any()
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
-def test_spark_reads_neighbouring_files_alike(spark: Any, tmp_path: Path) -> None:
-    def by_spark(data: pa.Table, path: Path) -> Any:
-        pq.write_table(data, path / "a.parquet", row_group_size=3)
-        spark.read.parquet(str(path / "a.parquet")).createOrReplaceTempView(f"neighbour{path.name}")
-        return ibis.pyspark.connect(spark).table(f"neighbour{path.name}")
-
-    for name, (schema, one, other) in {
-        "lab": (LAB, laboratory(1.0), laboratory(1.5)),
-        "drawn": drawn(1, columns_of(("double", "single", "text", "colours"), 1)),
-        "whole": drawn(2, columns_of(("integer intervals", "decimal intervals", "boolean intervals"), 2)),
-    }.items():
-        (folder := tmp_path / name).mkdir()
-        assert distance(*tables(by_spark, schema, one, other, folder)) <= 2
-
-
 def test_neighbours_differ_where_they_should() -> None:
     """What the property is tested on: one record differs, and tables in which it does are at distance 2."""
     schema, one, other = drawn(3, columns_of(("integer", "text"), 4))

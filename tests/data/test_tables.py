@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,6 @@ from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, codes
 from privsolve.data.codes import coded
 from privsolve.data.private import counts
-from privsolve.data.private.grids import DecimalGrid
 from privsolve.data.tables import open_table
 from privsolve.models.risk import RiskScore
 from schema_data import SCHEMA, every_value, tables
@@ -58,34 +58,14 @@ def test_codes_that_need_several_keys_agree() -> None:
     assert schema.table(data).table.features.shape == (200, 7)
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
-def test_spark_gives_the_identical_table(spark: Any, tmp_path: Path) -> None:
-    """Bins of every type, and every kind of column of texts and doubles."""
-    names = ("intervals", "text", "double", "colours")
-    schema = Schema([c for c in SCHEMA.columns if any(name in c.column for name in names)], SCHEMA.label)
-    data = every_value()
-    pq.write_table(data, tmp_path / "a.parquet")
-    spark.read.parquet(str(tmp_path / "a.parquet")).createOrReplaceTempView("awkward")
-    same(schema, data, ibis.pyspark.connect(spark).table("awkward"))
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::ResourceWarning")
-def test_spark_counts_the_same_for_a_draft(spark: Any, tmp_path: Path) -> None:
-    frame = pd.DataFrame(
-        {"x": [1.5, None, -2.0, 1e300], "n": [1, 2, 2, 3], "t": [" a", "a ", "7", None], "b": [True, False, True, True]}
-    )
-    frame.to_parquet(tmp_path / "a.parquet")
-    spark.read.parquet(str(tmp_path / "a.parquet")).createOrReplaceTempView("drafted")
-    grids = dict.fromkeys(frame.columns, DecimalGrid())
-    expected, found = (
-        counts.count_columns(data, grids, 2) for data in (frame, ibis.pyspark.connect(spark).table("drafted"))
-    )
-    assert found[1] == expected[1] == {"x": {}, "n": {}, "t": {"a": 2}, "b": {}}
-    for name, kinds in expected[0].items():
-        other = found[0][name]
-        assert (other.missing, other.texts) == (kinds.missing, kinds.texts)
-        assert (other.cells == kinds.cells).all()
-        assert (other.fractions == kinds.fractions).all()
+def test_other_engines_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    """How a value is read is known of DuckDB only."""
+    with sqlite3.connect(tmp_path / "a.sqlite") as connection:
+        connection.execute("CREATE TABLE t (age FLOAT, sex TEXT, label TEXT)")
+    table = ibis.sqlite.connect(tmp_path / "a.sqlite").table("t")
+    for use in (PEOPLE.table, lambda t: ps.private_draft(t, PEOPLE.label, 1.0), ps.PrivateShortCard(schema=PEOPLE).fit):
+        with pytest.raises(ValueError, match="held by sqlite, and only DuckDB is read: export it to Parquet"):
+            use(table)
 
 
 CSV = """ age ,sex, label,note

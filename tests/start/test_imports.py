@@ -9,7 +9,7 @@ import privsolve
 from copied_package import SOURCES, run_python
 from privsolve.cli import COMMANDS
 
-TABLES = {"pandas", "ibis", "duckdb", "pyarrow", "polars", "pyspark"}
+TABLES = {"pandas", "ibis", "duckdb", "pyarrow", "polars"}
 SELDOM = {"numba", "sklearn", "matplotlib", "dp_accounting", "joblib", "opendp", *TABLES}
 HEAVY = {"numpy", "scipy", "narwhals", *SELDOM}
 

@@ -140,8 +140,6 @@ def interruptibly(table: Any, work: Callable[[], Result]) -> Result:
     DuckDB does not look at signals in all of its versions and functions, so it works in a thread of its own.
     """
     engine = table.get_backend()
-    if engine.name != "duckdb":
-        return work()
     with ThreadPoolExecutor(1) as worker:  # waits for the thread in the end
         future = worker.submit(work)
         try:
@@ -159,12 +157,16 @@ def quoted(text: str) -> str:
 
 
 def read_each_value(table: Any) -> Any:
-    """The Ibis table, whose engine from now on looks at each value instead of at statistics of its column."""
+    """The Ibis table, whose engine from now on looks at each value instead of at statistics of its column.
+
+    Only of DuckDB is it known that a record is read by itself (theory, section 10), so other engines are refused.
+    """
     engine = table.get_backend()
-    if engine.name == "duckdb":
-        ((off,),) = engine.raw_sql("SELECT current_setting('disabled_optimizers')").fetchall()
-        if BY_STATISTICS not in off.split(","):
-            engine.raw_sql(f"SET disabled_optimizers = {quoted(','.join(filter(None, [off, BY_STATISTICS])))}")
+    if engine.name != "duckdb":
+        raise ValueError(f"the table is held by {engine.name}, and only DuckDB is read: export it to Parquet")
+    ((off,),) = engine.raw_sql("SELECT current_setting('disabled_optimizers')").fetchall()
+    if BY_STATISTICS not in off.split(","):
+        engine.raw_sql(f"SET disabled_optimizers = {quoted(','.join(filter(None, [off, BY_STATISTICS])))}")
     return table
 
 

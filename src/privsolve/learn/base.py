@@ -19,6 +19,7 @@ from privsolve.checks import check_finite, check_length
 from privsolve.data import Label, Schema
 from privsolve.data.codes import as_frame, as_given, check_order, is_ibis_table, is_relation
 from privsolve.data.columns import tidy
+from privsolve.data.duckdb import read_each_value
 from privsolve.errors import PrivacyWarning
 from privsolve.learn.drafting import drafted_schema, split
 from privsolve.models.base import Model
@@ -224,7 +225,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     @staticmethod
     def _rows(X: Any) -> Any:
         if is_ibis_table(X):
-            return X
+            return read_each_value(X)
         frame = X if hasattr(X, "__len__") and not is_relation(X) else as_frame(X).to_native()
         if len(frame) == 0:
             raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")

@@ -88,7 +88,7 @@ class Declared:
             frame = as_frame(data)
             check_texts(frame.columns)
             return cls(tuple(frame.columns))
-        kinds = {name: data[name].type() for name in data.columns}
+        kinds = dict(read_each_value(data).schema().items())
         booleans = frozenset(name for name, kind in kinds.items() if kind.is_boolean())
         texts = frozenset(name for name, kind in kinds.items() if kind.is_string())
         numbers = {n for n, k in kinds.items() if k.is_floating() or k.is_integer() or k.is_decimal()}
