@@ -26,8 +26,9 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 import privsolve as ps
+from peers.runners.dpsgd import settings_grid, tuned
 from privsolve.data import EncodedTable
-from privsolve.experiments.dpsgd import Accounting, dp_sgd, settings_grid, tune_dp_sgd
+from privsolve.experiments.dpsgd import Accounting, dp_sgd
 from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.linear_recipe import LinearRecipe
 from privsolve.oracles.exact import TreeOracle
@@ -141,7 +142,8 @@ def private_logistic_regression(data: Data, runs: int) -> Iterator[Row]:
     delta = 1 / data.train.n**2
     for epsilon in EPSILONS:
         accounting = Accounting(epsilon, delta)
-        settings = tune_dp_sgd(data.train, accounting, settings_grid(data.train.n))
+        grid = settings_grid(data.train.n, (0.3, 1.0), (16, 64, 250, 1000, 2000), (0.1, 0.5, 1.0))
+        settings = tuned(data.train, accounting, grid)
         print(f"DP-SGD at ε = {epsilon:g}: {settings}", file=sys.stderr)
         fits = [dp_sgd(data.train, accounting, settings, FIRST_SEED + run) for run in range(runs)]
         yield Row("DP-SGD, tuned without privacy", f"ε = {epsilon:g}, δ = {delta:.1e}", fits)

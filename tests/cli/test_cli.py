@@ -35,7 +35,7 @@ def test_the_demo_ends_with_table_scorecard_and_paths(demo: tuple[str, Path]) ->
     words = " ".join(text.split())
     assert "Changing one record of the data changes the probability" in words
     assert "Seeded: for testing only" in words
-    for name in ("adult/report.html", "adult/figure-1.svg", "adult/figure-2.png", "scorecard/scorecard.html"):
+    for name in ("adult/report.md", "adult/figure-1.svg", "adult/figure-2.png", "scorecard/scorecard.html"):
         assert (out / name).exists()
         assert str(out / name) in text.replace("\n", "")
 

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import joblib
 import typer
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from privsolve.cli.common import console, errors, one_line_errors
@@ -37,7 +29,7 @@ def adult(
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs of each method at each epsilon; 15, or 3 if quick.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, stored settings: a few minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons: a few minutes.")] = False,
     out: Annotated[Path, typer.Option(help="Folder of the results; an interrupted run goes on here.")] = Path("adult"),
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at the same time; all cores if left out.")] = None,
 ) -> None:
@@ -51,31 +43,19 @@ def adult(
 def run_adult(out: Path, *, runs: int, quick: bool, jobs: int | None) -> tuple[Results, list[Path]]:
     """Run what is missing and write the report: the results, and the paths of what was written."""
     from privsolve.experiments.adult import EPSILONS, QUICK_EPSILONS, Plan, run_experiment
-    from privsolve.experiments.report import write_report
+    from privsolve.experiments.figures import write_report
 
-    plan = Plan(QUICK_EPSILONS if quick else EPSILONS, runs, search=not quick)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-    )
-    with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
-        bars: dict[str, TaskID] = {}
-
-        def advance(stage: str, done: int, total: int) -> None:
-            if stage not in bars:
-                bars[stage] = progress.add_task(stage, total=total)
-            progress.update(bars[stage], completed=done)
-
+    plan = Plan(QUICK_EPSILONS if quick else EPSILONS, runs)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("runs", total=len(plan.tasks))
         try:
-            results = run_experiment(out, plan, jobs or joblib.cpu_count(), advance)
+            results = run_experiment(
+                out, plan, jobs or joblib.cpu_count(), lambda done, total: progress.update(bar, completed=done)
+            )
         except KeyboardInterrupt:
             progress.stop()
-            errors.print(
-                f"interrupted: finished runs are kept in {out / 'results.csv'}; the same command goes on from there"
-            )
+            errors.print(f"interrupted: finished runs are kept in {out / 'runs'}; the same command goes on from there")
             raise typer.Exit(130) from None
     return results, write_report(results, out)
 
@@ -83,13 +63,12 @@ def run_adult(out: Path, *, runs: int, quick: bool, jobs: int | None) -> tuple[R
 def show_results(results: Results) -> None:
     """The table of accuracies and what it says."""
     from privsolve.experiments.methods import EXTENDED, PRINTED
-    from privsolve.experiments.report import NOTE
-    from privsolve.experiments.summary import accuracy_table, claims, opening, reading
+    from privsolve.experiments.report import NOTE, accuracy_table, claims, opening, reading
 
     console.print(opening(results))
     for title, keys, sentences in (("As printed", PRINTED, claims(results)), ("Extended", EXTENDED, reading(results))):
         table = Table(title=f"{title}: training accuracy, mean ± standard deviation of {results.plan.runs} runs")
-        (first, _, *heads), rows = accuracy_table(results, keys)
+        (first, _, *heads), *rows = accuracy_table(results, keys)
         table.add_column(first)
         for head in heads:
             table.add_column(head, justify="right", no_wrap=True)

@@ -6,14 +6,12 @@ weights carry no guarantee object.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
 from math import log, sqrt
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
@@ -34,9 +32,6 @@ RELATIONS = {
 RDP_ORDERS = [*range(2, 64), *(2**k for k in range(6, 13))]
 """Of the moments accountant; small epsilons need the large ones."""
 
-TUNING = 1_953_852_005
-"""Part of every seed of the tuning, so that a reported fit never reuses noise that its settings were tuned on."""
-
 
 @dataclass(frozen=True)
 class DPSGDSettings:
@@ -47,7 +42,7 @@ class DPSGDSettings:
         rate: probability that a record takes part in a step; 1 is the full batch.
         steps: number of steps.
         learning_rate: multiplies the estimated gradient of the total loss.
-        averaged: the weights are the mean of this share of the iterates, the last ones.
+        averaged: the weights are the mean of this share of the iterates, the last ones, but of at least one.
     """
 
     clip: float
@@ -55,11 +50,6 @@ class DPSGDSettings:
     steps: int
     learning_rate: float
     averaged: float = 0.5
-
-    @property
-    def averaged_steps(self) -> int:
-        """How many of the last iterates are averaged: at least one."""
-        return max(1, round(self.averaged * self.steps))
 
 
 @dataclass(frozen=True)
@@ -114,95 +104,29 @@ def dp_sgd(
     table: ps.PatternTable, accounting: Accounting, settings: DPSGDSettings, seed: int | np.random.SeedSequence
 ) -> Floats:
     """The weights of logistic regression fitted by DP-SGD."""
-    return next(_fits(table, accounting, [settings], seed))[1]
-
-
-def settings_grid(
-    n: int,
-    *,
-    clips: Sequence[float] = (0.3, 1.0),
-    rates: Sequence[float] = (1.0,),
-    steps: Sequence[int] = (16, 64, 250, 1000, 2000),
-    reaches: Sequence[float] = (0.3, 1.0, 3.0, 10.0),
-    averaged: Sequence[float] = (0.1, 0.5, 1.0),
-) -> list[DPSGDSettings]:
-    """All combinations; `reaches` is how far a step goes if all n gradients are as long as the clip norm."""
-    return [
-        DPSGDSettings(clip, rate, count, reach / (clip * n), share)
-        for clip, rate, count, reach, share in product(clips, rates, steps, reaches, averaged)
-    ]
-
-
-def tune_dp_sgd(
-    table: ps.PatternTable,
-    accounting: Accounting,
-    candidates: Sequence[DPSGDSettings],
-    *,
-    seeds: int = 2,
-    finalists: int = 8,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-) -> DPSGDSettings:
-    """The candidate with the best mean training accuracy. The choice is NOT private.
-
-    All candidates run `seeds` times, then the best `finalists` four times as often with other noise.
-    """
-    remaining = list(candidates)
-    for runs in (range(seeds), range(seeds, 5 * seeds)):
-        seeded = (np.random.SeedSequence((random_state, run, TUNING)) for run in runs)
-        scores = Parallel(n_jobs)(delayed(_scores)(table, accounting, remaining, seed) for seed in seeded)
-        order = np.argsort(-np.sum(scores, axis=0), kind="stable")
-        remaining = [remaining[i] for i in order[:finalists]]
-    return remaining[0]
-
-
-def _scores(
-    table: ps.PatternTable, accounting: Accounting, candidates: Sequence[DPSGDSettings], seed: np.random.SeedSequence
-) -> Floats:
-    scores = np.zeros(len(candidates))
-    for i, weights in _fits(table, accounting, candidates, seed):
-        scores[i] = accuracy(table, weights)
-    return scores
-
-
-def _fits(
-    table: ps.PatternTable,
-    accounting: Accounting,
-    candidates: Sequence[DPSGDSettings],
-    seed: int | np.random.SeedSequence,
-) -> Iterator[tuple[int, Floats]]:
-    """Number and weights of every candidate; those of one rate and number of steps share a pass, its samples and noise."""
-    for rate, steps in dict.fromkeys((c.rate, c.steps) for c in candidates):
-        group = [i for i, c in enumerate(candidates) if (c.rate, c.steps) == (rate, steps)]
-        columns = sorted({(candidates[i].clip, candidates[i].learning_rate) for i in group})
-        multiplier = noise_multiplier(accounting, rate, steps)
-        sums = {candidates[i].averaged_steps: np.zeros((table.dim, len(columns))) for i in group}
-        iterates = descend(table, rate, steps, multiplier, np.array(columns).T, np.random.default_rng(seed))
-        for k, weights in enumerate(iterates):
-            for kept, total in sums.items():
-                if k >= steps - kept:
-                    total += weights
-        for i in group:
-            c = candidates[i]
-            yield i, sums[c.averaged_steps][:, columns.index((c.clip, c.learning_rate))] / c.averaged_steps
+    multiplier = noise_multiplier(accounting, settings.rate, settings.steps)
+    kept = max(1, round(settings.averaged * settings.steps))
+    total = np.zeros(table.dim)
+    for k, weights in enumerate(descend(table, settings, multiplier, np.random.default_rng(seed))):
+        if k >= settings.steps - kept:
+            total += weights
+    return total / kept
 
 
 def descend(
-    table: ps.PatternTable, rate: float, steps: int, multiplier: float, columns: Floats, rng: np.random.Generator
+    table: ps.PatternTable, settings: DPSGDSettings, multiplier: float, rng: np.random.Generator
 ) -> Iterator[Floats]:
-    """The iterates of one run per column; `columns` holds the clip norms and the learning rates."""
-    clips, learning_rates = columns
-    rows = features(table)
-    norms = np.linalg.norm(rows, axis=1)[:, None]
+    """The iterates of one run."""
+    rows, clip, rate = features(table), settings.clip, settings.rate
     with np.errstate(divide="ignore"):
-        allowed = clips / norms  # largest factor of a row whose gradient is not clipped
-    weights = np.zeros((table.dim, len(clips)))
-    for _ in range(steps):
+        allowed = clip / np.linalg.norm(rows, axis=1)  # largest factor of a row whose gradient is not clipped
+    weights = np.zeros(table.dim)
+    for _ in range(settings.steps):
         positives, negatives = (_sampled(counts, rate, rng) for counts in (table.positives, table.negatives))
         p = expit(rows @ weights)
-        factors = negatives[:, None] * np.minimum(p, allowed) - positives[:, None] * np.minimum(1 - p, allowed)
-        noise = multiplier * clips * rng.normal(size=(table.dim, 1))
-        weights = weights - learning_rates / rate * (rows.T @ factors + noise)
+        factors = negatives * np.minimum(p, allowed) - positives * np.minimum(1 - p, allowed)
+        noise = multiplier * clip * rng.normal(size=table.dim)
+        weights = weights - settings.learning_rate / rate * (rows.T @ factors + noise)
         yield weights
 
 

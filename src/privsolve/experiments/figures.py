@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from privsolve.errors import from_extra
 from privsolve.experiments.adult import Results
-from privsolve.experiments.methods import EXTENDED, LR, OPDISC, OTHER_UNIT, PAPER_UNIT, RSPM, method
-from privsolve.experiments.summary import run_seconds, summarise
+from privsolve.experiments.methods import EXTENDED, LR, METHODS, OPDISC, OTHER_UNIT, PAPER_UNIT, RSPM
+from privsolve.experiments.report import run_seconds, summarise, write_page
 
 with from_extra("experiments"):
     import matplotlib
@@ -32,6 +32,10 @@ STYLES: dict[str, tuple[str, str, str]] = {
     "dp-sgd-5000": ("#000000", "P", "--"),
 }
 ENLARGED_FROM = 0.74
+CAPTIONS = {
+    "Figure 1 of the paper: 15,682 records, 23 features.": "figure-1.svg",
+    "Proved noise, the exponential mechanism, and a baseline that was tuned hard.": "figure-2.svg",
+}
 RC: dict[Any, Any] = {"font.size": 9, "svg.hashsalt": "privsolve", "axes.spines.top": False, "axes.spines.right": False}
 
 
@@ -76,8 +80,8 @@ def _draw_curves(axes: Any, results: Results, keys: Sequence[str]) -> None:
         shift = 1.03 ** (place - (len(keys) - 1) / 2)  # side by side, so that the bars do not hide each other
         axes.errorbar(
             [e * shift for e in epsilons],
-            [cells[key, e].mean for e in epsilons],
-            yerr=[cells[key, e].deviation for e in epsilons],
+            [cells.train[key, e] for e in epsilons],
+            yerr=[cells.deviation[key, e] for e in epsilons],
             color=colour,
             marker=marker,
             linestyle=line,
@@ -85,7 +89,7 @@ def _draw_curves(axes: Any, results: Results, keys: Sequence[str]) -> None:
             linewidth=1.4,
             elinewidth=0.8,
             capsize=2,
-            label=method(key).label,
+            label=METHODS[key].label,
         )
     axes.set_xscale("log")
     axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
@@ -100,7 +104,7 @@ def _draw_times(axes: Any, results: Results) -> None:
     everything = np.concatenate(seconds)
     bins = np.geomspace(everything.min() * 0.9, everything.max() * 1.1, 16)
     axes.hist(
-        seconds, bins=bins, color=[STYLES[key][0] for key in FIGURE_1], label=[method(key).label for key in FIGURE_1]
+        seconds, bins=bins, color=[STYLES[key][0] for key in FIGURE_1], label=[METHODS[key].label for key in FIGURE_1]
     )
     axes.set_xscale("log")
     ticks = [t for t in (0.001, 0.01, 0.1, 1, 10, 100) if bins[0] <= t <= bins[-1]]
@@ -110,10 +114,13 @@ def _draw_times(axes: Any, results: Results) -> None:
     axes.set_ylabel("runs")
 
 
-def save(figure: Figure, folder: Path, name: str) -> Iterable[Path]:
-    """The figure as SVG and PNG."""
-    with matplotlib.rc_context(RC):
+def write_report(results: Results, out: Path) -> list[Path]:
+    """Both figures as SVG and PNG, and a page with all tables and sentences in the folder; their paths, the page first."""
+    paths = [out / "report.md"]
+    for name, figure in (("figure-1", figure_1(results)), ("figure-2", figure_2(results))):
         for suffix in (".svg", ".png"):
-            path = folder / f"{name}{suffix}"
-            figure.savefig(path, dpi=200, metadata={"Date": None} if suffix == ".svg" else None)
-            yield path
+            paths.append(out / f"{name}{suffix}")
+            with matplotlib.rc_context(RC):
+                figure.savefig(paths[-1], dpi=200, metadata={"Date": None} if suffix == ".svg" else None)
+    write_page(results, paths[0], CAPTIONS)
+    return paths

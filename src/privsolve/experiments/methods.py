@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +20,7 @@ from privsolve.problems.perturbation import UNIT
 
 Weights = NDArray[np.float64] | NDArray[np.int64]
 Seed = np.random.SeedSequence
-Tables = tuple[ps.PatternTable, ps.PatternTable]
+Fit = Callable[[float, Seed], Weights]
 
 RADIUS_SQ = 23
 """The paper's ball has the radius √d, d = 23."""
@@ -30,51 +33,13 @@ UNIT_EPSILONS = (0.1, 1.0)
 """The table over units is run at these."""
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """Settings of DP-SGD for one epsilon, chosen on the data without privacy as the paper does it."""
-
-    printed: DPSGDSettings
-    tuned: DPSGDSettings
-    tuned_other: DPSGDSettings
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The paper's data in any unit of capital gain, and the settings that were tuned."""
-
-    tuned: Mapping[float, Tuned]
-    _tables: dict[int, Tables] = field(default_factory=dict)
-
-    def tables(self, unit: int = PAPER_UNIT) -> Tables:
-        """The 15,682 records that the methods learn from, and records of the test file."""
-        if not self._tables:
-            self._tables[PAPER_UNIT] = (
-                ps.datasets.adult_paper(seed=0),
-                ps.datasets.adult_paper(seed=0, split="test"),
-            )
-        if unit not in self._tables:
-            train, test = self._tables[PAPER_UNIT]
-            self._tables[unit] = _in_unit(train, unit), _in_unit(test, unit)
-        return self._tables[unit]
-
-    def train(self, unit: int = PAPER_UNIT) -> ps.PatternTable:
-        """The table to learn from."""
-        return self.tables(unit)[0]
-
-    @property
-    def delta(self) -> float:
-        """`1 / n²`, as in the paper."""
-        return float(self.train().n) ** -2
-
-    def ball(self, unit: int = PAPER_UNIT) -> ps.Problem:
-        """Integer weights of norm at most √23."""
-        table = self.train(unit)
-        return ps.Problem(table, ps.IntegerBall(table.dim, RADIUS_SQ))
-
-    def ternary(self) -> ps.Problem:
-        """Weights in `{-1, 0, 1}`."""
-        return ps.Problem(self.train(), ps.TernaryCube(self.train().dim))
+@cache
+def tables(unit: int = PAPER_UNIT) -> tuple[ps.PatternTable, ps.PatternTable]:
+    """The 15,682 records that the methods learn from, and records of the test file, in a unit of capital gain."""
+    if unit == PAPER_UNIT:
+        return ps.datasets.adult_paper(seed=0), ps.datasets.adult_paper(seed=0, split="test")
+    train, test = (_in_unit(table, unit) for table in tables())
+    return train, test
 
 
 def _in_unit(table: ps.PatternTable, unit: int) -> ps.PatternTable:
@@ -82,34 +47,53 @@ def _in_unit(table: ps.PatternTable, unit: int) -> ps.PatternTable:
     return ps.PatternTable(table.features, table.positives, table.negatives, table.names, scales, table.ranges)
 
 
+def delta(n: int) -> float:
+    """`1 / n²`, as in the paper."""
+    return float(n) ** -2
+
+
+def ball(unit: int = PAPER_UNIT) -> ps.Problem:
+    """Integer weights of norm at most √23."""
+    table, _ = tables(unit)
+    return ps.Problem(table, ps.IntegerBall(table.dim, RADIUS_SQ))
+
+
+def ternary(table: ps.PatternTable) -> ps.Problem:
+    """Weights in `{-1, 0, 1}`."""
+    return ps.Problem(table, ps.TernaryCube(table.dim))
+
+
+@cache
+def settings() -> dict[float, dict[str, DPSGDSettings]]:
+    """What was chosen for DP-SGD at each epsilon on the data without privacy (docs/experiments/adult.md)."""
+    text = resources.files("privsolve.experiments").joinpath("adult_tuning.json").read_text(encoding="utf-8")
+    return {
+        float(epsilon): {name: DPSGDSettings(**chosen) for name, chosen in found.items()}
+        for epsilon, found in json.loads(text)["tuned"].items()
+    }
+
+
 # --- as printed -----------------------------------------------------------------------------------
 
 
-def published_sigma(setup: Setup, epsilon: float) -> float:
+def published_sigma(n: int, epsilon: float) -> float:
     """The scale of the paper's algorithm box: `7GD²√ln(1/δ)/(τε)` with `G = τ = 1`."""
-    return gaussian_sigma_published(RADIUS_SQ, 1.0, 1.0, epsilon, setup.delta)
+    return gaussian_sigma_published(RADIUS_SQ, 1.0, 1.0, epsilon, delta(n))
 
 
-def opdisc_printed(share: float) -> Fit:
+def opdisc_printed(problem: ps.Problem, share: float, epsilon: float, seed: Seed) -> Weights:
     """OPDisc with that share of the published scale."""
-
-    def fit(setup: Setup, epsilon: float, seed: Seed) -> Weights:
-        problem = setup.ball()
-        eta = np.random.default_rng(seed).normal(
-            scale=share * published_sigma(setup, epsilon), size=problem.domain.dim + 1
-        )
-        return _solve(problem, ps.Perturbation.lifted(problem.domain, eta))
-
-    return fit
+    scale = share * published_sigma(problem.n, epsilon)
+    eta = np.random.default_rng(seed).normal(scale=scale, size=problem.domain.dim + 1)
+    return _solve(problem, ps.Perturbation.lifted(problem.domain, eta))
 
 
-def rspm_printed(setup: Setup, epsilon: float, seed: Seed) -> Weights:
+def rspm_printed(problem: ps.Problem, epsilon: float, seed: Seed) -> Weights:
     """The paper's program for RSPM: mistakes minus `Σ η_j w_j` over `{-1, 0, 1}^d`, with `m = d` in the scale."""
-    problem = setup.ternary()
-    sigma = separator_sigma_published(problem.domain.dim, epsilon, setup.delta)
+    sigma = separator_sigma_published(problem.domain.dim, epsilon, delta(problem.n))
     eta = np.random.default_rng(seed).normal(scale=sigma, size=problem.domain.dim)
-    tables = (np.rint(-UNIT * x * problem.domain.values(j)).astype(np.int64) for j, x in enumerate(eta))
-    return _solve(problem, ps.Perturbation(problem.domain, tuple(tables)))
+    coordinates = (np.rint(-UNIT * x * problem.domain.values(j)).astype(np.int64) for j, x in enumerate(eta))
+    return _solve(problem, ps.Perturbation(problem.domain, tuple(coordinates)))
 
 
 def _solve(problem: ps.Problem, perturbation: ps.Perturbation) -> Weights:
@@ -117,48 +101,25 @@ def _solve(problem: ps.Problem, perturbation: ps.Perturbation) -> Weights:
     return weights
 
 
-def lr_printed(setup: Setup, epsilon: float, seed: Seed) -> Weights:
-    """DP-SGD by a plain reading: moments accountant as in TensorFlow Privacy, the mean of all iterates."""
-    return dpsgd.dp_sgd(setup.train(), moments(epsilon, setup.delta), setup.tuned[epsilon].printed, seed)
+def _dp_sgd(chosen: str, unit: int = PAPER_UNIT) -> Fit:
+    """DP-SGD with one of the settings; `"printed"` by a plain reading: moments, one record added or removed."""
 
+    def fit(epsilon: float, seed: Seed) -> Weights:
+        train, _ = tables(unit)
+        printed = chosen == "printed"
+        adjacency = Adjacency.ADD_REMOVE if printed else Adjacency.REPLACE
+        accounting = Accounting(epsilon, delta(train.n), adjacency, moments=printed)
+        return dpsgd.dp_sgd(train, accounting, settings()[epsilon][chosen], seed)
 
-def moments(epsilon: float, delta: float) -> Accounting:
-    """The accounting of TensorFlow Privacy: moments, one record added or removed."""
-    return Accounting(epsilon, delta, Adjacency.ADD_REMOVE, moments=True)
-
-
-def printed_grid(n: int) -> list[DPSGDSettings]:
-    """What the paper names: clip norm, mini-batch size and learning rate; ten epochs, the mean of all iterates."""
-    grid: list[DPSGDSettings] = []
-    for batch in (256, 1024, 4096):
-        rate = batch / n
-        grid += dpsgd.settings_grid(
-            n, clips=(0.3, 1.0), rates=(rate,), steps=(round(10 / rate),), reaches=(0.1, 0.3, 1.0, 3.0), averaged=(1.0,)
-        )
-    return grid
+    return fit
 
 
 # --- proved ---------------------------------------------------------------------------------------
 
 
-def _run(run: Callable[[Setup, float, Seed], ps.Run]) -> Fit:
-    return lambda setup, epsilon, seed: run(setup, epsilon, seed).release.weights
-
-
 def _exponential(unit: int) -> Fit:
-    return _run(lambda s, e, r: ps.exponential(s.ball(unit), e, prior=ps.SparsePrior(), random_state=r))
-
-
-def _dp_sgd(unit: int) -> Fit:
-    def fit(setup: Setup, epsilon: float, seed: Seed) -> Weights:
-        tuned = setup.tuned[epsilon]
-        settings = tuned.tuned if unit == PAPER_UNIT else tuned.tuned_other
-        return dpsgd.dp_sgd(setup.train(unit), Accounting(epsilon, setup.delta), settings, seed)
-
-    return fit
-
-
-Fit = Callable[[Setup, float, Seed], Weights]
+    prior = ps.SparsePrior()
+    return lambda e, seed: ps.exponential(ball(unit), e, prior=prior, random_state=seed).release.weights
 
 
 @dataclass(frozen=True)
@@ -178,33 +139,36 @@ OPDISC, HALF, RSPM, LR = PRINTED = ("opdisc-printed", "opdisc-half", "rspm-print
 EXTENDED = ("opdisc", "rspm", "exponential", "exponential-5000", "dp-sgd", "dp-sgd-5000")
 """The curves of the second figure."""
 
-METHODS = (
-    Method(OPDISC, "OPDisc", CLAIMED, opdisc_printed(1.0)),
-    Method(HALF, "OPDisc, half scale", CLAIMED, opdisc_printed(0.5)),
-    Method(RSPM, "RSPM", CLAIMED, rspm_printed),
-    Method(LR, "private LR", "(ε, δ), add-remove", lr_printed),
-    Method("opdisc", "OPDisc, proved", "ε", _run(lambda s, e, r: ps.opdisc(s.ball(), e, random_state=r))),
-    Method("rspm", "RSPM, proved", "ε", _run(lambda s, e, r: ps.rspm(s.ternary(), e, random_state=r))),
-    Method("exponential", "exponential", "ε", _exponential(PAPER_UNIT)),
-    Method("exponential-5000", "exponential, 5,000s", "ε", _exponential(OTHER_UNIT), OTHER_UNIT),
-    Method("dp-sgd", "LR, tuned", "(ε, δ)", _dp_sgd(PAPER_UNIT)),
-    Method("dp-sgd-5000", "LR, tuned, 5,000s", "(ε, δ)", _dp_sgd(OTHER_UNIT), OTHER_UNIT),
-    *(
-        Method(f"exponential-{unit}", f"exponential, {unit:,}s", "ε", _exponential(unit), unit, UNIT_EPSILONS)
-        for unit in UNITS
-        if unit not in (PAPER_UNIT, OTHER_UNIT)
-    ),
-)
+METHODS = {
+    method.key: method
+    for method in (
+        Method(OPDISC, "OPDisc", CLAIMED, lambda e, seed: opdisc_printed(ball(), 1.0, e, seed)),
+        Method(HALF, "OPDisc, half scale", CLAIMED, lambda e, seed: opdisc_printed(ball(), 0.5, e, seed)),
+        Method(RSPM, "RSPM", CLAIMED, lambda e, seed: rspm_printed(ternary(tables()[0]), e, seed)),
+        Method(LR, "private LR", "(ε, δ), add-remove", _dp_sgd("printed")),
+        Method("opdisc", "OPDisc, proved", "ε", lambda e, s: ps.opdisc(ball(), e, random_state=s).release.weights),
+        Method(
+            "rspm",
+            "RSPM, proved",
+            "ε",
+            lambda e, s: ps.rspm(ternary(tables()[0]), e, random_state=s).release.weights,
+        ),
+        Method("exponential", "exponential", "ε", _exponential(PAPER_UNIT)),
+        Method("exponential-5000", "exponential, 5,000s", "ε", _exponential(OTHER_UNIT), OTHER_UNIT),
+        Method("dp-sgd", "LR, tuned", "(ε, δ)", _dp_sgd("tuned")),
+        Method("dp-sgd-5000", "LR, tuned, 5,000s", "(ε, δ)", _dp_sgd("tuned_other", OTHER_UNIT), OTHER_UNIT),
+        *(
+            Method(f"exponential-{unit}", f"exponential, {unit:,}s", "ε", _exponential(unit), unit, UNIT_EPSILONS)
+            for unit in UNITS
+            if unit not in (PAPER_UNIT, OTHER_UNIT)
+        ),
+    )
+}
 
 
-def method(key: str) -> Method:
-    """The method of that key."""
-    return next(m for m in METHODS if m.key == key)
-
-
-def unit_method(unit: int) -> Method:
+def unit_key(unit: int) -> str:
     """The exponential mechanism with capital gain in that unit."""
-    return method("exponential" if unit == PAPER_UNIT else f"exponential-{unit}")
+    return "exponential" if unit == PAPER_UNIT else f"exponential-{unit}"
 
 
 def accuracy(table: ps.PatternTable, weights: Weights) -> float:

@@ -1,23 +1,26 @@
-"""The results as a table, a text, figures and one page that needs nothing else."""
+"""What became of the paper's four claims, from the runs: sentences, tables, and one page with both figures."""
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Sequence
 from pathlib import Path
 
-from privsolve.cards.rendering import page, raised
+import numpy as np
+import pandas as pd
+
+from privsolve.arrays import Floats
 from privsolve.experiments.adult import Results
-from privsolve.experiments.figures import figure_1, figure_2, save
-from privsolve.experiments.methods import EXTENDED, PRINTED
-from privsolve.experiments.summary import (
-    Table,
-    accuracy_table,
-    claims,
-    opening,
-    reading,
-    test_table,
-    time_table,
-    unit_table,
+from privsolve.experiments.methods import (
+    EXTENDED,
+    HALF,
+    LR,
+    METHODS,
+    OPDISC,
+    PRINTED,
+    RSPM,
+    UNIT_EPSILONS,
+    UNITS,
+    unit_key,
 )
 
 NOTE = (
@@ -31,114 +34,164 @@ UNITS_NOTE = (
     "where logistic regression has a weight of 34."
 )
 
-CAPTIONS = {
-    "figure-1": "Figure 1 of the paper: 15,682 records, 23 features.",
-    "figure-2": "Proved noise, the exponential mechanism, and a baseline that was tuned hard.",
-}
-CSS = """
-figure { margin: 1rem 0; }
-figure.panel { background: #fff; }
-figure svg { display: block; width: 100%; height: auto; }
-figcaption { color: #566173; font-size: .9rem; margin-top: .5rem; }
-th[scope=row] { color: inherit; font-weight: 400; min-width: 14rem; }
-table { font-size: .85rem; }
-td { white-space: nowrap; }
-"""
+
+def summarise(results: Results) -> pd.DataFrame:
+    """For each method and epsilon: mean, deviation and standard error of the accuracy, test accuracy, median seconds."""
+    cells = results.rows.groupby(["method", "epsilon"]).agg(
+        train=("train_accuracy", "mean"),
+        deviation=("train_accuracy", "std"),
+        runs=("run", "size"),
+        test=("test_accuracy", "mean"),
+        time=("seconds", "median"),
+    )
+    cells["error"] = cells["deviation"] / np.sqrt(cells["runs"])
+    return cells.fillna(0.0)
 
 
-def write_report(results: Results, out: Path) -> list[Path]:
-    """Figures, table and page in the folder; their paths, the page first."""
-    figures = {"figure-1": figure_1(results), "figure-2": figure_2(results)}
-    paths = [path for name, figure in figures.items() for path in save(figure, out, name)]
-    table = out / "table.md"
-    table.write_text(markdown(results, out), encoding="utf-8")
-    html = out / "report.html"
-    html.write_text(html_page(results, out), encoding="utf-8")
-    return [html, table, *paths]
+def opening(results: Results) -> str:
+    """Two sentences: the accuracies as printed, and what became of the paper's first claim."""
+    cells = summarise(results)
+    epsilon = max((e for e in results.plan.epsilons if e <= 1), default=results.plan.epsilons[0])
+    parts = (f"{METHODS[key].label} {cells.train[key, epsilon]:.3f}" for key in (OPDISC, RSPM, LR))
+    return (
+        f"Mean accuracy at ε = {epsilon:g}, every method as the paper prints it: {', '.join(parts)}. "
+        f"The paper reports OPDisc and RSPM far above private LR; here OPDisc is {_where(results, OPDISC, LR)}."
+    )
 
 
-Block = str | list[str] | tuple[str, Table] | Path
-"""A paragraph, a list of sentences, a table with its heading, or a figure."""
-
-
-def _blocks(results: Results, out: Path) -> list[Block]:
-    """What the report says, in order."""
+def claims(results: Results) -> list[str]:
+    """The paper's four claims, each with what these runs say about it."""
     return [
-        out / "figure-1.svg",
-        opening(results),
-        (
-            f"As printed: training accuracy, mean ± standard deviation over {results.plan.runs} runs",
-            accuracy_table(results, PRINTED),
-        ),
-        "The paper's four claims:",
-        claims(results),
-        out / "figure-2.svg",
-        ("Extended comparison: training accuracy", accuracy_table(results, EXTENDED)),
-        [*reading(results), _reference_sentence(results)],
-        ("Units of capital gain, exponential mechanism", unit_table(results)),
-        UNITS_NOTE,
-        ("Mean accuracy on the balanced test file", test_table(results)),
-        ("Median seconds a run", time_table(results)),
-        NOTE,
+        "Claim 1, OPDisc and RSPM beat private LR: "
+        + "; ".join(_compared(results, key, LR) for key in (OPDISC, HALF, RSPM))
+        + ".",
+        "Claim 2, OPDisc beats RSPM: " + "; ".join(_compared(results, key, RSPM) for key in (OPDISC, HALF)) + ".",
+        "Claim 3, OPDisc varies less than the others: " + _deviations(results) + ".",
+        "Claim 4, OPDisc is often fast and sometimes slow: " + _times(results) + ".",
     ]
 
 
-def markdown(results: Results, out: Path) -> str:
-    """The sentences and the tables as Markdown."""
-    parts = []
-    for block in _blocks(results, out):
-        if isinstance(block, tuple):
-            parts += [f"{block[0]}:", _markdown_table(block[1])]
-        elif isinstance(block, Path):
-            parts.append(f"![{CAPTIONS[block.stem]}]({block.name})")
-        else:
-            parts.append(block if isinstance(block, str) else "\n".join(f"- {sentence}" for sentence in block))
-    return "\n\n".join(parts) + "\n"
+def reading(results: Results) -> list[str]:
+    """Sentences about the extended comparison."""
+    pairs = (
+        ("opdisc", "dp-sgd"),
+        ("exponential", "dp-sgd"),
+        ("exponential-5000", "dp-sgd-5000"),
+        ("exponential-5000", "dp-sgd"),
+    )
+    return [_compared(results, one, other) + "." for one, other in pairs]
 
 
-def html_page(results: Results, out: Path) -> str:
-    """A self-contained page: the figures are in it."""
-    title = "The paper's experiment on Adult"
-    body = [f"<main>\n<h1>{title}</h1>"]
-    for block in _blocks(results, out):
-        if isinstance(block, tuple):
-            body.append(_html_table(*block))
-        elif isinstance(block, Path):
-            body.append(_figure(block))
-        elif isinstance(block, str):
-            body.append(f"<p>{escape(block)}</p>")
-        else:
-            body.append("<ul>\n" + "\n".join(f"<li>{raised(item)}</li>" for item in block) + "\n</ul>")
-    return page(title, "\n".join([*body, "</main>"]), CSS)
+def _compared(results: Results, key: str, other: str) -> str:
+    label = METHODS[key].label
+    return f"{label[0].upper()}{label[1:]} against {METHODS[other].label}: {_where(results, key, other)}"
 
 
-def _reference_sentence(results: Results) -> str:
-    parts = (f"{r.label} {r.train_accuracy:.4f} (test {r.test_accuracy:.4f})" for r in results.references)
-    return f"For comparison: {'; '.join(parts)}."
+def _where(results: Results, key: str, other: str) -> str:
+    """Where one method is above the other by more than two standard errors of the difference."""
+    cells = summarise(results)
+    sides: dict[str, list[float]] = {"above": [], "below": [], "level": []}
+    for epsilon in results.plan.epsilons:
+        ours, theirs = cells.loc[(key, epsilon)], cells.loc[(other, epsilon)]
+        distance = ours.train - theirs.train
+        close = abs(distance) <= 2 * np.hypot(ours.error, theirs.error)
+        sides["level" if close else "above" if distance > 0 else "below"].append(epsilon)
+    return ", ".join(f"{word} at ε = {_listed(values)}" for word, values in sides.items() if values)
 
 
-def _markdown_table(table: Table) -> str:
-    head, rows = table
-    rule = ["---" if h in ("method", "privacy", "unit") else "--:" for h in head]
+def _deviations(results: Results) -> str:
+    deviation, parts = summarise(results).deviation, []
+    for other in (RSPM, LR):
+        smaller = [e for e in results.plan.epsilons if deviation[OPDISC, e] < deviation[other, e]]
+        where = f"ε = {_listed(smaller)}" if smaller else "no ε"
+        parts.append(f"below that of {METHODS[other].label} at {where}")
+    return f"its standard deviation is {' and '.join(parts)}"
+
+
+def _times(results: Results) -> str:
+    seconds = {key: run_seconds(results, key) for key in (OPDISC, RSPM, LR)}
+    parts = (
+        f"{METHODS[key].label} took {np.median(s):.2f} s (median) and at most {s.max():.2f} s"
+        for key, s in seconds.items()
+    )
+    faster = float(np.mean(seconds[OPDISC] < np.median(seconds[LR])))
+    return f"{', '.join(parts)}; {faster:.0%} of the OPDisc runs were faster than the median LR run"
+
+
+def run_seconds(results: Results, key: str) -> Floats:
+    """The seconds of all runs of a method."""
+    return np.asarray(results.rows.seconds[results.rows.method == key])
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
+
+
+Table = list[tuple[str, ...]]
+"""The head and the rows."""
+
+
+def accuracy_table(results: Results, keys: Sequence[str]) -> Table:
+    """Method, privacy, then `mean ± deviation` of the training accuracy per epsilon."""
+    train, deviation, epsilons = summarise(results).train, summarise(results).deviation, results.plan.epsilons
+    rows = [
+        (METHODS[k].label, METHODS[k].privacy, *(f"{train[k, e]:.4f} ± {deviation[k, e]:.3f}" for e in epsilons))
+        for k in keys
+    ]
+    return [("method", "privacy", *(f"ε = {e:g}" for e in epsilons)), *rows]
+
+
+def unit_table(results: Results) -> Table:
+    """The exponential mechanism for each unit of capital gain, and the best of the ball without privacy."""
+    cells = summarise(results)
+    epsilons = [e for e in UNIT_EPSILONS if e in results.plan.epsilons]
+    best = {r.unit: r.train_accuracy for r in results.references if r.label.startswith("best")}
+    head = ("unit", *(f"ε = {e:g}" for e in epsilons), "no privacy")
+    means = {unit: (f"{cells.train[unit_key(unit), e]:.4f}" for e in epsilons) for unit in UNITS}
+    return [head, *((f"{unit:,}", *means[unit], f"{best[unit]:.4f}") for unit in UNITS)]
+
+
+def write_page(results: Results, path: Path, figures: dict[str, str]) -> None:
+    """Both figures, the sentences and the tables as Markdown; `figures` has the file of each caption."""
+    first, second = (f"![{caption}]({name})" for caption, name in figures.items())
+    references = (f"{r.label} {r.train_accuracy:.4f} (test {r.test_accuracy:.4f})" for r in results.references)
+    everything = (*PRINTED, *EXTENDED)
+    blocks = [
+        "# The paper's experiment on Adult",
+        first,
+        opening(results),
+        f"As printed: training accuracy, mean ± standard deviation over {results.plan.runs} runs:",
+        _markdown(accuracy_table(results, PRINTED)),
+        "The paper's four claims:",
+        _bullets(claims(results)),
+        second,
+        "Extended comparison: training accuracy:",
+        _markdown(accuracy_table(results, EXTENDED)),
+        _bullets([*reading(results), f"For comparison: {'; '.join(references)}."]),
+        "Units of capital gain, exponential mechanism:",
+        _markdown(unit_table(results)),
+        UNITS_NOTE,
+        "Mean accuracy on the balanced test file:",
+        _markdown(_by_epsilon(results, everything, "test", ".4f")),
+        "Median seconds a run:",
+        _markdown(_by_epsilon(results, everything, "time", ".2f")),
+        NOTE,
+    ]
+    path.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
+
+
+def _by_epsilon(results: Results, keys: Sequence[str], name: str, digits: str) -> Table:
+    """Method, then one number of each cell per epsilon."""
+    column, epsilons = summarise(results)[name], results.plan.epsilons
+    rows = [(METHODS[key].label, *(format(column[key, e], digits) for e in epsilons)) for key in keys]
+    return [("method", *(f"ε = {e:g}" for e in epsilons)), *rows]
+
+
+def _bullets(sentences: Sequence[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
+
+
+def _markdown(table: Table) -> str:
+    head, *rows = table
+    rule = ["---" if name in ("method", "privacy", "unit") else "--:" for name in head]
     return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rows))
-
-
-def _html_table(heading: str, table: Table) -> str:
-    head, rows = table
-    first = "".join(f'<th scope="col">{escape(h)}</th>' for h in head)
-    lines = (
-        f'<tr><th scope="row">{escape(row[0])}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) + "</tr>"
-        for row in rows
-    )
-    return (
-        f'<h2>{escape(heading)}</h2>\n<div class="wide"><table><thead><tr>{first}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>"
-    )
-
-
-def _figure(path: Path) -> str:
-    caption, drawing = CAPTIONS[path.stem], path.read_text(encoding="utf-8")
-    drawing = drawing[drawing.index("<svg") :].replace("<svg ", f'<svg role="img" aria-label="{escape(caption)}" ', 1)
-    for mark in ('id="', 'href="#', "url(#"):  # ids that do not clash with those of another drawing on the same page
-        drawing = drawing.replace(mark, f"{mark}{path.stem}-")
-    return f'<figure class="panel">{drawing}<figcaption>{escape(caption)}</figcaption></figure>'
