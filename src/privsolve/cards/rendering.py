@@ -40,11 +40,6 @@ def rendered(name: str, /, **values: Any) -> str:
     return _environment().get_template(name).render(**values)
 
 
-def page(title: str, body: str, css: str = "") -> str:
-    """A page with the common style and no script; `title` is plain text, `body` is HTML, `css` is added as it is."""
-    return rendered("page.html", title=title, body=Markup(body), css=Markup(css), script=None)
-
-
 def asset(name: str) -> Markup:
     """A style sheet or script that stands beside the templates."""
     return Markup((files("privsolve.cards") / "templates" / name).read_text(encoding="utf-8").rstrip("\n"))
