@@ -214,12 +214,12 @@ def _never(*_: object, **__: object) -> NoReturn:
 
 
 def test_a_missing_solver_is_named(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    monkeypatch.setitem(sys.modules, "gurobipy", None)
     result = run(
-        "fit", "--model", "short", "data.csv", *FIT, "--ledger", "ledger", "--mechanism", "opdisc", "--oracle", "scip"
+        "fit", "--model", "short", "data.csv", *FIT, "--ledger", "ledger", "--mechanism", "opdisc", "--oracle", "gurobi"
     )
     assert result.exit_code == 2
-    assert "privsolve[scip]" in result.stderr
+    assert "privsolve[gurobi]" in result.stderr
     assert Ledger.open("ledger").history() == ()
     assert not Path("out").exists()
 

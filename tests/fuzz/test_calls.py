@@ -240,9 +240,7 @@ CALLS: dict[str, Calls] = {
     ),
     "opdisc": calls(ps.opdisc, delta=[None], noise=["gamma"], oracle=["tree", "enumeration"]),
     "opdisc, gaussian": calls(ps.opdisc, delta=[1e-6], noise=["gaussian", "gaussian-published"], random_state=SEEDS),
-    "rspm": calls(
-        ps.rspm, delta=[None], noise=["linf-gamma", "laplace"], oracle=["tree", "enumeration"], indicators=[None]
-    ),
+    "rspm": calls(ps.rspm, delta=[None], noise=["linf-gamma", "laplace"], oracle=["tree", "enumeration"]),
     "exponential": calls(
         ps.exponential, prior=[None, ps.SparsePrior()], method=["auto", "tree"], max_nodes=[1000], max_attempts=[1000]
     ),
@@ -435,7 +433,7 @@ ARGUMENTS_OF_CALLS = {
     "exponential_utility_bound": ("domain", "epsilon", "beta"),
     "opdisc": ("epsilon",),
     "opdisc, gaussian": ("epsilon", "delta"),
-    "rspm": ("epsilon", "indicators"),
+    "rspm": ("epsilon",),
     "sphere_noise": ("domain",),
     "separator_noise": ("domain",),
     "Accountant": ("epsilon", "delta", "plan"),
@@ -469,7 +467,6 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "opdisc oracle's tolerance": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=ps.oracles.HighsOracle(tolerance=v)),
     "sphere_noise solver_tolerance": lambda v: ps.sphere_noise(BALL, 1.0, solver_tolerance=v),
     "sphere_noise beta": lambda v: ps.sphere_noise(BALL, 1.0).utility_bound(v),
-    "separator_noise count": lambda v: ps.separator_noise(BALL, 1.0, count=v),
     "separator_noise beta": lambda v: ps.separator_noise(BALL, 1.0).utility_bound(v),
     "Perturbation.lifted domain": lambda v: ps.Perturbation.lifted(v, [1.0, 2.0, 3.0]),
     "Perturbation.lifted noise": lambda v: ps.Perturbation.lifted(BALL, v),

@@ -15,7 +15,7 @@ from privsolve.noise.entropy import Randomness
 from privsolve.oracles import EnumerationOracle, TreeOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
-from privsolve.problems.perturbation import Indicators, Thresholds
+from privsolve.problems.perturbation import Thresholds
 from random_problems import DOMAIN_KINDS, random_problem
 
 LAWS = ("linf-gamma", "laplace", "gaussian")
@@ -138,22 +138,6 @@ def test_tree_and_enumeration_agree_on_separator_noise() -> None:
         perturbation = separators.perturbation(rng.normal(size=separators.count) * float(rng.choice([0.5, 5.0, 50.0])))
         tree = TreeOracle().minimise(problem, perturbation)
         assert tree.value == EnumerationOracle().minimise(problem, perturbation).value
-
-
-def test_user_given_indicators() -> None:
-    problem = ps.Problem(
-        ps.PatternTable.from_records([[1, 0], [0, 1]], [True, False]), ps.FiniteSet([[0, 1], [1, 0], [2, 2]])
-    )
-    enough = [lambda w: w[0] > 0, lambda w: w[1] > 1]
-    run = ps.rspm(problem, 5.0, indicators=enough, oracle="enumeration", random_state=0)
-    assert problem.domain.contains(run.release.weights)
-    with pytest.raises(ValueError, match="do not separate"):
-        Indicators(problem.domain, enough[:1])
-    with pytest.raises(ValueError, match="use oracle='enumeration'"):
-        ps.rspm(problem, 5.0, indicators=enough)
-    noise = np.array([3.25, -1.5])
-    listed = Indicators(problem.domain, enough).perturbation(noise)
-    assert [listed.of(w) / 2**20 for w in problem.domain.members()] == [0.0, 3.25, 1.75]
 
 
 def test_parity_breaks_the_published_gaussian_and_not_the_proved_ones() -> None:

@@ -115,12 +115,6 @@ def test_every_mechanism_runs_pays_and_comes_back_from_its_file(domain: Domain) 
             mechanism(problem, 1.0, budget=budget, **more)
 
 
-def test_rspm_takes_separators_of_the_users_own() -> None:
-    problem = ps.DiscreteProblem(GRID, np.zeros((3, 15), dtype=int), bound=1)
-    bits = [lambda w, b=b: bool((3 * (w[0] + 2) + w[1] + 1) >> b & 1) for b in range(4)]
-    assert GRID.contains(ps.rspm(problem, 1.0, indicators=bits, oracle="enumeration").release.weights)
-
-
 def test_draws_have_the_exact_law() -> None:
     rng = np.random.default_rng(2)
     problem = ps.DiscreteProblem(GRID, rng.integers(0, 4, size=(12, 15)), bound=3)

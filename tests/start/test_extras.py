@@ -25,7 +25,7 @@ def test_fitting_and_planning_need_no_extra() -> None:
     assert run_python(SOURCES, MISSING + use).returncode == 0
 
 
-EXTRAS = "'ortools', 'pyscipopt', 'gurobipy', 'opendp', 'openpyxl', 'polars', 'selenium'"
+EXTRAS = "'gurobipy', 'opendp', 'openpyxl', 'polars', 'selenium'"
 
 
 def test_the_audit_attacks_every_mechanism_of_a_plain_installation() -> None:

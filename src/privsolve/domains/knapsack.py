@@ -5,7 +5,7 @@ its total cost is allowed. For a ball the cost is `v²` and any total up to the 
 it is `1[v != 0]` and the total must be exactly `k`.
 
 Whatever is asked about all members is one dynamic programme over (coordinate, total) in a semiring: which totals can be
-completed, how many members there are, which of them is the cheapest.
+completed, how many members there are, which sum over one of them is the least.
 """
 
 from __future__ import annotations
@@ -131,25 +131,15 @@ class Knapsack:
 
     def least(self, entries: Entries) -> Any:
         """The smallest sum of one entry per coordinate that a member has; for many questions where entries are rows."""
-        return _last(self._least_tables(entries, None))[0]
+        last = np.zeros((self.limit + 1, *np.shape(entries(0))[1:]), dtype=np.int64)
+        last[~self.allowed] = NOWHERE
+        return _last(
+            self._tables(LEAST, last, lambda j: zip(self.costs[j].tolist(), entries(j), strict=True), self.completable)
+        )[0]
 
     def largest(self, entries: Entries) -> Any:
         """The largest sum of one entry per coordinate that a member has."""
         return -self.least(lambda j: -entries(j))
-
-    def cheapest(self, entries: Entries, by_total: Int64Array) -> Int64Array:
-        """Which value every coordinate of the cheapest member takes, if a total of `t` costs `by_total[t]` on top."""
-        tables = [*self._least_tables(entries, by_total)][::-1]
-        if tables[0][0] >= NOWHERE:
-            raise ValueError("the domain is empty: no vector has an allowed total")
-        chosen, spent = np.empty(len(self.costs), dtype=np.int64), 0
-        for j, costs in enumerate(self.costs):
-            inside = np.flatnonzero(costs <= self.limit - spent)
-            rest = tables[j + 1][spent + costs[inside]]
-            sums = np.where(rest < NOWHERE, rest + entries(j)[inside], NOWHERE)
-            chosen[j] = inside[np.argmin(sums)]
-            spent += int(costs[chosen[j]])
-        return chosen
 
     def _tables(
         self, ring: Ring, last: NDArray[Any], terms: _Terms, possible: NDArray[np.bool_] | None = None
@@ -172,15 +162,6 @@ class Knapsack:
             if possible is not None:
                 here[~possible[j]] = ring.zero
             yield here
-
-    def _least_tables(self, entries: Entries, by_total: Int64Array | None) -> Iterator[NDArray[Any]]:
-        last = np.zeros((self.limit + 1, *np.shape(entries(0))[1:]), dtype=np.int64)
-        if by_total is not None:
-            last += by_total
-        last[~self.allowed] = NOWHERE
-        return self._tables(
-            LEAST, last, lambda j: zip(self.costs[j].tolist(), entries(j), strict=True), self.completable
-        )
 
     def _once(self, j: int) -> Iterable[tuple[int, None]]:
         return ((cost, None) for cost in self._multiplicity[id(self.costs[j])])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +30,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
 from privsolve.privacy.profiles import Profile
-from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation, Perturbation
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, draft_of
 from privsolve.releases import Release, Run
 
@@ -63,10 +63,10 @@ class Geometry(ABC):
         """Lengths of the vectors `v_w` for a range of `spread`; `largest` is the effect of one record's loss."""
 
     @abstractmethod
-    def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
+    def perturbation(self, eta: ArrayLike) -> Perturbation:
         """What noise adds to the objective, in exact integers."""
 
-    def template(self) -> AnyPerturbation:
+    def template(self) -> Perturbation:
         """A perturbation with the tables that noise will have, all zero."""
         return self.perturbation(np.zeros(self.dim))
 
@@ -297,8 +297,8 @@ def check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
         raise ValueError("penalty is a perturbation of another domain than the problem's")
 
 
-def _with_penalty(perturbation: AnyPerturbation, penalty: Perturbation | None) -> AnyPerturbation:
-    return perturbation if penalty is None else cast(Perturbation, perturbation) + penalty
+def _with_penalty(perturbation: Perturbation, penalty: Perturbation | None) -> Perturbation:
+    return perturbation if penalty is None else perturbation + penalty
 
 
 def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
@@ -12,12 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_count
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss
-from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism, check_arguments
-from privsolve.mechanisms.solving import resolve_oracle
+from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -25,22 +22,21 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
-from privsolve.problems.perturbation import AnyPerturbation, Indicator, Indicators, Perturbation, Thresholds
+from privsolve.problems.perturbation import Perturbation, Thresholds
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
 
 
 @dataclass(frozen=True)
 class Separators(Geometry):
-    """Noise on `count` indicators, the thresholds of the domain unless others are given: `v_w` has entries ±ρ (section 3)."""
+    """Noise on the `count` thresholds of a domain: `v_w` has entries ±ρ (section 3)."""
 
     domain: Domain
     count: int
-    indicators: Indicators | None = None
 
     @property
     def dim(self) -> int:
-        """Number m of indicators."""
+        """Number m of thresholds."""
         return self.count
 
     def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
@@ -53,14 +49,12 @@ class Separators(Geometry):
             raise ValueError("noise='gaussian-published' is stated for adjacency='replace' and losses in [0, 1] only")
         return calibration.separator_sigma_published(self.count, epsilon, delta)
 
-    def perturbation(self, eta: ArrayLike) -> AnyPerturbation:
+    def perturbation(self, eta: ArrayLike) -> Perturbation:
         """`Σ_i η_i e_i(w)` in exact integers."""
-        return (self.indicators or Thresholds(self.domain)).perturbation(eta)
+        return Thresholds(self.domain).perturbation(eta)
 
     def features(self, members: Int64Array) -> Floats:
         """The thresholds of each member."""
-        if self.indicators is not None:
-            raise ValueError("many draws at once are made for the thresholds of a domain only")
         columns = [members[:, j] <= t for j in range(self.domain.dim) for t in self.domain.values(j)[:-1]]
         return np.array(columns, dtype=np.float64).reshape(self.count, len(members)).T
 
@@ -87,38 +81,20 @@ class RSPM(PerturbedMechanism):
         """The thresholds of the domain."""
         return Separators(domain, Thresholds(check_domain(domain)).count)
 
-    def run(  # type: ignore[override]
-        self, problem: BaseProblem, epsilon: float, *, indicators: Sequence[Indicator] | None = None, **options: Any
-    ) -> Run:
-        """See `rspm`."""
-        if indicators is not None:
-            oracle = resolve_oracle(options.get("oracle", "tree"))
-            if not oracle.lists or options.get("penalty") is not None:
-                raise ValueError("indicators are not separable: use oracle='enumeration', and no penalty")
-            check_arguments(problem, None)
-            oracle.check(problem)
-            own = Indicators(problem.domain, indicators)
-            options["geometry"] = Separators(problem.domain, own.count, own)
-        return super().run(problem, epsilon, **options)
-
 
 def separator_noise(
     domain: Domain,
     epsilon: float,
     *,
-    count: int | None = None,
     delta: float | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     noise: str = LinfGamma.option,
     loss: Loss | None = None,
     solver_tolerance: float = 0.0,
 ) -> Noise:
-    """Calibrate RSPM's noise for `count` separators (the domain's thresholds if left out); looks at no data."""
-    geometry = RSPM().geometry(domain)
-    if count is not None:
-        geometry = Separators(domain, check_count("count", count))
+    """Calibrate RSPM's noise on the domain's thresholds; looks at no data."""
     public: dict[str, Any] = {"adjacency": adjacency, "loss": loss, "solver_tolerance": solver_tolerance}
-    return RSPM().calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
+    return RSPM().calibrate(RSPM().geometry(domain), epsilon, noise=noise, delta=delta, **public)
 
 
 def rspm(
@@ -128,14 +104,13 @@ def rspm(
     noise: str = LinfGamma.option,
     delta: float | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    indicators: Sequence[Indicator] | None = None,
     oracle: str | Oracle = "tree",
     penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: ProgressCallback | None = None,
     budget: Account | None = None,
 ) -> Run:
-    """Choose weights privately by minimising the loss plus noise on indicators that separate the domain.
+    """Choose weights privately by minimising the loss plus noise on thresholds, which separate the domain.
 
     Args:
         problem: table, domain and loss.
@@ -144,8 +119,6 @@ def rspm(
             `"gaussian-published"` (warns, not proved).
         delta: for Gaussian noise; `1 / n²` if left out under `adjacency="replace"`, where n is public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        indicators: functions from a member to True or False, for a domain that can be listed (use
-            `oracle="enumeration"`); refused unless any two members differ on one. The domain's thresholds if left out.
         oracle, penalty, random_state, progress, budget: as in `opdisc`.
 
     Guarantee:
@@ -157,7 +130,6 @@ def rspm(
     return RSPM().run(
         problem,
         epsilon,
-        indicators=indicators,
         noise=noise,
         delta=delta,
         adjacency=adjacency,

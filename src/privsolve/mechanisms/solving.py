@@ -12,7 +12,7 @@ from privsolve import oracles
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivsolveError, SolveInterrupted
 from privsolve.oracles.base import Oracle, Solution, Solve, as_oracle, oracle_tolerance, verified
-from privsolve.problems.perturbation import AnyPerturbation
+from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Diagnostics, Run
 
@@ -26,7 +26,7 @@ def solve(
     oracle: Oracle,
     prepared: Solve,
     problem: BaseProblem,
-    perturbation: AnyPerturbation,
+    perturbation: Perturbation,
     progress: ProgressCallback | None,
 ) -> tuple[Solution, Diagnostics]:
     """One call of the oracle on the problem as it has `prepared` it, held to its certificate."""

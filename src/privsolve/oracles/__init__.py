@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privsolve.oracles.base import Oracle, Solution, Solver, SolverUnavailable, verified
 from privsolve.oracles.exact import AssignmentOracle, EnumerationOracle, SpanningTreeOracle, SubsetOracle, TreeOracle
-from privsolve.oracles.mip_solvers import CpsatOracle, GurobiOracle, HighsOracle, ScipOracle
+from privsolve.oracles.mip import GurobiOracle, HighsOracle
 
 ORACLES: tuple[type[Oracle], ...] = (
     TreeOracle,
@@ -13,8 +13,6 @@ ORACLES: tuple[type[Oracle], ...] = (
     SubsetOracle,
     SpanningTreeOracle,
     HighsOracle,
-    CpsatOracle,
-    ScipOracle,
     GurobiOracle,
 )
 """The oracles that have a name, in the order in which they are offered; each class says the rest."""
@@ -42,12 +40,10 @@ __all__ = [
     "ORACLES",
     "SOLVERS",
     "AssignmentOracle",
-    "CpsatOracle",
     "EnumerationOracle",
     "GurobiOracle",
     "HighsOracle",
     "Oracle",
-    "ScipOracle",
     "Solution",
     "Solver",
     "SolverUnavailable",

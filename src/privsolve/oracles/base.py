@@ -21,12 +21,11 @@ from privsolve.domains import Domain, FiniteSet, KnapsackDomain, domain_kinds
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified, PrivsolveError
 from privsolve.losses import Loss
-from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem
 
 EXACT = "integers, exact"
 TRUSTED = "floating point, trusts the solver's bound"
-TRUSTED_INTEGERS = "integers, trusts the solver's bound"
 
 
 class SolverUnavailable(PrivsolveError, ImportError):
@@ -35,14 +34,13 @@ class SolverUnavailable(PrivsolveError, ImportError):
 
 @dataclass(frozen=True)
 class Solver:
-    """The entry of an oracle, stated by its class (`Oracle.about`). `module` is None for privsolve's own."""
+    """The entry of an oracle, stated by its class (`Oracle.about`). `module` is the package to install, None if built in."""
 
     name: str
     licence: str
     arithmetic: str
     note: str
     module: str | None = None
-    distribution: str | None = None
     takes: tuple[type[Domain], ...] = (KnapsackDomain, FiniteSet)
 
     @property
@@ -51,49 +49,33 @@ class Solver:
         return domain_kinds(self.takes)
 
     @property
-    def extra(self) -> str | None:
-        """The optional dependency that installs it."""
-        return None if self.module is None else self.name
-
-    @property
     def installed(self) -> bool:
         """Whether its package can be found; nothing is imported."""
-        return self.module is None or importlib.util.find_spec(self.module.split(".")[0]) is not None
-
-    @property
-    def version(self) -> str | None:
-        """Version of the installed package, or None."""
-        if self.distribution is None or not self.installed:
-            return None
-        try:
-            return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:
-            return None
+        return self.module is None or importlib.util.find_spec(self.module) is not None
 
     @property
     def status(self) -> str:
         """Built in, the installed version, or how to install it."""
         if self.module is None:
             return "built in"
-        if not self.installed:
-            return f"missing: pip install 'privsolve[{self.extra}]'"
-        return self.version or "installed"
+        return importlib.metadata.version(self.module) if self.installed else f"missing: {self._install}"
+
+    @property
+    def _install(self) -> str:
+        return f"pip install 'privsolve[{self.name}]'"
 
     def load(self) -> ModuleType:
         """Import the solver's module, or raise `SolverUnavailable` with what to do about it."""
-        if self.module is None:
-            raise ValueError(f"oracle {self.name!r} is part of privsolve: there is nothing to import")
-        if not self.installed:
+        if self.module is None or not self.installed:
             raise SolverUnavailable(
-                f"oracle {self.name!r} needs the package {self.distribution}, which is not installed: "
-                f"pip install 'privsolve[{self.extra}]', or use oracle='tree'"
+                f"oracle {self.name!r} needs the package {self.module}, which is not installed: {self._install}, or use "
+                "oracle='tree'"
             )
         try:
             return importlib.import_module(self.module)
         except ImportError as error:
             raise SolverUnavailable(
-                f"{self.distribution} {self.version} is installed but cannot be loaded here ({error}): "
-                "reinstall it, or use oracle='tree'"
+                f"{self.module} is installed but cannot be loaded here ({error}): reinstall it, or use oracle='tree'"
             ) from error
 
 
@@ -126,7 +108,7 @@ class Solution:
         return self.value - self.lower <= math.floor(self.tolerance * UNIT)
 
 
-Solve = Callable[[AnyPerturbation, ProgressCallback | None], Any]
+Solve = Callable[[Perturbation, ProgressCallback | None], Any]
 """Solves one problem that has been prepared, for a perturbation like the one it was prepared for."""
 
 
@@ -142,7 +124,6 @@ class Oracle(ABC):
     problems: ClassVar[tuple[type[BaseProblem], ...]] = (BaseProblem,)
     domains: ClassVar[tuple[type[Domain], ...]] = (Domain,)
     losses: ClassVar[tuple[type[Loss], ...]] = (Loss,)
-    lists: ClassVar[bool] = False
     about: ClassVar[Solver | None] = None
 
     tolerance: float = 0.0
@@ -171,7 +152,7 @@ class Oracle(ABC):
         if why := self.unsupported(problem):
             raise ValueError(f"{why}; use another oracle, such as 'enumeration' (`privsolve solvers` lists them)")
 
-    def prepare(self, problem: Any, template: AnyPerturbation) -> Solve:
+    def prepare(self, problem: Any, template: Perturbation) -> Solve:
         """Check the problem and do all work that needs no noise: what is returned solves it.
 
         `template` has the tables that the perturbation will have. Called before the release is paid for, so whatever can be
@@ -218,12 +199,20 @@ def as_oracle(oracle: object) -> Oracle:
     return PlainOracle(oracle)
 
 
+def check_limits(oracle: Oracle, *options: str) -> None:
+    """Raise unless each of these fields of an oracle is positive, or None for no limit."""
+    for option in options:
+        value = getattr(oracle, option)
+        if value is not None and not value > 0:
+            raise ValueError(f"{option} must be positive or None, got {value!r}")
+
+
 def oracle_tolerance(oracle: Oracle) -> float:
     """The oracle's stated additive error in mistakes, validated."""
     return check_error("oracle.tolerance", oracle.tolerance)
 
 
-def verified(answer: Any, problem: BaseProblem, perturbation: AnyPerturbation, oracle: object) -> Solution:
+def verified(answer: Any, problem: BaseProblem, perturbation: Perturbation, oracle: object) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
     name, tolerance = as_oracle(oracle).name, oracle_tolerance(as_oracle(oracle))
     weights = _member(answer, problem, name)

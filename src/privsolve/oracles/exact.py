@@ -22,8 +22,8 @@ from privsolve.engines.supports.problems import Columns, can_minimise, columns_o
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.errors import OracleNotCertified
 from privsolve.losses import Loss, ScoreLoss
-from privsolve.oracles.base import EXACT, Oracle, Solution, Solve, Solver
-from privsolve.problems.perturbation import UNIT, AnyPerturbation, Perturbation
+from privsolve.oracles.base import EXACT, Oracle, Solution, Solve, Solver, check_limits
+from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
 
 EXACT_IN_FLOATS = 2**52
@@ -33,7 +33,6 @@ EXACT_IN_FLOATS = 2**52
 class EnumerationOracle(Oracle):
     """Exact minimum over a domain small enough to list (ten million members at most): the reference for all others."""
 
-    lists: ClassVar[bool] = True
     about: ClassVar[Solver | None] = Solver(
         "enumeration", "MIT", EXACT, "domains of at most 10,000,000 members", takes=Oracle.domains
     )
@@ -44,7 +43,7 @@ class EnumerationOracle(Oracle):
         problem.domain.check_listable()
 
     def minimise(
-        self, problem: BaseProblem, perturbation: AnyPerturbation, progress: ProgressCallback | None = None
+        self, problem: BaseProblem, perturbation: Perturbation, progress: ProgressCallback | None = None
     ) -> Solution:
         """The first minimiser in lexicographic order."""
         problem.check_perturbation(perturbation)
@@ -71,22 +70,18 @@ class TreeOracle(Oracle):
     about: ClassVar[Solver | None] = Solver("tree", "MIT", EXACT, "the default: certified by privsolve itself")
 
     def __post_init__(self) -> None:
-        for option in ("node_limit", "time_limit", "threads"):
-            value = getattr(self, option)
-            if value is not None and not value > 0:
-                raise ValueError(f"{option} must be positive or None, got {value!r}")
+        check_limits(self, "node_limit", "time_limit", "threads")
 
-    def prepare(self, problem: Problem, template: AnyPerturbation) -> Solve:
+    def prepare(self, problem: Problem, template: Perturbation) -> Solve:
         """Lay the problem out and compile the search, so that nothing is compiled after the payment."""
         self.check(problem)
         if isinstance(problem.domain, FiniteSet):  # a list is a tree of depth one: every point is a leaf
             return EnumerationOracle().prepare(problem, template)
-        like = _separable(template)
-        if can_minimise(problem, like):
+        if can_minimise(problem, template):
             columns = columns_of(problem)
             compile_minimiser()
             return partial(self._by_supports, problem, columns)
-        layout = lay_out(problem, like)
+        layout = lay_out(problem, template)
         compile_search(layout)
         return partial(self._by_coordinates, problem, layout)
 
@@ -98,28 +93,22 @@ class TreeOracle(Oracle):
         return solution
 
     def _by_supports(
-        self, problem: Problem, columns: Columns, perturbation: AnyPerturbation, progress: ProgressCallback | None
+        self, problem: Problem, columns: Columns, perturbation: Perturbation, progress: ProgressCallback | None
     ) -> Solution:
         problem.check_perturbation(perturbation)
-        best = minimise_scorecard(problem, columns, _separable(perturbation), self.node_limit, self.time_limit)
+        best = minimise_scorecard(problem, columns, perturbation, self.node_limit, self.time_limit)
         weights = best.weights[: problem.domain.dim]  # without an intercept column its 0 is left out
         return Solution(weights, best.value, best.value, work={"supports": best.work.supports})
 
     def _by_coordinates(
-        self, problem: Problem, layout: Layout, perturbation: AnyPerturbation, progress: ProgressCallback | None
+        self, problem: Problem, layout: Layout, perturbation: Perturbation, progress: ProgressCallback | None
     ) -> Solution:
         problem.check_perturbation(perturbation)
-        inst = perturbed(layout, _separable(perturbation))
+        inst = perturbed(layout, perturbation)
         best = minimise(
             inst, node_limit=self.node_limit, time_limit=self.time_limit, threads=self.threads, progress=progress
         )
         return Solution(weights_of(inst, best.indices), best.value, best.value, work={"nodes": best.nodes})
-
-
-def _separable(perturbation: AnyPerturbation) -> Perturbation:
-    if not isinstance(perturbation, Perturbation):
-        raise ValueError("the tree takes separable perturbations: use oracle='enumeration' for one that is listed")
-    return perturbation
 
 
 class _LinearOracle(Oracle):

@@ -1,4 +1,4 @@
-"""Perturbations of the objective as tables of exact integers, and the separator sets of RSPM.
+"""Perturbations of the objective as tables of exact integers, and the separator set of RSPM.
 
 Everything a mechanism adds to the loss has the form `Σ_j h_j(w_j) + ψ(‖w‖²)`: the noise of OPDisc and RSPM and any
 public penalty. Entries are integers in units of `2^-20` (theory, section 6), so objectives compare exactly.
@@ -6,17 +6,15 @@ public penalty. Entries are integers in units of `2^-20` (theory, section 6), so
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_items
 from privsolve.domains import Domain, Knapsack, check_domain
 from privsolve.errors import IntegerRangeError
 
@@ -26,8 +24,6 @@ UNIT = 1 << UNIT_BITS
 
 OBJECTIVE_LIMIT = 2**60
 """Loss and perturbation together stay below this in absolute value: each of them below one half of it."""
-
-Indicator = Callable[[Int64Array], bool]
 
 OUT_OF_RANGE = "the perturbation leaves the exact integer range: the noise scale or the penalty is too large"
 
@@ -117,34 +113,6 @@ class Perturbation:
         return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
 
 
-@dataclass(frozen=True, eq=False)
-class ListedPerturbation:
-    """One entry per member of a domain that can be listed, in the order of `domain.members()`: for enumeration only."""
-
-    domain: Domain
-    entries: Int64Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "entries", _checked_table(self.entries, "entries", self.domain.size))
-
-    @property
-    def largest(self) -> int:
-        """The largest absolute value, in units."""
-        return int(np.abs(self.entries).max())
-
-    def of(self, weights: ArrayLike) -> int:
-        """The perturbation of one member, in units."""
-        return int(self.of_members(np.asarray(weights)[None, :])[0])
-
-    def of_members(self, members: Int64Array) -> Int64Array:
-        """The perturbation of many members at once, in units."""
-        position = {tuple(w): i for i, w in enumerate(self.domain.members().tolist())}
-        return self.entries[[position[tuple(w)] for w in members.tolist()]]
-
-
-AnyPerturbation = Perturbation | ListedPerturbation
-
-
 @dataclass(frozen=True)
 class Thresholds:
     """`1[w_j <= t]` for every coordinate and every value `t` of it but the largest: a separator set of any domain.
@@ -169,36 +137,6 @@ class Thresholds:
             start += len(own)
             tables.append(rounded_units([sum(own[x:], start=Fraction(0)) for x in range(len(own) + 1)]))
         return Perturbation(self.domain, tuple(tables))
-
-
-class Indicators:
-    """A user's indicators on a domain that can be listed; refused unless they separate it."""
-
-    def __init__(self, domain: Domain, indicators: Sequence[Indicator]) -> None:
-        members = domain.members()
-        functions = check_items("indicators", indicators, "be a list of functions of a member")
-        if not all(map(callable, functions)):
-            raise ValueError("indicators must be a list of functions of a member")
-        values = np.array([[bool(e(w)) for e in functions] for w in members], dtype=bool).reshape(len(members), -1)
-        distinct = np.unique(values, axis=0)
-        if len(distinct) < len(members):
-            raise ValueError(
-                f"indicators do not separate the domain: its {len(members)} members show only {len(distinct)} patterns; "
-                "add indicators until any two members differ on one"
-            )
-        self.domain = domain
-        self._values: NDArray[np.bool_] = values
-
-    @property
-    def count(self) -> int:
-        """Number of indicators `m`."""
-        return int(self._values.shape[1])
-
-    def perturbation(self, eta: ArrayLike) -> ListedPerturbation:
-        """`Σ_i η_i e_i(w)` for every member."""
-        noise = noise_vector(eta, self.count)
-        sums = [sum(itertools.compress(noise, row), start=Fraction(0)) for row in self._values.tolist()]
-        return ListedPerturbation(self.domain, rounded_units(sums))
 
 
 def rounded_units(values: Sequence[Fraction]) -> Int64Array:

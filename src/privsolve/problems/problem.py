@@ -25,7 +25,7 @@ from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
 from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Paid
-from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, AnyPerturbation
+from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
 
 
 class BaseProblem(ABC):
@@ -75,12 +75,12 @@ class BaseProblem(ABC):
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """How good the weights are on the data, in the problem's own words: for the curator, not for publication."""
 
-    def check_perturbation(self, perturbation: AnyPerturbation) -> None:
+    def check_perturbation(self, perturbation: Perturbation) -> None:
         """Raise if the perturbation belongs to another domain."""
         if perturbation.domain != self.domain:
             raise ValueError("perturbation belongs to another domain than the problem's")
 
-    def objective(self, weights: ArrayLike, perturbation: AnyPerturbation) -> int:
+    def objective(self, weights: ArrayLike, perturbation: Perturbation) -> int:
         """`L(D, w) + perturbation(w)` in units of `2^-20`, exactly."""
         self.check_perturbation(perturbation)
         return self.total_loss(weights) * UNIT + perturbation.of(weights)
