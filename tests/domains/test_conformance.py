@@ -83,8 +83,8 @@ class TestSparsePoints(DomainConformance):
 class TestConstrainedPoints(DomainConformance):
     domains: ClassVar = [
         ConstrainedPoints(3, 2, 2, variables="abc", signs=[1, -1, 0]),
-        ConstrainedPoints(5, 3, 1, (-1, 1), variables="aabc", max_questions=2, max_cuts={"a": 1}, excluded=["c"]),
-        ConstrainedPoints(5, 3, 1, 1, variables="abcd", required=["b"], alternatives=[["b", "c"], ["a", "d"]]),
+        ConstrainedPoints(5, 3, 1, (-1, 1), variables="aabc", max_questions=2, excluded=["c"]),
+        ConstrainedPoints(5, 3, 1, 1, variables="abcd", required=["b"], signs=[1, 0, 0, -1]),
     ]
     additive = False
 

@@ -155,8 +155,6 @@ CALLS: dict[str, Calls] = {
         directions=[{}, {"age": "up"}],
         required=[(), ["age"]],
         excluded=[(), ["hours"]],
-        max_cuts=[{}, {"age": 1}],
-        alternatives=[(), [("colour", "hours")]],
     ),
     "private_draft": calls(
         ps.private_draft,

@@ -36,8 +36,6 @@ STATED = Constraints(
     {"age": "down", "priors": "up", "smokes": "up"},
     required=["priors"],
     excluded=["sex"],
-    max_cuts={"age": 1},
-    alternatives=[["age", "visits"]],
 )
 SCHEMA = Schema(COLUMNS, LABEL, constraints=STATED)
 
@@ -65,8 +63,6 @@ def points_of(model: Any) -> dict[str, dict[str, int]]:
 def check_kept(points: dict[str, dict[str, int]], most: int | None = None) -> None:
     assert "priors" in points
     assert "sex" not in points
-    assert not {"age", "visits"} <= points.keys()
-    assert len(points.get("age", {})) <= 1
     assert all(v < 0 for f, v in points.get("age", {}).items() if f != "age=unknown")
     assert all(v > 0 for column in ("priors", "smokes") for v in points.get(column, {}).values())
     assert most is None or len(points) <= most
@@ -90,24 +86,19 @@ def test_every_fit_keeps_to_the_schema(objective: Any) -> None:
 def test_options_of_the_fit_join_the_schema() -> None:
     frame = people()
     plain = Schema(COLUMNS, LABEL)
-    model = ps.PrivateShortCard(3.0, max_questions=1, max_cuts=1, schema=plain, random_state=0)
-    (points,) = points_of(model.fit(frame, frame["ill"])).values()
-    assert len(points) == 1
+    model = ps.PrivateShortCard(3.0, max_questions=1, schema=plain, random_state=0)
+    assert len(points_of(model.fit(frame, frame["ill"]))) == 1
     model = ps.PrivateShortCard(3.0, max_questions=1, constraints=Constraints(required=["sex"]), schema=plain)
     assert set(points_of(model.fit(frame, frame["ill"]))) == {"sex"}
 
 
 def test_the_release_records_the_constraints_and_reads_them_back() -> None:
     frame = people()
-    model = ps.PrivateShortCard(1.0, max_questions=2, max_cuts=2, schema=SCHEMA, random_state=0).fit(
-        frame, frame["ill"]
-    )
+    model = ps.PrivateShortCard(1.0, max_questions=2, schema=SCHEMA, random_state=0).fit(frame, frame["ill"])
     release = ps.Release.from_json(model.release_.to_json())
     domain = domain_from_dict(release.setting["domain"])
     assert isinstance(domain, ConstrainedPoints)
     assert (domain.max_questions, domain.required, domain.excluded) == (2, ("priors",), ("sex",))
-    assert dict(domain.max_cuts)["age"] == 1
-    assert dict(domain.max_cuts)["priors"] == 2
     rule = release.model
     assert isinstance(rule, LinearRule)
     assert domain.contains(rule.weights)
@@ -116,10 +107,12 @@ def test_the_release_records_the_constraints_and_reads_them_back() -> None:
 
 def test_schema_files_hold_constraints_beside_the_columns() -> None:
     text = SCHEMA.to_toml()
-    assert 'alternatives = [["age", "visits"]]' in text
     assert 'direction = "down"' in text
     assert Schema.from_toml(text) == SCHEMA
     assert Schema.from_toml(Schema(COLUMNS, LABEL).to_toml()).constraints == Constraints()
+    for gone in (text.replace("required = true", "max_cuts = 1"), 'alternatives = [["age", "visits"]]\n' + text):
+        with pytest.raises(ValueError, match=r"(max_cuts is|alternatives are) gone: take"):
+            Schema.from_toml(gone)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +121,6 @@ def test_schema_files_hold_constraints_beside_the_columns() -> None:
         (Constraints({"height": "up"}), "direction: the schema has no column 'height'"),
         (Constraints(required=["age"], excluded=["age"]), "required and excluded"),
         (Constraints({"sex": "up"}), "its options have no order"),
-        (Constraints(alternatives=[["age", "height"]]), "no column 'height'"),
-        (Constraints(alternatives=[["age", "sex"], ["age", "priors"]]), "stands in two lists"),
-        (Constraints(required=["age", "sex"], alternatives=[["age", "sex"]]), "at most one of them is allowed"),
         (Constraints(excluded=["age", "priors", "visits", "sex", "smokes"]), "leave no column"),
         (Constraints(required=["age", "priors", "sex"]), "3 questions are required, more than a card may have"),
     ],
@@ -250,7 +240,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> None:
-    options = ("--max-questions", 1, "--max-cuts", 1, "--require", "age", "--direction", "age=down")
+    options = ("--max-questions", 1, "--require", "age", "--direction", "age=down")
     result = run(
         "fit",
         "--model",
@@ -283,7 +273,6 @@ def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> Non
     [
         (("--require", "height"), "no column 'height'"),
         (("--direction", "age"), "write COLUMN=up or COLUMN=down"),
-        (("--one-of", "age"), "two or more columns"),
         (("--mechanism", "opdisc", "--max-questions", 2), "does not keep constraints"),
         (("--model", "tree", "--max-questions", 2), "--max-questions is for --model scorecard or short"),
         (("--model", "tree", "--require", "age"), "--require is for --model scorecard or short"),
@@ -321,7 +310,7 @@ def test_a_tree_refuses_a_schema_with_constraints(here: Path) -> None:
 def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
     common = ("plan", "--model", "short", "--schema", "plain.toml", "--epsilon", 1, "--records", 1000)
     free = json.loads(run(*common, "--json").stdout)
-    result = run(*common, "--max-questions", 2, "--max-cuts", 1, "--direction", "priors=up", "--json")
+    result = run(*common, "--max-questions", 2, "--direction", "priors=up", "--json")
     found = json.loads(result.stdout)
     assert found["scorecards"] < found["without_constraints"]["scorecards"] <= free["scorecards"]
     assert found["bounds"][0]["excess"] < found["without_constraints"]["bounds"][0]["excess"]

@@ -140,7 +140,6 @@ def test_a_sample_is_fitted_and_the_release_states_its_rate(monkeypatch: pytest.
         ({"max_questions": 0}, "max_questions"),
         ({"sparsity": -1.0}, "sparsity"),
         ({"sample_rate": 0.0}, "sample_rate"),
-        ({"constraints": ps.Constraints(max_cuts={"age": 1})}, "max_cuts is for short cards"),
         ({"constraints": ps.Constraints(excluded=["age", "sex", "smokes"])}, "every column is excluded"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 
 import numpy as np
 
@@ -14,16 +13,14 @@ from privsolve.domains import ConstrainedPoints
 def random_constraints(rng: np.random.Generator, columns: int, most: int, points: int, intercept: tuple[int, int]):
     """Constraints of every kind on columns of a few variables; drawn again until some card keeps to them."""
     while True:
-        kinds = int(rng.integers(1, columns + 1))
+        kinds = int(rng.integers(min(columns, 2), columns + 1))
         variables = [f"v{v}" for v in rng.integers(0, kinds, columns)]
         names = list(rng.permutation(sorted(set(variables))))
         stated = {
-            "max_questions": int(rng.integers(1, most + 1)) if rng.random() < 0.5 else None,
-            "max_cuts": {name: int(rng.integers(1, 3)) for name in names if rng.random() < 0.6},
+            "max_questions": int(rng.integers(1, most + 1)) if rng.random() < 0.8 else None,
             "signs": rng.choice([-1, 0, 0, 1], columns).tolist(),
-            "required": [names[0]] if rng.random() < 0.4 else [],
+            "required": names[: int(rng.integers(0, 3))] if rng.random() < 0.6 else [],
             "excluded": [names[-1]] if len(names) > 1 and rng.random() < 0.3 else [],
-            "alternatives": [names[:3]] if len(names) > 2 and rng.random() < 0.5 else [],
         }
         try:
             return ConstrainedPoints(columns + 1, most, points, intercept, variables=variables, **stated)
@@ -35,15 +32,13 @@ def keeps_to(domain: ConstrainedPoints, card: Int64Array) -> bool:
     """Whether points and intercept of a card keep to every constraint, one after the other."""
     points = np.asarray(card)[: domain.columns]
     with_points = np.flatnonzero(points).tolist()
-    cuts = Counter(domain.variables[j] for j in with_points)
+    asked = {domain.variables[j] for j in with_points}
     return (
         len(with_points) <= domain.max_features
-        and len(cuts) <= (domain.max_questions or len(points))
-        and all(cuts[name] <= most for name, most in domain.max_cuts)
+        and len(asked) <= (domain.max_questions or len(points))
         and all(points[j] * domain.signs[j] >= 0 for j in with_points)
-        and all(cuts[name] > 0 for name in domain.required)
-        and all(cuts[name] == 0 for name in domain.excluded)
-        and all(sum(cuts[name] > 0 for name in names) <= 1 for names in domain.alternatives)
+        and asked.issuperset(domain.required)
+        and asked.isdisjoint(domain.excluded)
         and np.abs(points).max(initial=0) <= domain.max_points
     )
 

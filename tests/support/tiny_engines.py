@@ -27,7 +27,7 @@ def cards(loss: str, path: str) -> dict[str, Any]:
     arrays = rows, rng.integers(0, 6, 9), rng.integers(0, 6, 9), LOSSES[loss], 3, [-1, 1], [-1, 0, 1]
     prior = rng.normal(size=(5, 2)), rng.normal(size=3)
     kappa = 0.4 / LOSSES[loss].largest
-    rule = ConstrainedPoints(6, 3, 1, 1, variables=["a", "a", "b", "b", "c"], max_cuts={"a": 1}, required=["c"])
+    rule = ConstrainedPoints(6, 3, 1, 1, variables=["a", "a", "b", "b", "c"], max_questions=2, required=["c"])
     tables = rng.integers(-(2**20), 2**20, (5, 2)), rng.integers(-(2**20), 2**20, 3), np.zeros(5, dtype=np.int64)
     samplers = [
         SupportSampler(*arrays, *prior, kappa, Randomness.seeded(1), max_listed=PATHS[path], constraints=constraints)

@@ -82,12 +82,6 @@ class ModelOptions:
         list[str] | None,
         typer.Option(metavar="COLUMN", help="A card must ask for it; may be repeated.", rich_help_panel=EXPERT),
     ] = None
-    one_of: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B,...", help="A short card asks for at most one of these columns.", rich_help_panel=EXPERT
-        ),
-    ] = None
     max_points: Annotated[
         int | None,
         typer.Option(help="Points lie in -N..N.", show_default="10, and 3 for a short card", rich_help_panel=EXPERT),
@@ -104,12 +98,6 @@ class ModelOptions:
             help="Of a short card: maximum number of features with points.",
             show_default="4, fewer on more than 148 columns",
             rich_help_panel=EXPERT,
-        ),
-    ] = None
-    max_cuts: Annotated[
-        int | None,
-        typer.Option(
-            help="Of a short card: maximum number of features of one column with points.", rich_help_panel=EXPERT
         ),
     ] = None
     intercept: Annotated[
@@ -225,7 +213,7 @@ class ModelOptions:
         """The short cards to choose from."""
         points = 3 if self.max_points is None else self.max_points
         ends = (-self.intercept, self.intercept)
-        return CardLimits(self.max_features, points, ends, self.max_questions, self.max_cuts, self._constraints)
+        return CardLimits(self.max_features, points, ends, self.max_questions, self._constraints)
 
     @property
     def restrict(self) -> bool:
@@ -240,8 +228,7 @@ class ModelOptions:
             if not equals or ways.get(name, way) != way:
                 raise ValueError(f"--direction {stated}: write COLUMN=up or COLUMN=down, once for a column")
             ways[name] = way
-        lists = [[name.strip() for name in names.split(",")] for names in self.one_of or ()]
-        return Constraints(ways, self.require or (), self.exclude or (), alternatives=lists)
+        return Constraints(ways, self.require or (), self.exclude or ())
 
     def checked_bands(self, bands: str | None) -> Bands | None:
         """The bands of `--bands`: cut risks, because nobody knows the totals of a card before it is fitted."""
@@ -268,9 +255,7 @@ class ModelOptions:
 
 _OF_CARDS = frozenset({"max_questions", "exclude", "direction", "require", "max_points"})
 _OF_FULL = frozenset({"sparsity", "sample_rate", "weight", "max_weight"})
-_OF_SHORT = frozenset(
-    {"one_of", "max_features", "max_cuts", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"}
-)
+_OF_SHORT = frozenset({"max_features", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"})
 _OF_TREES = frozenset({"depth", "leaves"})
 NOT_FOR = {
     ModelName.scorecard: _OF_SHORT | _OF_TREES,

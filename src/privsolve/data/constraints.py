@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from privsolve.checks import check_finite, check_integer
+from privsolve.checks import check_finite
 from privsolve.data.columns import Bins, Categories, Column, Encoding, Number
 from privsolve.data.columns.base import without_keys
 
-KEYS = ("direction", "required", "excluded", "max_cuts")
+KEYS = ("direction", "required", "excluded")
 """Keys of a column in a schema file that are constraints; whatever its kind, it may have them."""
 
 
@@ -46,40 +46,25 @@ class Constraints:
             thresholds, and columns with a single yes/no feature.
         required: columns that the card must ask for.
         excluded: columns that it must not ask for.
-        max_cuts: at most so many features of a column have points.
-        alternatives: lists of columns of which the card asks for one at most.
     """
 
     directions: tuple[tuple[str, Direction], ...] = ()
     required: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
-    max_cuts: tuple[tuple[str, int], ...] = ()
-    alternatives: tuple[tuple[str, ...], ...] = ()
 
     def __init__(
         self,
         directions: Mapping[str, str] | None = None,
         required: Sequence[str] = (),
         excluded: Sequence[str] = (),
-        max_cuts: Mapping[str, int] | None = None,
-        alternatives: Sequence[Sequence[str]] = (),
     ) -> None:
         set_field = object.__setattr__
-        for name, value in (("directions", directions), ("max_cuts", max_cuts)):
-            if value is not None and not isinstance(value, Mapping):
-                raise ValueError(f"{name} must be a mapping from columns, got {value!r}")
+        if directions is not None and not isinstance(directions, Mapping):
+            raise ValueError(f"directions must be a mapping from columns, got {directions!r}")
         ways = tuple((name, Direction.of(way, f"columns.{name}")) for name, way in (directions or {}).items())
-        cuts = tuple((n, check_integer(f"columns.{n}: max_cuts", k, 1, 10_000)) for n, k in (max_cuts or {}).items())
         set_field(self, "directions", ways)
         set_field(self, "required", _names(required, "required"))
         set_field(self, "excluded", _names(excluded, "excluded"))
-        set_field(self, "max_cuts", cuts)
-        if isinstance(alternatives, str) or not isinstance(alternatives, Sequence):
-            raise ValueError(f"alternatives must be lists of columns, got {alternatives!r}")
-        lists = tuple(_names(names, "alternatives") for names in alternatives)
-        if any(len(names) < 2 for names in lists):
-            raise ValueError("alternatives must be lists of two or more columns")
-        set_field(self, "alternatives", lists)
 
     def __bool__(self) -> bool:
         """Whether anything is stated."""
@@ -91,16 +76,7 @@ class Constraints:
         for name in mine.keys() & theirs.keys():
             if mine[name] != theirs[name]:
                 raise ValueError(f"columns.{name}: its direction is stated as {mine[name]} and as {theirs[name]}")
-        cuts = dict(self.max_cuts)
-        for name, most in more.max_cuts:
-            cuts[name] = min(most, cuts.get(name, most))
-        return Constraints(
-            mine | theirs,
-            (*self.required, *more.required),
-            (*self.excluded, *more.excluded),
-            cuts,
-            tuple(dict.fromkeys((*self.alternatives, *more.alternatives))),
-        )
+        return Constraints(mine | theirs, (*self.required, *more.required), (*self.excluded, *more.excluded))
 
     def check(self, columns: Sequence[Column]) -> None:
         """Raise if a column is unknown, or has no direction to speak of."""
@@ -109,8 +85,6 @@ class Constraints:
             "direction": [name for name, _ in self.directions],
             "required": self.required,
             "excluded": self.excluded,
-            "max_cuts": [name for name, _ in self.max_cuts],
-            "alternatives": [n for names in self.alternatives for n in names],
         }
         for what, names in named.items():
             for name in names:
@@ -133,18 +107,15 @@ class Constraints:
 
     def settings(self, column: str) -> dict[str, Any]:
         """The keys of a column in a schema file."""
-        ways, cuts = dict(self.directions), dict(self.max_cuts)
+        ways = dict(self.directions)
         found: dict[str, Any] = {"direction": str(ways[column])} if column in ways else {}
-        found |= {key: True for key in ("required", "excluded") if column in getattr(self, key)}
-        return found | ({"max_cuts": cuts[column]} if column in cuts else {})
+        return found | {key: True for key in ("required", "excluded") if column in getattr(self, key)}
 
     @property
     def words(self) -> str:
         """What is stated, in a few words."""
         said = [f"direction of {name}" for name, _ in self.directions]
         said += [f"{name} is required" for name in self.required] + [f"{name} is excluded" for name in self.excluded]
-        said += [f"at most {most} cuts of {name}" for name, most in self.max_cuts]
-        said += [f"at most one of {', '.join(names)}" for names in self.alternatives]
         return "; ".join(said[:3]) + (f"; and {len(said) - 3} more" if len(said) > 3 else "")
 
 
@@ -164,15 +135,19 @@ def signs_of(column: Column, direction: Direction) -> tuple[int, ...]:
     return (direction.sign,) * ordered + (0,) * missing
 
 
-def taken_out(columns: Mapping[str, Any], alternatives: Any) -> tuple[dict[str, Any], Constraints]:
+def taken_out(columns: Mapping[str, Any]) -> tuple[dict[str, Any], Constraints]:
     """The columns of a schema file without their constraints, and these."""
-    left, found = without_keys(columns, KEYS)
+    left, found = without_keys(columns, (*KEYS, "max_cuts"))
+    for name in found["max_cuts"]:
+        raise ValueError(
+            f"columns.{name}: max_cuts is gone: take it out, and limit the card by max_questions or max_features"
+        )
     for key in ("required", "excluded"):
         for name, value in found[key].items():
             if not isinstance(value, bool):
                 raise ValueError(f"columns.{name}: {key} must be true or false, got {value!r}")
     required, excluded = ([name for name, said in found[key].items() if said] for key in ("required", "excluded"))
-    return left, Constraints(found["direction"], required, excluded, found["max_cuts"], alternatives)
+    return left, Constraints(found["direction"], required, excluded)
 
 
 def _names(names: object, what: str) -> tuple[str, ...]:

@@ -348,8 +348,6 @@ class Schema:
             result["label"] = self.label.to_dict()
         if self.target is not None:
             result["label"] = self.target.to_dict()
-        if self.constraints.alternatives:
-            result["alternatives"] = [list(names) for names in self.constraints.alternatives]
         if words := self.about.to_dict():
             result["about"] = words
         beside = (self.constraints.settings, self.about.settings, self.frequencies.settings)
@@ -361,12 +359,14 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        check_keys(description, ("intercept", "alternatives", "paid", "about", "label", "columns"), "the schema")
+        if "alternatives" in description:
+            raise ValueError("alternatives are gone: take them out, and exclude all columns of a list but one")
+        check_keys(description, ("intercept", "paid", "about", "label", "columns"), "the schema")
         columns = description.get("columns")
         if not isinstance(columns, Mapping) or not columns:
             raise ValueError("columns: the schema has none: add a [columns.NAME] for every column to use")
         label = description.get("label")
-        plain, constraints = taken_out(columns, description.get("alternatives", ()))
+        plain, constraints = taken_out(columns)
         plain, about = words_taken_out(plain, description.get("about", {}))
         plain, frequencies = frequencies_taken_out(plain)
         found = [column_from_dict(name, settings) for name, settings in plain.items()]

@@ -39,8 +39,6 @@ def write(schema: Mapping[str, Any], comments: Mapping[str, Sequence[str]]) -> s
     """The text of a schema description, with comments above the whole (`""`), a table by its name, and columns."""
     lines = _comments(comments.get("", ()))
     lines += [f"intercept = {_value(schema['intercept'])}"]
-    if "alternatives" in schema:
-        lines += ["", f"alternatives = {_value(schema['alternatives'])}"]
     if "paid" in schema:
         lines += ["", *_comments(comments.get("paid", ())), "[paid]", *_settings(schema["paid"])]
     if "about" in schema:

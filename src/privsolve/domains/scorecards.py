@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -120,14 +120,6 @@ COUNTS = Ring(0, 1, np.add, np.multiply, object)
 LOGS = Ring(-np.inf, 0.0, np.logaddexp, np.add, np.float64)
 
 
-class Variable(NamedTuple):
-    """A question: its columns that may have points, how many of them at once, and whether one must."""
-
-    columns: tuple[int, ...]
-    most: int
-    required: bool
-
-
 @dataclass(frozen=True)
 class ConstrainedPoints(SparsePoints):
     """Scorecards as in `SparsePoints`, restricted by what is known without the data (theory, section 16).
@@ -135,53 +127,30 @@ class ConstrainedPoints(SparsePoints):
     Args:
         variables: the variable (question) that every column belongs to, the intercept aside.
         max_questions: at most so many variables have points.
-        max_cuts: at most so many columns of a variable have points, by variable.
         signs: of every column, 1 if its points must not be negative, -1 if they must not be positive, 0 if they are free.
         required: variables that must have points.
         excluded: variables that must not.
-        alternatives: lists of variables of which at most one has points; no variable stands in two lists.
 
     Guarantee:
         Nothing here looks at data: a card that is left out has prior weight 0, which no guarantee minds.
     """
 
-    variables: Names = ()
-    max_questions: int | None = None
-    max_cuts: tuple[tuple[str, int], ...] = ()
-    signs: tuple[int, ...] = ()
-    required: Names = ()
-    excluded: Names = ()
-    alternatives: tuple[Names, ...] = ()
+    variables: Names = field(default=(), kw_only=True)
+    max_questions: int | None = field(default=None, kw_only=True)
+    signs: tuple[int, ...] = field(default=(), kw_only=True)
+    required: Names = field(default=(), kw_only=True)
+    excluded: Names = field(default=(), kw_only=True)
     kind: ClassVar[str] = "constrained-points"
 
-    def __init__(
-        self,
-        dim: int,
-        max_features: int,
-        max_points: int,
-        intercept: int | Sequence[int] | None = None,
-        *,
-        variables: Sequence[str],
-        max_questions: int | None = None,
-        max_cuts: Mapping[str, int] | Sequence[Sequence[Any]] = (),
-        signs: Sequence[int] = (),
-        required: Sequence[str] = (),
-        excluded: Sequence[str] = (),
-        alternatives: Sequence[Sequence[str]] = (),
-    ) -> None:
-        super().__init__(dim, max_features, max_points, intercept)
-        set_field = object.__setattr__
-        set_field(self, "variables", tuple(variables))
-        most = None if max_questions is None else check_integer("max_questions", max_questions, 1, 10_000)
-        set_field(self, "max_questions", most)
-        cuts: dict[str, int] = dict(max_cuts)  # type: ignore[arg-type]
-        set_field(
-            self, "max_cuts", tuple((v, check_integer(f"max_cuts of {v}", n, 1, 10_000)) for v, n in cuts.items())
-        )
-        set_field(self, "signs", tuple(int(sign) for sign in signs) or (0,) * self.columns)
-        set_field(self, "required", tuple(dict.fromkeys(required)))
-        set_field(self, "excluded", tuple(dict.fromkeys(excluded)))
-        set_field(self, "alternatives", tuple(tuple(dict.fromkeys(names)) for names in alternatives))
+    def __post_init__(self) -> None:
+        super().__init__(self.dim, self.max_features, self.max_points, self.intercept)
+        if self.max_questions is not None:
+            most = check_integer("max_questions", self.max_questions, 1, 10_000)
+            object.__setattr__(self, "max_questions", most)
+        object.__setattr__(self, "variables", tuple(self.variables))
+        object.__setattr__(self, "signs", tuple(int(sign) for sign in self.signs) or (0,) * self.columns)
+        for name in ("required", "excluded"):
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
         self._check()
 
     def _check(self) -> None:
@@ -189,30 +158,13 @@ class ConstrainedPoints(SparsePoints):
             raise ValueError(f"variables must name the variable of each of the {self.columns} columns")
         if len(self.signs) != self.columns or not set(self.signs) <= {-1, 0, 1}:
             raise ValueError(f"signs must hold -1, 0 or 1 for each of the {self.columns} columns")
-        named = {
-            "max_cuts": [name for name, _ in self.max_cuts],
-            "required": self.required,
-            "excluded": self.excluded,
-            "alternatives": [name for names in self.alternatives for name in names],
-        }
-        known = set(self.variables)
-        for what, names in named.items():
-            for name in names:
-                if name not in known:
+        for what in ("required", "excluded"):
+            for name in getattr(self, what):
+                if name not in self.variables:
                     raise ValueError(f"{what}: there is no variable {name!r}")
         both = [name for name in self.required if name in self.excluded]
         if both:
             raise ValueError(f"{both[0]!r} is required and excluded: it cannot be both")
-        listed = named["alternatives"]
-        for name in listed:
-            if list(listed).count(name) > 1:
-                raise ValueError(f"alternatives: {name!r} stands in two lists: join them, or take it out of one")
-        for names in self.alternatives:
-            together = [name for name in names if name in self.required]
-            if len(together) > 1:
-                raise ValueError(
-                    f"{together[0]!r} and {together[1]!r} are required, but at most one of them is allowed"
-                )
         if len(self.required) > min(self.max_features, self.max_questions or self.max_features):
             raise ValueError(
                 f"{len(self.required)} questions are required, more than a card may have: raise max_questions or "
@@ -223,36 +175,20 @@ class ConstrainedPoints(SparsePoints):
 
     @cached_property
     def usable(self) -> tuple[int, ...]:
-        """The columns that may have points: those of excluded variables, and of alternatives to required ones, may not."""
-        gone = set(self.excluded)
-        for names in self.alternatives:
-            if any(name in self.required for name in names):
-                gone |= {name for name in names if name not in self.required}
-        return tuple(j for j, name in enumerate(self.variables) if name not in gone)
-
-    @cached_property
-    def questions(self) -> dict[str, Variable]:
-        """The variables that may have points."""
-        columns: dict[str, list[int]] = {}
-        for j in self.usable:
-            columns.setdefault(self.variables[j], []).append(j)
-        cuts = dict(self.max_cuts)
-        return {
-            name: Variable(tuple(found), min(cuts.get(name, len(found)), len(found)), name in self.required)
-            for name, found in columns.items()
-        }
+        """The columns that may have points: those of excluded variables may not."""
+        return tuple(j for j, name in enumerate(self.variables) if name not in self.excluded)
 
     @property
     def most_questions(self) -> int:
         """Variables that can have points at once."""
-        return min(self.max_features, len(self.questions), self.max_questions or self.max_features)
+        return min(self.max_features, self.max_questions or self.max_features)
 
     def values(self, j: int) -> Int64Array:
         """Of a column, 0 alone if it may have no points, and one side of it if its sign is stated."""
         found = super().values(j)
         if j >= self.columns:
             return found
-        if j not in self._usable:
+        if self.variables[j] in self.excluded:
             return np.zeros(1, dtype=np.int64)
         return np.asarray(found[found * self.signs[j] >= 0])
 
@@ -268,10 +204,6 @@ class ConstrainedPoints(SparsePoints):
         every = super().points
         return np.asarray(every[self.allows(every).any(axis=0)])
 
-    @cached_property
-    def _usable(self) -> frozenset[int]:
-        return frozenset(self.usable)
-
     def has(self, vector: Int64Array) -> bool:
         """Whether the values are allowed and the columns with points keep to the constraints."""
         allowed = all(value in self.values(j) for j, value in enumerate(vector.tolist()))
@@ -279,22 +211,14 @@ class ConstrainedPoints(SparsePoints):
 
     def permits(self, support: Sequence[int] | Int64Array) -> bool:
         """Whether cards with points on exactly these columns are allowed."""
-        count = dict.fromkeys(self.questions, 0)
-        for j in support:
-            if self.variables[int(j)] not in count:
-                return False
-            count[self.variables[int(j)]] += 1
-        asked = {name for name, columns in count.items() if columns}
-        few = len(support) <= self.max_features and len(asked) <= (self.max_questions or len(support))
-        cuts = all(count[name] <= variable.most for name, variable in self.questions.items())
-        apart = all(len(asked.intersection(names)) <= 1 for names in self.alternatives)
-        return few and cuts and apart and asked.issuperset(self.required)
+        asked = {self.variables[int(j)] for j in support}
+        few = len(support) <= self.max_features and len(asked) <= self.most_questions
+        return few and asked.issuperset(self.required) and asked.isdisjoint(self.excluded)
 
     def members(self) -> Int64Array:
         """All members as rows, in lexicographic order; refuses domains that are too large without the constraints."""
         every = self.plain.members()
-        found = every[[self.has(member) for member in every]]
-        return np.ascontiguousarray(found)
+        return np.ascontiguousarray(every[[self.has(member) for member in every]])
 
     def on(self, cards: SparsePoints) -> ConstrainedPoints:
         """The same constraints on the same columns, with other limits of features, points and intercept."""
@@ -309,30 +233,25 @@ class ConstrainedPoints(SparsePoints):
     def sum_over_supports(self, terms: Sequence[Any], ring: Ring) -> NDArray[Any]:
         """By number of columns: the sum over all allowed supports of the product of the terms of their columns.
 
-        One pass over the variables: what the columns of one add is an elementary symmetric polynomial, and of a list of
-        alternatives one or none is taken (theory, section 16).
+        One pass over the variables: what the columns of one add is an elementary symmetric polynomial (theory, section 16).
         """
         most, asked = self.max_features, self.most_questions
+        columns: dict[str, list[int]] = {}
+        for j in self.usable:
+            columns.setdefault(self.variables[j], []).append(j)
         table = np.full((most + 1, asked + 1), ring.zero, dtype=ring.kind)
         table[0, 0] = ring.one
-        for group in self._choices:
-            new = np.full_like(table, ring.zero)
-            if not any(variable.required for variable in group):
-                new[:] = table
-            for variable in group:
-                for count, value in enumerate(_symmetric(variable, terms, ring, most)):
-                    if count > 0:
-                        added = ring.times(table[: most + 1 - count, :asked], value)
-                        new[count:, 1:] = ring.plus(new[count:, 1:], added)
+        for name, found in columns.items():
+            new = np.full_like(table, ring.zero) if name in self.required else table.copy()
+            sums = np.full(most + 1, ring.zero, dtype=ring.kind)  # over the sets of 0, 1, ... columns of the variable
+            sums[0] = ring.one
+            for j in found:
+                sums[1:] = ring.plus(sums[1:], ring.times(sums[:-1], terms[j]))
+            for count in range(1, most + 1):
+                added = ring.times(table[: most + 1 - count, :asked], sums[count])
+                new[count:, 1:] = ring.plus(new[count:, 1:], added)
             table = new
         return np.asarray(ring.plus.reduce(table, axis=1))  # type: ignore[attr-defined]
-
-    @property
-    def _choices(self) -> list[list[Variable]]:
-        """The variables, those of one list of alternatives together."""
-        lists = [[self.questions[name] for name in names if name in self.questions] for names in self.alternatives]
-        listed = {name for names in self.alternatives for name in names}
-        return [*filter(None, lists), *([v] for name, v in self.questions.items() if name not in listed)]
 
     @cached_property
     def supports(self) -> int:
@@ -367,12 +286,3 @@ class ConstrainedPoints(SparsePoints):
     @override
     def knapsack_with_norms(self) -> Knapsack:
         return self.knapsack()
-
-
-def _symmetric(variable: Variable, terms: Sequence[Any], ring: Ring, most: int) -> NDArray[Any]:
-    """Sums over the sets of 0, 1, ... columns of a variable of the products of their terms."""
-    sums = np.full(min(variable.most, most) + 1, ring.zero, dtype=ring.kind)
-    sums[0] = ring.one
-    for j in variable.columns:
-        sums[1:] = ring.plus(sums[1:], ring.times(sums[:-1], terms[j]))
-    return sums

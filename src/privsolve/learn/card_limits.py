@@ -21,21 +21,19 @@ class CardLimits:
         max_points: points lie in `-max_points..max_points`.
         intercept: range of the intercept, if the schema has one: a pair, or one number b for `(-b, b)`.
         max_questions: maximum number of columns of the table that a card asks for.
-        max_cuts: maximum number of features of one column with points.
-        constraints: directions, required and excluded columns, alternatives, beside those of the schema.
+        constraints: directions, required and excluded columns, beside those of the schema.
     """
 
     max_features: int | None = None
     max_points: int = 3
     intercept: int | tuple[int, int] = (-8, 8)
     max_questions: int | None = None
-    max_cuts: int | None = None
     constraints: Constraints | None = None
 
     @property
     def restrict(self) -> bool:
         """Whether anything is stated about questions or columns."""
-        return bool(self.constraints) or not (self.max_questions is None and self.max_cuts is None)
+        return bool(self.constraints) or self.max_questions is not None
 
     def domain(self, schema: Schema) -> SparsePoints:
         """The cards on the features of a schema."""
@@ -60,22 +58,17 @@ class CardLimits:
     def on(self, schema: Schema, cards: SparsePoints) -> ConstrainedPoints:
         """Those of the cards that keep to everything; as many features as there are required columns are always allowed."""
         stated, columns = self._constraints(schema), schema.columns
-        cuts = dict(stated.max_cuts)
-        if self.max_cuts is not None:
-            cuts = {c.column: min(self.max_cuts, cuts.get(c.column, self.max_cuts)) for c in columns}
         most = min(max(cards.max_features, len(stated.required)), cards.columns)
         return ConstrainedPoints(
             cards.dim,
             most,
             cards.max_points,
             cards.intercept,
-            variables=[c.column for c in columns for _ in c.names],
+            variables=tuple(c.column for c in columns for _ in c.names),
             max_questions=self.max_questions,
-            max_cuts=cuts,
-            signs=stated.signs(columns),
+            signs=tuple(stated.signs(columns)),
             required=stated.required,
             excluded=stated.excluded,
-            alternatives=stated.alternatives,
         )
 
     def _constraints(self, schema: Schema) -> Constraints:
@@ -84,8 +77,6 @@ class CardLimits:
     def _default(self, domain: ConstrainedPoints) -> int:
         """Features of a card if only questions are limited: as many as without, and at least one for each question."""
         most = max(default_max_features(len(domain.usable)), self.max_questions or 0, len(domain.required))
-        if self.max_questions is not None and self.max_cuts is not None:
-            most = min(most, self.max_questions * self.max_cuts)
         return min(most, len(domain.usable))
 
 

@@ -248,9 +248,8 @@ class PrivateShortCard(_PrivateClassifier):
             (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: maximum number of features with points. Left out: 4, or fewer on more than 148 columns.
         max_questions: maximum number of columns of the table that the card asks for.
-        max_cuts: at most so many features of one column have points; with 1 no answer has more than `max_points`.
         constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
-            be asked for, alternatives (`Constraints`).
+            be asked for (`Constraints`).
         max_points: points lie in `-max_points..max_points`.
         log_odds: for a risk score, what one point adds to the log-odds.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
@@ -282,7 +281,6 @@ class PrivateShortCard(_PrivateClassifier):
         objective: Literal["mistakes", "risk"] = "mistakes",
         max_features: int | None = None,
         max_questions: int | None = None,
-        max_cuts: int | None = None,
         constraints: Constraints | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
@@ -300,7 +298,6 @@ class PrivateShortCard(_PrivateClassifier):
         self.objective = objective
         self.max_features = max_features
         self.max_questions = max_questions
-        self.max_cuts = max_cuts
         self.constraints = constraints
         self.max_points = max_points
         self.intercept = intercept
@@ -320,7 +317,6 @@ class PrivateShortCard(_PrivateClassifier):
             self.max_points,
             self.intercept,
             self.max_questions,
-            self.max_cuts,
             self.constraints,
         )
         return LinearRecipe(

@@ -84,9 +84,6 @@ class FullCardRecipe:
     def encoding(self, schema: Schema) -> Schema:
         """Yes/no features of the columns that are not excluded, without an intercept; the weight is the last column."""
         stated = joined_constraints(schema, self.constraints)
-        for name, given in (("max_cuts", stated.max_cuts), ("alternatives", stated.alternatives)):
-            if given:
-                raise ValueError(f"{name} is for short cards: leave it out, or choose a short card")
         kept = [column for column in schema.columns if column.column not in stated.excluded]
         if not kept:
             raise ValueError("excluded: every column is excluded, so that nothing is left to ask for")

@@ -141,14 +141,8 @@ def begin(walk, first):
 @compiled
 def advance(walk):
     """Go to the next set with the same first column; returns whether there is one."""
-    return advance_at(walk, len(walk.path) - 1)
-
-
-@helper
-def advance_at(walk, place):
-    """Go to the next set that differs at this place or before it, with the same first column."""
     size, m = len(walk.path), walk.n_columns
-    i = place
+    i = size - 1
     while i > 0 and walk.path[i] == m - size + i:
         i -= 1
     if i <= 0:

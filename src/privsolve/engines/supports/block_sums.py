@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
 from privsolve.compiled import compiled, helper, overload
-from privsolve.engines.card_rules import Room, Rule, dead_at, extend, new_room
+from privsolve.engines.card_rules import Rule, extend, for_one_thread, is_allowed
 from privsolve.engines.supports.bits import (
     Bits,
     Walk,
     advance,
-    advance_at,
     begin,
     count_pairs,
     count_side_by_side,
@@ -124,16 +123,14 @@ def first_sums(
     first_block = shape.entries - math.comb(m, most - 2)
     sums = Sums(np.full(shape.entries, -np.inf), np.full(shape.rows, -np.inf), first_block, shape.entries)
     cells = np.zeros((2, 1 << most), dtype=np.int64)
-    _sum_small(inst.costs, moments, target, sums, np.zeros(most, np.int64), cells[0], cells[1], rule, new_room(rule))
+    _sum_small(inst.costs, moments, target, sums, np.zeros(most, np.int64), cells[0], cells[1], rule)
 
-    def scratch() -> tuple[Walk, Node, NDArray[np.float32], Room]:
+    def scratch() -> tuple[Walk, Node, NDArray[np.float32], Rule]:
         node = new_node(inst)
-        weight = np.zeros(len(node.loss), dtype=np.float32)
-        return new_walk(bits, m, most - 2), node, weight, new_room(rule)
+        return new_walk(bits, m, most - 2), node, np.zeros(len(node.loss), dtype=np.float32), for_one_thread(rule)
 
-    def sum_from(own: tuple[Walk, Node, NDArray[np.float32], Room], first: int) -> None:
-        walk, node, weight, room = own
-        _sum_from(inst.costs, moments, bits.weight, target, sums, walk, node, weight, first, rule, room)
+    def sum_from(own: tuple[Walk, Node, NDArray[np.float32], Rule], first: int) -> None:
+        _sum_from(inst.costs, moments, bits.weight, target, sums, *own, first)
 
     Workers(scratch).run(sum_from, firsts(m, most - 2), progress)
     return sums
@@ -211,11 +208,11 @@ def log_prior_of(target, columns, size):
 
 
 @compiled
-def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule, room):
+def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule):
     """`log` bounds of the supports that are entries by themselves; minus infinity for those that are not allowed."""
     for number in range(sums.first_block):
         size = columns_of(moments, number, columns)
-        if rule.active and not (dead_at(rule, room, columns[:size]) == size and extend(rule, columns, size, room)):
+        if rule.active and not is_allowed(rule, columns, size):
             continue
         cells_of(moments, columns, size, scratch, cells)
         loss = target.offset + sum_of_least(costs, cells[: 1 << size])
@@ -223,20 +220,19 @@ def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule, room
 
 
 @compiled
-def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rule, room):
+def _sum_from(costs, moments, unit, target, sums, walk, node, weight, rule, first):
     """First bounds of the blocks that start with column `first`, and of their rows; dead ones are passed over."""
     m, size = walk.n_columns, len(walk.path)
     more, own, columns = begin(walk, first), True, np.empty(size + 1, np.int64)
     while more:
-        for i in range(size):
-            columns[i] = walk.path[i]
+        copy_row(columns[:size], walk.path)
         if rule.active:
-            dead = dead_at(rule, room, walk.path)
-            if dead < size:
-                more = advance_at(walk, dead)
+            own = is_allowed(rule, columns, size)
+            leads_on = extend(rule, columns, size)
+            copy_row(node.live, rule.alive)
+            if not (own or leads_on):
+                more = advance(walk)
                 continue
-            own = extend(rule, walk.path, size, room)
-            copy_row(node.live, room.alive)
         enter(moments, walk.path, node)
         number = node.number[len(node.cell) - 1]
         log_prior = log_prior_of(target, walk.path, size) - target.kappa * target.offset
@@ -247,8 +243,8 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rul
             least_of_singles(costs, node, after)
             for j in range(after, m):
                 rows[j - after] = -target.kappa * node.single[j]
-            if rule.active:
-                _leave_out_singles(rule, room, columns, node, after, rows)
+                if rule.active and not rule.allowed[j]:
+                    rows[j - after] = -np.inf
             j = after
             while j < m - 1:
                 if not node.live[j]:
@@ -258,7 +254,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, first, rul
                 count_rows(walk, unit, node, j, stop, pairs)
                 enter_rows(moments, node, j, pairs)
                 least_of_rows(costs, node, pairs)
-                _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, room, columns)
+                _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, columns)
                 j = stop
             for j in range(after, m):
                 rows[j - after] += log_prior + target.log_mass[j] + target.rough
@@ -282,7 +278,7 @@ def count_rows(walk, unit, node, j, stop, pairs):
 
 
 @helper
-def _add_pairs(target, node, j, stop, pairs, weight, rows, rule, room, columns):
+def _add_pairs(target, node, j, stop, pairs, weight, rows, rule, columns):
     """Add the pairs of each row to what `rows` holds: the logarithm of its support without a second column.
 
     Under a rule the columns that a row may not have are left out. `columns` holds T, with room for one more.
@@ -295,21 +291,11 @@ def _add_pairs(target, node, j, stop, pairs, weight, rows, rule, room, columns):
         here, total = weight[at : at + len(later)], np.float32(TINY)
         if rule.active:
             columns[size] = i
-            extend(rule, columns, size + 1, room)
+            extend(rule, columns, size + 1)
             for x in range(len(later)):
-                if not room.alive[i + 1 + x]:
+                if not rule.allowed[i + 1 + x]:
                     here[x] = 0
         for x in range(len(later)):
             total += here[x] * later[x]
         rows[i - j] = log_add(base + math.log(total), rows[i - j])
         at += len(later)
-
-
-@helper
-def _leave_out_singles(rule, room, columns, node, after, rows):
-    """`T ∪ {j}` has no weight where a required variable is missing, and a row that is not alive has none at all."""
-    size = len(columns) - 1
-    for j in range(after, len(node.live)):
-        columns[size] = j
-        if not node.live[j] or not extend(rule, columns, size + 1, room):
-            rows[j - after] = -np.inf

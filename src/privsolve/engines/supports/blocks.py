@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compile_for, compiled, helper
-from privsolve.engines.card_rules import Room, Rule, extend, new_room, no_rule
+from privsolve.engines.card_rules import Rule, extend, for_one_thread, is_allowed, no_rule
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.supports.bits import Bits, count_bits, pack, turned
 from privsolve.engines.supports.block_sums import FINE, FIRST, Sums, first_sums, log_prior_of, log_sum, target_of
@@ -131,7 +131,6 @@ class Supports(NamedTuple):
     log_support: Floats
     choice: Floats
     rule: Rule
-    room: Room
 
 
 class BlockFrontier:
@@ -214,8 +213,7 @@ def _supports(inst: CardInstance, bits: Bits, moments: Moments, flip: NDArray[np
         np.zeros(m + 1),
         np.zeros(m + 1),
         np.zeros(4 * (m + 1)),
-        rule,
-        new_room(rule),
+        for_one_thread(rule),
     )
 
 
@@ -235,7 +233,7 @@ def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
     after = columns[size - 1] + 1 if size > 0 else 0
     loss = exact_loss(costs, node, -1, -1)
     supports.log_part[0] = _log_bound(target, tightened, log_prior_of(target, columns, size), loss, number * (m + 1))
-    if supports.rule.active and not extend(supports.rule, columns, size, supports.room):
+    if supports.rule.active and not is_allowed(supports.rule, columns, size):
         supports.log_part[0] = -np.inf
     start = supports.moments.child_start[number] - sums.first_row
     for j in range(after, m):
@@ -272,10 +270,11 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
 def _leave_out_supports(supports, columns, size, j):
     """Supports of a row that are not allowed have no weight."""
     columns[size] = j
-    if not extend(supports.rule, columns, size + 1, supports.room):
+    if not is_allowed(supports.rule, columns, size + 1):
         supports.log_support[0] = -np.inf
+    extend(supports.rule, columns, size + 1)
     for k in range(j + 1, len(supports.flip)):
-        if not supports.room.alive[k]:
+        if not supports.rule.allowed[k]:
             supports.log_support[k - j] = -np.inf
 
 

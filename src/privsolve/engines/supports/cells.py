@@ -20,7 +20,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper, inlined
-from privsolve.engines.card_rules import Rule, mark_supports, new_room
+from privsolve.engines.card_rules import is_allowed
 from privsolve.engines.subsets import invert
 from privsolve.engines.supports.bits import pack
 from privsolve.engines.supports.costs import least
@@ -52,11 +52,8 @@ def scattered_subsets(inst: CardInstance) -> int:
     return sum(rows * count_supports(ones, inst.max_features) for ones, rows in enumerate(rows_with) if rows)
 
 
-def list_supports(inst: CardInstance, rule: Rule | None = None) -> Listing:
-    """Scatter the rows into moments and invert them to the Bayes loss of every support.
-
-    With a rule, prefixes that are not alive are not entered, and supports that are not allowed have `NOT_ALLOWED` as loss.
-    """
+def list_supports(inst: CardInstance) -> Listing:
+    """Scatter the rows into moments and invert them to the Bayes loss of every support."""
     m, most = inst.n_columns, inst.max_features
     binomial = np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(m + 1)], dtype=np.int64)
     child_start, last = number_supports(m, most)
@@ -67,14 +64,16 @@ def list_supports(inst: CardInstance, rule: Rule | None = None) -> Listing:
     else:
         path = np.zeros((2, most + 1), dtype=np.int64)
         _scatter(inst.rows, inst.row_cell, most, child_start, moment, np.zeros(m + 1, dtype=np.int64), *path)
-    alive = np.zeros(inst.n_supports if rule else 0, dtype=np.bool_)
-    allowed = alive.copy()
-    if rule:
-        mark_supports(rule, new_room(rule), child_start, alive, allowed)
-    _walk(inst.costs, m, most, inst.base, listing, alive, _new_path(m, max(most - 2, 0)))
-    if rule:
-        bayes[~allowed] = NOT_ALLOWED
+    _walk(inst.costs, m, most, inst.base, listing, _new_path(m, max(most - 2, 0)))
     return listing
+
+
+@compiled
+def leave_out(rule, listing, columns):
+    """Give `NOT_ALLOWED` as loss to the supports that are not allowed; `columns` is scratch."""
+    for number in range(len(listing.bayes)):
+        if not is_allowed(rule, columns, columns_of(listing, number, columns)):
+            listing.bayes[number] = NOT_ALLOWED
 
 
 @compiled
@@ -124,12 +123,11 @@ def _new_path(m: int, deepest: int) -> Path:
 
 
 @compiled
-def _walk(costs, m, most, base, listing, alive, path):
+def _walk(costs, m, most, base, listing, path):
     """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
 
     Extending by j splits every cell in two, so only the parts that have j are new. The
-    last two columns are added together, which takes two subtractions per cell once both are inverted. Where `alive` has
-    an entry for every support, those that are not alive are left out, with all that begin with them.
+    last two columns are added together, which takes two subtractions per cell once both are inverted.
     """
     child_start, moment, bayes = listing.child_start, listing.moment, listing.bayes
     bayes[0] = base + least(costs, moment[0])
@@ -149,17 +147,14 @@ def _walk(costs, m, most, base, listing, alive, path):
                 bayes[start + k] = base + _split_bayes(costs, cell[depth], part[depth, k], 1 << depth)
             if depth == most - 2 and j < m - 1:
                 first = child_start[start + j] + j + 1
-                rows = alive[start:] if len(alive) > 0 else alive
                 _bayes_of_pairs(
-                    costs, listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:], rows
+                    costs, listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:]
                 )
             entering = False
         if depth == deepest or j >= m - 1:  # the last column has no later one to extend by
             depth -= 1
             continue
         following[depth] = j + 1
-        if len(alive) > 0 and not alive[child_start[number[depth, (1 << depth) - 1]] + j]:
-            continue
         _extend(child_start, moment, number, cell, part, scratch, depth, j, m)
         depth += 1
         following[depth] = j + 1
@@ -176,16 +171,13 @@ def _split_bayes(costs, cell, having, n_cells):
 
 
 @helper
-def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base, out, alive):
+def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base, out):
     """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
     n_cells, at = len(cell), 0
     start, both = scratch[0], scratch[1]
     for c in range(n_cells):
         start[c] = listing.child_start[listing.child_start[number[c]] + first] + first + 1
     for j in range(first, m - 1):
-        if len(alive) > 0 and not alive[j]:
-            at += m - 1 - j
-            continue
         for k in range(j + 1, m):
             if n_cells == 16 and costs.is_step:  # a constant number of cells becomes straight vector code
                 out[at] = base + _pair_bayes(

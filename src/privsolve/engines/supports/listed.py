@@ -13,7 +13,14 @@ from privsolve.compiled import compile_for, compiled
 from privsolve.engines.card_rules import Rule
 from privsolve.engines.rejection import LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
-from privsolve.engines.supports.cells import NOT_ALLOWED, cells_of, columns_of, list_supports, sum_over_supports
+from privsolve.engines.supports.cells import (
+    NOT_ALLOWED,
+    cells_of,
+    columns_of,
+    leave_out,
+    list_supports,
+    sum_over_supports,
+)
 from privsolve.engines.supports.chain import (
     EXACT,
     EXACT_IN_LOGS,
@@ -43,12 +50,13 @@ class ListedFrontier:
     def __init__(self, chain: Chain, rule: Rule | None) -> None:
         inst, prior = chain.inst, chain.prior
         self._chain = chain
-        self._listing = list_supports(inst, rule)
+        self._listing = list_supports(inst)
+        if rule:
+            leave_out(rule, self._listing, chain.now.columns)
         self.reference = int(self._listing.bayes.min())
         log_top = sum_over_supports(inst, self._listing, prior.log_mass) + prior.log_mass_intercept
         log_top -= chain.law.kappa * (self._listing.bayes - self.reference)
-        if rule:
-            log_top[self._listing.bayes == NOT_ALLOWED] = -np.inf
+        log_top[self._listing.bayes == NOT_ALLOWED] = -np.inf
         n, first = inst.n_supports, (EXACT - LISTED) * INFLATION
         self._bounds = Bounds(np.full(n, LISTED), np.full(n, first), log_top)
         self.tree: SumTree = new_sum_tree(log_top + first, n)

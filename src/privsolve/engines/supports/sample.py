@@ -21,7 +21,7 @@ from scipy.special import logsumexp
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
 from privsolve.compiled import compile_for, compile_once
-from privsolve.engines.card_rules import Rule, required_first, rule_of
+from privsolve.engines.card_rules import Rule, rule_of
 from privsolve.engines.rejection import SPARE_UNIFORMS, RejectionSampler, SamplingCallback, SamplingProgress
 from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
 from privsolve.engines.supports.blocks import BlockFrontier
@@ -113,8 +113,8 @@ class SupportSampler(RejectionSampler):
         rule: Rule | None = None
         if constraints is not None:
             assert usable is not None
-            order = required_first(rule_of(constraints, usable, inst.max_features), order)
-            rule = rule_of(constraints, usable[order], inst.max_features)
+            first, rule = rule_of(constraints, usable[order], inst.max_features)
+            order = order[first]
         self.instance = inst = replace(inst, rows=np.ascontiguousarray(inst.rows[:, order]))
         self._order = order if usable is None else usable[order]
         cards = CardShape(self._width, len(inst.points), len(inst.intercepts), inst.max_features)
