@@ -25,7 +25,7 @@ def as_measurement(mechanism: Callable[[ps.PatternTable], ps.Run], guarantee: ps
 
     Args:
         mechanism: runs on a table and returns a run.
-        guarantee: what every run promises, known beforehand by `ps.promised`. A run that promises less is refused.
+        guarantee: what every run promises, known beforehand by `ps.promised`. A run that promises something else is refused.
 
     OpenDP cannot check the claims of outside code, so it needs the features "contrib" and "honest-but-curious". Distances are
     in the units of the guarantee's adjacency: OpenDP's change-one distance for "replace", its symmetric distance for
@@ -36,8 +36,8 @@ def as_measurement(mechanism: Callable[[ps.PatternTable], ps.Run], guarantee: ps
 
     def release(table: ps.PatternTable) -> ps.Release:
         found = mechanism(table).release
-        if not guarantee.profile.covers(found.guarantee.profile) or found.guarantee.adjacency != guarantee.adjacency:
-            raise ValueError("the run promises less than the measurement states")
+        if (found.guarantee.profile, found.guarantee.adjacency) != (guarantee.profile, guarantee.adjacency):
+            raise ValueError("the run promises something else than the measurement states")
         return found
 
     def loss(records: int) -> Any:

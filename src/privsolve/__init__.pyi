@@ -68,7 +68,6 @@ from .mechanisms.trees import best_tree as best_tree
 from .mechanisms.trees import private_tree as private_tree
 from .privacy.accounting import Accountant as Accountant
 from .privacy.accounting import promised as promised
-from .privacy.composition import compose as compose
 from .privacy.guarantee import Guarantee as Guarantee
 from .privacy.ledger import Ledger as Ledger
 from .problems.discrete import DiscreteProblem as DiscreteProblem

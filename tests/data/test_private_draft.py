@@ -24,8 +24,8 @@ from privsolve.data.private.names import COMMON_TEXTS, FREE_TEXT, IDENTIFIES, TI
 from privsolve.data.private.quantiles import MARGIN, draw_cuts, inverse_temperature
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
 from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import zcdp_limit
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import zcdp_limit
 from privsolve.privacy.profiles import Approximate, Pure
 
 ILL = Label("ill", "yes", "no")

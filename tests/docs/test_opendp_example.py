@@ -46,9 +46,9 @@ def test_the_delta_of_groups() -> None:
     assert delta == pytest.approx(1e-7 * (1 + math.exp(0.25) + math.exp(0.5)), rel=1e-9)
 
 
-def test_a_run_that_promises_less_releases_nothing() -> None:
+def test_a_run_that_promises_something_else_releases_nothing() -> None:
     for mechanism in (lambda table: exponential(table, 0.6), gaussian):
-        with pytest.raises(dp.OpenDPException, match="promises less"):
+        with pytest.raises(dp.OpenDPException, match="promises something else"):
             as_measurement(mechanism, ps.promised(exponential, TABLE))(TABLE)
 
 

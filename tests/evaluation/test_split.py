@@ -15,7 +15,7 @@ from privsolve.evaluation import split as module
 from privsolve.evaluation.split import PARTS, parts_of, split
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.noise.entropy import Randomness
-from privsolve.privacy.composition import one_after_another, side_by_side
+from privsolve.privacy.accounting import one_after_another, side_by_side
 from privsolve.privacy.profiles import Approximate, BoundedRange, Pure
 from promises import promise
 

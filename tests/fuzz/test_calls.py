@@ -29,7 +29,6 @@ from privsolve.losses import LinearLoss
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.models.leaves import LabelLeaves
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import compose
 from privsolve.privacy.profiles import Approximate, Pure
 
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
@@ -385,9 +384,7 @@ CALLS: dict[str, Calls] = {
         delta=[0.0, 1e-6],
         adjacency=["replace"],
         composition_delta=[None, 0.0],
-        plan=[None, [GUARANTEE]],
     ),
-    "compose": calls(compose, 100, plan=[[GUARANTEE], (GUARANTEE, GUARANTEE)], delta=[0.0, 1e-6]),
 }
 
 
@@ -435,7 +432,6 @@ ARGUMENTS_OF_CALLS = {
     "sphere_noise": ("domain",),
     "separator_noise": ("domain",),
     "Accountant": ("epsilon", "delta", "plan"),
-    "compose": ("delta",),
     "Categories": ("options",),
     "Bins": ("cuts",),
     "Number": ("high", "step", "scale"),
@@ -469,7 +465,6 @@ ARGUMENTS: dict[str, Callable[[Any], Any]] = {
     "Perturbation.lifted domain": lambda v: ps.Perturbation.lifted(v, [1.0, 2.0, 3.0]),
     "Perturbation.lifted noise": lambda v: ps.Perturbation.lifted(BALL, v),
     "oracles.get": ps.oracles.get,
-    "compose epsilon": lambda v: compose([replace(GUARANTEE, profile=Pure(v))] * 3, 1e-6),
     "Guarantee to_pld": lambda v: replace(GUARANTEE, profile=Approximate(v, 0.1)).to_pld(),
     "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, profile=Pure(v))),
     "Guarantee zcdp": lambda v: replace(GUARANTEE, profile=Pure(1.0, v)).to_event(),

@@ -277,32 +277,6 @@ def test_the_curve_of_a_plan_meets_epsilon_and_delta() -> None:
         assert math.log1p(2.0 / plan.penalty(last, radius)) <= plan.offsets[last] * (1 + 1e-9)
 
 
-def test_composition_uses_the_curve() -> None:
-    from privsolve.privacy.composition import compose
-    from privsolve.privacy.guarantee import Guarantee
-
-    plan = Plan(0.5, 1e-7, Adjacency.ADD_REMOVE, 20, 10)
-    guarantee = Guarantee(plan.curve, plan.adjacency, "a", "b", "19", "c")
-    many = compose([guarantee] * 10, 1e-5)
-    assert many.epsilon < 0.9 * 10 * 0.5
-    plain = Guarantee(type(plan.curve).group(plan.curve, 1), plan.adjacency, "a", "b", "19", "c")
-    assert many.epsilon < compose([plain] * 10, 1e-5).epsilon
-
-
-def test_losses_on_a_grid_are_at_least_as_revealing_as_the_curve() -> None:
-    from fractions import Fraction
-
-    curve = Plan(1.0, 1e-5, Adjacency.REPLACE, 20, 10).curve
-    step = Fraction(1, 100)
-    losses, pmf = np.arange(-100, 101) / 100, curve.losses(step)
-    assert pmf.sum() == pytest.approx(1)
-    for epsilon in (0.5, 0.7, 0.9, 0.99):  # below, the convex hull is smaller than the bound that it is made of
-        above = losses > epsilon
-        found = curve.delta + (1 - curve.delta) * float(-np.expm1(epsilon - losses[above]) @ pmf[above])
-        exact = sum(gaussian_delta(s, epsilon - curve.offset) for s in curve.shifts)
-        assert found >= exact * (1 - 1e-6)
-
-
 def test_a_curve_goes_to_a_file_and_back_and_refuses_what_it_is_not() -> None:
     curve = Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 10, 5).curve
     assert profile_from_dict(curve.to_dict()) == curve

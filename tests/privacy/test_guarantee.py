@@ -9,13 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-import privsolve as ps
-from privsolve.privacy.accounting import Accountant
+from privsolve.privacy.accounting import Accountant, Totals, one_after_another
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import Totals, compose
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Approximate, BoundedRange, Profile, Pure, profile_from_dict
 from promises import bounded_range, promise
@@ -39,36 +35,17 @@ def reworded(guarantee: Guarantee, word: str) -> Guarantee:
 def test_display_words_decide_nothing(word: str) -> None:
     plan = [bounded_range(0.5), promise(0.25), promise(0.1, 1e-9), bounded_range(0.5)]
     changed = [reworded(g, word) for g in plan]
-    assert compose(changed, 1e-3).answers == compose(plan, 1e-3).answers
     assert Totals.of(changed) == Totals.of(plan)
     for old, new in zip(plan, changed, strict=True):
         assert (new.rho, new.zcdp, new.under("replace").profile) == (old.rho, old.zcdp, old.under("replace").profile)
-        accountant = Accountant(3.0, 1e-3, plan=[old])
-        accountant.spend(new)  # whatever it is called, it was planned
-
-
-def test_the_profile_decides() -> None:
-    two, named = [bounded_range(0.5)] * 2, [promise(0.5, mechanism="exponential mechanism")] * 2
-    assert compose(two, 1e-3).epsilon == pytest.approx(0.841, abs=1e-3)
-    assert compose(named, 1e-3).epsilon == pytest.approx(0.997, abs=1e-3)
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda p: p.kind)
 def test_profiles_go_to_json_and_back(profile: Profile) -> None:
     assert profile_from_dict(json.loads(json.dumps(profile.to_dict()))) == profile
-    assert profile.covers(profile)
     assert profile.group(1).epsilon == profile.epsilon
     assert profile.group(3).epsilon == pytest.approx(1.5)
     assert profile.group(3).rho >= profile.rho
-
-
-@given(st.sampled_from(PROFILES), st.sampled_from(PROFILES), st.floats(0.1, 2.0))
-@settings(deadline=None)
-def test_what_is_covered_composes_to_no_more(one: Profile, other: Profile, factor: float) -> None:
-    other = replace(other, epsilon=other.epsilon * factor)  # type: ignore[type-var]
-    if one.covers(other):
-        planned, made = (compose([promise(1.0, profile=p)] * 2, 1e-3).answers for p in (one, other))
-        assert all(made[name] <= planned[name] * (1 + 1e-9) for name in planned)
 
 
 def test_a_seeded_release_counts_in_every_total() -> None:
@@ -79,16 +56,16 @@ def test_a_seeded_release_counts_in_every_total() -> None:
         "1 of 2 releases seeded: for testing only; events of probability 2e-30 in all are outside the proofs"
     )
     assert accountant.totals.negligible == Fraction(2) ** -99
-    one = accountant.composition().guarantee()
+    one = one_after_another(accountant.history)
     assert one.seeded
     assert one.negligible == pytest.approx(2.0**-99)
 
 
-def test_a_plan_is_as_well_proved_as_its_weakest_release() -> None:
+def test_several_releases_are_as_well_proved_as_its_weakest_release() -> None:
     proofs = (Proof.COMPLETE, Proof.REAL_ARITHMETIC, Proof.NONE)
     for count in (1, 2, 3):
         plan = [promise(0.1, proof=proof) for proof in proofs[:count]]
-        assert compose(plan).guarantee().proof is proofs[count - 1]
+        assert one_after_another(plan).proof is proofs[count - 1]
 
 
 def test_adjacencies_are_named() -> None:
@@ -107,15 +84,6 @@ def test_releases_of_the_first_version_say_the_same(name: str) -> None:
     for field in ("epsilon", "delta", "proved", "seeded", "adjacency", "mechanism", "theory"):
         assert getattr(guarantee, field) == said[field], field
     assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
-
-
-def test_composition_of_old_releases_is_what_it_was() -> None:
-    one, two = (
-        Guarantee.from_dict(json.loads((OLD / f"{name}.json").read_text())["guarantee"])
-        for name in ("exponential", "opdisc")
-    )
-    answers = ps.compose([one] * 3 + [two], 1e-6).answers  # as version 0.1.0 computed them
-    assert answers == pytest.approx({"basic": 1.3, "pld": 1.2781911420514258, "zcdp": 5.243652500977092}, rel=1e-9)
 
 
 def old(**changes: Any) -> Guarantee:

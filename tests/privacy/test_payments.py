@@ -91,18 +91,6 @@ def test_eight_processes_pay_for_one_draft_once(tmp_path: Path) -> None:
         assert sorted(paid(ledger)) == [0.1] * 8 + [0.5]
 
 
-def test_a_plan_has_a_place_for_the_draft(tmp_path: Path) -> None:
-    schema = drafted()
-    assert schema.paid is not None
-    problem = ps.Problem(schema.table(DATA).table, ps.SparsePoints(schema.dim, 1, 1, (-1, 1)), schema=schema)
-    one = ps.promised(ps.exponential, problem, 0.1)
-    with pytest.raises(BudgetExceeded, match="release 1 was planned as"):
-        ps.exponential(problem, 0.1, budget=ps.Accountant(1.0, plan=[one, one]))
-    accountant = ps.Accountant(1.0, plan=[schema.paid.guarantee, one])
-    ps.exponential(problem, 0.1, budget=accountant)
-    assert len(accountant.history) == 2
-
-
 def test_a_name_is_paid_for_once_and_bound_to_one_answer(ledger: Ledger) -> None:
     assert [ledger.spend(promise(0.4), names=["run 1"]) for _ in range(3)] == [1, 1, 1]
     ledger.bind(1, "aa")

@@ -325,7 +325,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
         "whether a function is still the",
     ),
     "an object": (ps.exponential, (object(), 0.1), "object has no fingerprint"),
-    "no mechanism": (ps.compose, ([],), "cannot be sealed"),
+    "no mechanism": (ps.choice_utility_bound, (6, 1, 0.5), "cannot be sealed"),
 }
 
 

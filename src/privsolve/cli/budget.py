@@ -12,7 +12,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from privsolve.cli.common import console, one_line_errors
-from privsolve.privacy.composition import Totals
+from privsolve.privacy.accounting import Totals
 from privsolve.privacy.decimals import at_least, at_most
 from privsolve.privacy.ledger import Entry, Ledger
 

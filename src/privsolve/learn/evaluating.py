@@ -22,9 +22,8 @@ from privsolve.evaluation.measure import exact_cells, promise, summary
 from privsolve.models.base import Model
 from privsolve.models.linear import decision_words
 from privsolve.noise.entropy import Randomness
-from privsolve.privacy.accounting import Account
+from privsolve.privacy.accounting import Account, side_by_side
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import side_by_side
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import Diagnostics, Release, Run
 from privsolve.safety.sealed import run_paid

@@ -1,8 +1,7 @@
 """Privacy budgets: what may still be released, when each release may be chosen after seeing the ones before.
 
 A budget is a privacy filter. It accepts a release while one of two running sums stays within a limit fixed in advance, which
-holds for parameters chosen on the way; theory section 9 has the proof. A plan declared in advance may use the tighter
-`privsolve.privacy.composition`.
+holds for parameters chosen on the way; theory section 9 has the proof.
 """
 
 from __future__ import annotations
@@ -10,20 +9,67 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn, Protocol
 
-from privsolve.checks import check_finite, check_items
+from scipy.optimize import minimize_scalar
+
+from privsolve.checks import check_below_one, check_finite
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.privacy.composition import Composition, Totals, check_total_delta, compose, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
-from privsolve.privacy.guarantee import Guarantee, Paid
+from privsolve.privacy.guarantee import Guarantee, Paid, Proof
+from privsolve.privacy.profiles import Approximate, Profile, Pure
+
+LARGEST_RHO = 1e9
+"""Beyond this ρ the conversion from epsilon is not attempted: the epsilon is above 30,000."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Exact running sums over the releases so far."""
+
+    epsilon: Fraction = Fraction()
+    delta: Fraction = Fraction()
+    rho: Fraction = Fraction()
+    releases: int = 0
+    unproved: int = 0
+    seeded: int = 0
+    negligible: Fraction = Fraction()
+
+    @classmethod
+    def of(cls, guarantees: Iterable[Guarantee]) -> Totals:
+        """The sums over some releases."""
+        totals = cls()
+        for guarantee in guarantees:
+            totals = totals.plus(guarantee)
+        return totals
+
+    def plus(self, guarantee: Guarantee) -> Totals:
+        """The sums after one more release."""
+        return Totals(
+            self.epsilon + exact(guarantee.epsilon),
+            self.delta + exact(guarantee.delta),
+            self.rho + guarantee.rho,
+            self.releases + 1,
+            self.unproved + (not guarantee.proved),
+            self.seeded + guarantee.seeded,
+            self.negligible + Fraction(guarantee.negligible),
+        )
+
+    def caveat(self) -> str:
+        """What the sums rest on beyond proofs; empty if on nothing."""
+        parts = ((self.unproved, "not proved"), (self.seeded, "seeded: for testing only"))
+        of = "1 release" if self.releases == 1 else f"{self.releases} releases"
+        found = [f"{count} of {of} {words}" for count, words in parts if count]
+        if self.negligible:
+            found.append(f"events of probability {at_least(self.negligible):.1g} in all are outside the proofs")
+        return "; ".join(found)
 
 
 @dataclass(frozen=True)
@@ -66,7 +112,9 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
-        object.__setattr__(self, "delta", check_total_delta(self.delta))
+        object.__setattr__(
+            self, "delta", check_below_one("delta", self.delta, "; choose it far below 1/n, for example 1e-9")
+        )
         given = self.composition_delta
         part = at_most(exact(self.delta) / 2) if given is None else check_finite("composition_delta", given)
         if not 0 <= part <= self.delta:
@@ -136,6 +184,27 @@ class Budget:
         )
 
 
+def zcdp_limit(epsilon: float, delta: float) -> float:
+    """The largest ρ such that ρ-zCDP implies `(epsilon, delta)`-DP, up to the choice of the order; 0 at delta 0.
+
+    Canonne, Kamath and Steinke (2020): every order α > 1 is a proof of its own. The best is searched for on a logarithmic
+    scale around the textbook choice.
+    """
+    if delta == 0:
+        return 0.0
+    epsilon = min(epsilon, math.sqrt(LARGEST_RHO))
+    typical = epsilon**2 / (4 * (epsilon - math.log(delta)))
+    middle = 0.5 * math.log(-math.log(delta) / max(typical, 1 / LARGEST_RHO**4))
+
+    def excess(log_above_one: float) -> float:
+        above_one = math.exp(log_above_one)  # α - 1
+        slack = -(math.log1p(above_one) + math.log(delta)) / above_one + math.log(above_one / (1 + above_one))
+        return (slack - epsilon) / (1 + above_one)
+
+    best = float(minimize_scalar(excess, bounds=(middle - 6, middle + 6), method="bounded").fun)
+    return max(0.0, -best) * (1 - 1e-12)
+
+
 def check_adjacency(guarantee: Guarantee, adjacency: Adjacency) -> None:
     """Refuse a release under another adjacency: nothing is converted silently."""
     if not isinstance(guarantee, Guarantee):
@@ -169,11 +238,9 @@ class Accountant:
 
     Args:
         epsilon, delta, adjacency, composition_delta: as in `Budget`.
-        plan: the guarantees of all releases in their order, if they are fixed before the first. The plan must fit the
-            budget by its tightest bound (`compose`), and then each release may ask for at most what was planned.
 
     Guarantee:
-        Without a plan, that of `Budget`, with it, that of `compose`: everything accepted is together `(epsilon, delta)`-DP.
+        That of `Budget`: everything accepted is together `(epsilon, delta)`-DP.
     """
 
     def __init__(
@@ -183,10 +250,8 @@ class Accountant:
         adjacency: Adjacency | str = Adjacency.REPLACE,
         *,
         composition_delta: float | None = None,
-        plan: Sequence[Guarantee] | None = None,
     ) -> None:
         self.budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
-        self.plan = None if plan is None else _checked_plan(self.budget, plan)
         self.history: tuple[Guarantee, ...] = ()
         self._names: set[str] = set()
         self._lock = threading.Lock()
@@ -203,7 +268,7 @@ class Accountant:
     def spend(self, guarantee: Guarantee, *, names: Sequence[str] = (), draft: Paid | None = None) -> None:
         """Record a release that is about to be made, or raise `BudgetExceeded` and record nothing.
 
-        `names` and `draft` are as in `Ledger.spend`. In a plan a draft that is not paid for takes a place of its own.
+        `names` and `draft` are as in `Ledger.spend`.
         """
         if os.getpid() != self._process:
             raise BudgetExceeded("an Accountant cannot be spent in a forked process, which has a copy: use a Ledger")
@@ -211,13 +276,8 @@ class Accountant:
             if not self._names.isdisjoint(names):
                 return
             owed = draft if draft is not None and draft.note not in self._names else None
-            paid = (guarantee,) if owed is None else (owed.guarantee, guarantee)
-            if self.plan is None:
-                self.budget.check_with_draft(self.totals, guarantee, owed)
-            else:
-                for place, one in enumerate(paid, len(self.history)):
-                    _check_planned(self.plan, place, one)
-            self.history = (*self.history, *paid)
+            self.budget.check_with_draft(self.totals, guarantee, owed)
+            self.history = (*self.history, *([owed.guarantee] if owed is not None else []), guarantee)
             self._names.update(names, [owed.note] if owed is not None else [])
 
     @contextmanager
@@ -229,47 +289,8 @@ class Accountant:
         yield guarantee
 
     def remaining(self) -> Remaining:
-        """What the next release may ask for at most; with a plan, what is planned next."""
-        if self.plan is None:
-            return self.budget.remaining(self.totals)
-        if len(self.history) == len(self.plan):
-            return Remaining(0.0, 0.0, 0.0)
-        following = self.plan[len(self.history)]
-        spread = following.profile.spread_losses
-        return Remaining(0.0 if spread else following.epsilon, following.epsilon, following.delta)
-
-    def composition(self) -> Composition:
-        """The tightest bound for the releases so far, *if* their parameters and number did not depend on outputs.
-
-        If they did, what holds is the budget itself.
-        """
-        return compose(self.history, self.budget.delta)
-
-
-def _checked_plan(budget: Budget, plan: Sequence[Guarantee]) -> tuple[Guarantee, ...]:
-    releases = check_items("plan", plan, "be a list of at least one Guarantee")
-    for guarantee in releases:
-        check_adjacency(guarantee, budget.adjacency)
-    total = compose(releases, budget.delta)
-    if total.epsilon > budget.epsilon:
-        raise BudgetExceeded(
-            f"the plan costs epsilon={total.epsilon:.6g} at delta={budget.delta:g} ({total.method}), above the budget of "
-            f"{budget.epsilon:g}: plan fewer or smaller releases"
-        )
-    return total.plan
-
-
-def _check_planned(plan: tuple[Guarantee, ...], done: int, guarantee: Guarantee) -> None:
-    """A release may ask for at most what was planned in its place: then the planned one is at least as revealing."""
-    if done == len(plan):
-        raise BudgetExceeded(f"refused before any noise was drawn: all {done} planned releases have been made")
-    planned = plan[done]
-    check_adjacency(guarantee, planned.adjacency)
-    if not planned.profile.covers(guarantee.profile):
-        raise BudgetExceeded(
-            f"refused before any noise was drawn: release {done + 1} was planned as {planned.mechanism} with "
-            f"epsilon={planned.epsilon:g}, delta={planned.delta:g}; ask for at most that, with the same mechanism"
-        )
+        """What the next release may ask for at most."""
+        return self.budget.remaining(self.totals)
 
 
 def charged(
@@ -307,9 +328,63 @@ class _AskOnly:
 
 
 def promised(mechanism: Callable[..., Any], *args: Any, **options: Any) -> Guarantee:
-    """What `mechanism(*args, **options)` would promise; it is stopped before it draws any noise. For plans."""
+    """What `mechanism(*args, **options)` would promise; it is stopped before it draws any noise."""
     try:
         mechanism(*args, **options, budget=_AskOnly())
     except _Promise as promise:
         return promise.guarantee
     raise TypeError(f"{mechanism!r} did not pay for its release: it must take budget= and spend before it draws noise")
+
+
+def one_after_another(parts: Sequence[Guarantee]) -> Guarantee:
+    """Releases from the same records, in this order: their epsilons, deltas and zero-concentrated bounds add up (section 9)."""
+    if len(parts) == 1:
+        return parts[0]
+    total = Totals.of(parts)
+    profile = _profile(at_least(total.epsilon), at_least(total.delta), total.rho)
+    return _joined(parts, profile, "; then ".join(map(_named, parts)))
+
+
+def side_by_side(one: Guarantee, other: Guarantee) -> Guarantee:
+    """Releases from two parts of the records, of which each record is in one by a coin that looks at nothing: the worse one.
+
+    The second may depend on what the first published (theory, 11.5).
+    """
+    epsilon, delta = max(one.epsilon, other.epsilon), max(one.delta, other.delta)
+    words = f"{_named(one)} and, on other records, {_named(other)}"
+    return _joined((one, other), _profile(epsilon, delta, max(one.rho, other.rho)), words)
+
+
+def _profile(epsilon: float, delta: float, rho: Fraction) -> Profile:
+    return Approximate(epsilon, delta) if delta else Pure(epsilon, at_least(rho))
+
+
+def _joined(parts: Sequence[Guarantee], profile: Profile, mechanism: str) -> Guarantee:
+    """Several guarantees as one: no better proved than the weakest, and seeded if one is."""
+    if len({part.adjacency for part in parts}) > 1:
+        raise ValueError(
+            "guarantees under replace and under add-remove do not add up: use the same adjacency for schema, fit and evaluation"
+        )
+    noise, theory, oracle = (" and ".join(_different(parts, name)) for name in ("noise", "theory", "oracle"))
+    total = Totals.of(parts)
+    return Guarantee(
+        profile,
+        parts[0].adjacency,
+        mechanism,
+        noise,
+        theory,
+        oracle,
+        max((part.proof for part in parts), key=list(Proof).index),
+        total.seeded > 0,
+        at_least(total.negligible),
+    )
+
+
+def _named(part: Guarantee) -> str:
+    """The mechanism and its epsilon, unless it is several that have said so already."""
+    return part.mechanism if "ε = " in part.mechanism else f"{part.mechanism} with ε = {part.epsilon:.12g}"
+
+
+def _different(parts: Sequence[Guarantee], name: str) -> list[str]:
+    found = [text for part in parts for text in str(getattr(part, name)).split(" and ")]
+    return list(dict.fromkeys(text for text in found if text != "none")) or ["none"]

@@ -9,16 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import product
 from typing import ClassVar
 
-import numpy as np
-
-from privsolve.arrays import Floats
 from privsolve.checks import check_finite, check_items
-from privsolve.privacy.decimals import exact
-from privsolve.privacy.profiles import Approximate, Profile
+from privsolve.privacy.profiles import Approximate
 
 ROUNDING = 1e-9
 """Relative allowance for the roundings of SciPy's normal distribution and of the sums below."""
@@ -84,7 +79,6 @@ class GaussianCurve(Approximate):
     offset: float
     blur: float = 0.0
     kind: ClassVar[str] = "gaussian-curve"
-    spread_losses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,54 +96,18 @@ class GaussianCurve(Approximate):
             raise ValueError(f"guarantee's delta={self.delta:g} is below the curve at epsilon={self.epsilon:g}")
 
     def delta_at(self, epsilon: float) -> float:
-        """A δ such that the release is `(epsilon, δ)`-DP, for any number `epsilon` (section 19.5)."""
+        """A δ such that the release is `(epsilon, δ)`-DP, for any `epsilon` of at least 0 (section 19.5)."""
         extra, slack = output_slack(self.blur)
-        if epsilon < 0:  # δ(-ε) = 1 - e^-ε + e^-ε δ(ε) for the pair in the other order
-            return -math.expm1(epsilon) + math.exp(epsilon) * self.delta_at(-epsilon)
         above = epsilon - self.offset - 2 * extra
         kept = math.fsum(gaussian_delta(shift, max(above, 0.0)) for shift in self.shifts)
         if above < 0:  # the losses are at most offset + max(0, Gaussian losses)
             kept = 1 - math.exp(above) * (1 - min(1.0, kept))
         return min(1.0, _with_slack(kept, epsilon, extra, slack))
 
-    def losses(self, step: Fraction) -> Floats:
-        """The losses of a pair of distributions that is at least as revealing (section 19.5)."""
-        n, h = math.ceil(exact(self.epsilon) / step), float(step)
-        at = np.arange(-n, n + 1) * h
-        alpha = np.exp(at)
-        upper = np.array([self.delta_at(float(epsilon)) for epsilon in at[n:]])
-        upper[-1] = min(upper[-1], self.delta)
-        lower = -np.expm1(at[:n]) + alpha[:n] * upper[:0:-1]
-        hull = _convex_hull(np.append(0.0, alpha), np.concatenate([[1.0], lower, upper]))[1:]
-        slopes = np.diff(hull) / np.diff(alpha)
-        rises = np.diff(np.concatenate([[(hull[0] - 1) / alpha[0]], slopes, [0.0]]))
-        found = np.maximum(alpha * rises, 0.0)
-        return np.asarray(found / found.sum())
-
-    def covers(self, other: Profile) -> bool:
-        """Whether the other release has a curve of this kind that lies below."""
-        if not isinstance(other, GaussianCurve) or len(other.shifts) != len(self.shifts):
-            return False
-        below = all(a <= b for a, b in zip(other.shifts, self.shifts, strict=True))
-        return below and other.offset <= self.offset and other.blur <= self.blur and super().covers(other)
-
 
 def _with_slack(kept: float, epsilon: float, extra: float, slack: float) -> float:
     """`e^ε₂ kept + (1 + e^(ε-ε₂)) δ₂`, rounded up."""
     return (math.exp(extra) * kept + (1 + math.exp(min(epsilon - extra, 700.0))) * slack) * (1 + ROUNDING)
-
-
-def _convex_hull(x: Floats, y: Floats) -> Floats:
-    """The largest convex function on the points `x` that is at most `y`: every exact curve is convex in e^ε."""
-    kept: list[int] = []
-    for i in range(len(x)):
-        while len(kept) > 1:
-            a, b = kept[-2], kept[-1]
-            if (y[b] - y[a]) * (x[i] - x[a]) < (y[i] - y[a]) * (x[b] - x[a]):
-                break
-            kept.pop()
-        kept.append(i)
-    return np.interp(x, x[kept], y[kept])
 
 
 def largest_shift(

@@ -173,7 +173,7 @@ class Guarantee:
             from dp_accounting import dp_event
 
         if self.zcdp is None:
-            raise ValueError("dp-accounting has no event for a delta: compose with to_pld(), or privsolve.compose")
+            raise ValueError("dp-accounting has no event for a delta: compose with to_pld()")
         return dp_event.ZCDpEvent(at_least(self.rho))
 
     def to_pld(self, step: float = 1e-4) -> PrivacyLossDistribution:
@@ -186,7 +186,7 @@ class Guarantee:
 
         if self.epsilon > LARGEST_LOSS:
             raise ValueError(
-                f"dp-accounting overflows beyond epsilon={LARGEST_LOSS:g}, got {self.epsilon:g}: use privsolve.compose"
+                f"dp-accounting overflows beyond epsilon={LARGEST_LOSS:g}, got {self.epsilon:g}: spend it from a budget"
             )
         return privacy_loss_distribution.from_privacy_parameters(
             common.DifferentialPrivacyParameters(self.epsilon, self.delta), step

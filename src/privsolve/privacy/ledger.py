@@ -26,9 +26,8 @@ from typing import TYPE_CHECKING
 from privsolve.checks import check_between, check_integer
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
 from privsolve.notebooks import panel
-from privsolve.privacy.accounting import Budget, Remaining, check_adjacency
+from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import Totals
 from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.privacy.high_water import (
     HighWater,

@@ -1,7 +1,7 @@
 """Privacy profiles: what kind of guarantee a mechanism has, as a value that can be composed.
 
-A mechanism states its profile. Everything that is accounted (sums, zero-concentrated bounds, privacy losses) is computed
-from it and from nothing else. Proofs are in theory section 9.
+A mechanism states its profile. Everything that is accounted (sums, zero-concentrated bounds) is computed from it and from
+nothing else. Proofs are in theory section 9.
 """
 
 from __future__ import annotations
@@ -13,11 +13,9 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, cast
 
-import numpy as np
-
-from privsolve.arrays import Floats
 from privsolve.checks import check_finite
 from privsolve.privacy.decimals import at_least, exact
+from privsolve.registry import enter, look_up
 
 
 class Profile(ABC):
@@ -28,13 +26,10 @@ class Profile(ABC):
 
     kind: ClassVar[str]
     kinds: ClassVar[dict[str, type[Profile]]] = {}
-    spread_losses: ClassVar[bool] = False
-    """Whether `losses` is a law with a density, which wants a fine grid."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if cls.kinds.setdefault(cls.kind, cls).__qualname__ != cls.__qualname__:
-            raise TypeError(f"the kind {cls.kind!r} is taken by {cls.kinds[cls.kind].__name__}: choose another")
+        enter(cls.kinds, cls, "profile")
 
     def __post_init__(self) -> None:
         set_positive(self, "epsilon")
@@ -52,17 +47,6 @@ class Profile(ABC):
     @abstractmethod
     def group(self, size: int) -> Profile:
         """What holds when `size` records change at once."""
-
-    def losses(self, step: Fraction) -> Floats:
-        """Probabilities of the privacy losses `-n·step, ..., n·step` of a pair of laws that dominates this release.
-
-        Of what is left beside the event of probability `delta`; randomised response unless more is known.
-        """
-        return randomised_response_losses(exact(self.epsilon), step)
-
-    def covers(self, other: Profile) -> bool:
-        """Whether a release with the `other` profile reveals at most what one with this profile may."""
-        return other.epsilon <= self.epsilon and other.delta <= self.delta and other.rho <= self.rho
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -101,7 +85,6 @@ class BoundedRange(Profile):
     epsilon: float
     delta: float = field(default=0.0, init=False)
     kind: ClassVar[str] = "bounded-range"
-    spread_losses: ClassVar[bool] = True
 
     @property
     def rho(self) -> Fraction:
@@ -111,18 +94,6 @@ class BoundedRange(Profile):
     def group(self, size: int) -> BoundedRange:
         """A range of `kε`: ranges add up along a path of neighbours."""
         return BoundedRange(at_least(size * exact(self.epsilon)))
-
-    def losses(self, step: Fraction) -> Floats:
-        """The density `e^((ε+x)/2) / (2(e^ε - 1))` on `[-ε, ε]`, by the trapezoid rule, which connects the dots exactly."""
-        n = math.ceil(exact(self.epsilon) / step)
-        h = float(step)
-        pmf = 2 * math.tanh(h / 4) / math.expm1(n * h) * np.exp((np.arange(2 * n + 1)) * h / 2)
-        pmf[[0, -1]] /= 2
-        return np.asarray(pmf)
-
-    def covers(self, other: Profile) -> bool:
-        """Only another release of bounded range is known to have losses like these."""
-        return isinstance(other, BoundedRange) and super().covers(other)
 
 
 @dataclass(frozen=True)
@@ -158,19 +129,15 @@ def profile_of(epsilon: float, delta: float = 0.0) -> Profile:
 
 def profile_from_dict(values: Any) -> Profile:
     """The inverse of a profile's `to_dict`."""
-    kind = values.get("kind") if isinstance(values, dict) else None
-    if not isinstance(kind, str) or kind not in Profile.kinds:
-        known = ", ".join(map(repr, Profile.kinds))
-        raise ValueError(
-            f"guarantee's profile must be an object whose kind is one of {known}, got {reprlib.repr(values)}"
-        )
-    cls = Profile.kinds[kind]
+    cls: type[Profile] = look_up(Profile.kinds, values, "guarantee's profile")
     stated = fields(cast(Any, cls))
     if wrong := {f.name for f in stated} ^ (set(values) - {"kind"}):
         raise ValueError(f"guarantee's profile has missing or unknown fields: {', '.join(sorted(wrong))}")
     profile = cls(**{f.name: values[f.name] for f in stated if f.init})
     if profile.delta != values["delta"]:
-        raise ValueError(f"guarantee's delta must be {profile.delta:g} in a {kind} profile, got {values['delta']!r}")
+        raise ValueError(
+            f"guarantee's delta must be {profile.delta:g} in a {cls.kind} profile, got {values['delta']!r}"
+        )
     return profile
 
 
@@ -184,24 +151,6 @@ def group_privacy(epsilon: float, delta: float, size: int) -> tuple[float, float
     except OverflowError:
         share = math.inf
     return total, min(1.0, delta * max(share, float(size)))
-
-
-def randomised_response_losses(epsilon: Fraction, step: Fraction) -> Floats:
-    """Probabilities of the losses `-n·step, ..., n·step` for randomised response.
-
-    A loss between two grid points is split between them so that its probability is kept under both data sets: the result
-    is at least as revealing ("connecting the dots", Doroshenko et al. 2022).
-    """
-    n = math.ceil(epsilon / step)
-    pmf = np.zeros(2 * n + 1)
-    h, below_top = float(step), float(epsilon - (n - 1) * step)  # the loss lies this far above the last but one point
-    for sign, probability in ((1, 1 / (1 + math.exp(-epsilon))), (-1, 1 / (1 + math.exp(epsilon)))):
-        inside = below_top if sign > 0 else h - below_top  # how far above the lower of the two points
-        upper = math.expm1(inside) / math.expm1(h)
-        lower_index = 2 * n - 1 if sign > 0 else 0
-        pmf[lower_index] += probability * (1 - upper) * math.exp(-inside)
-        pmf[lower_index + 1] += probability * upper * math.exp(h - inside)
-    return pmf
 
 
 def set_positive(profile: Profile, name: str, below: float = math.inf) -> None:

@@ -21,7 +21,7 @@ from privsolve.models.linear import LinearRule, decision_words
 from privsolve.models.number_card import NumberCard
 from privsolve.models.risk import RiskScore
 from privsolve.models.tree import DecisionTree, leaf_paths
-from privsolve.privacy.composition import one_after_another
+from privsolve.privacy.accounting import one_after_another
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases.release import Release
 

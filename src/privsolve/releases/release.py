@@ -22,7 +22,7 @@ from privsolve.models.base import Model, model_from_dict
 from privsolve.models.choices import NoAnswer
 from privsolve.models.linear import LinearRule
 from privsolve.notebooks import panel
-from privsolve.privacy.composition import one_after_another, side_by_side
+from privsolve.privacy.accounting import one_after_another, side_by_side
 from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.releases import version_0_1
 

@@ -38,8 +38,8 @@ from privsolve.data.reading import (
 )
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
 from privsolve.noise.entropy import Randomness
+from privsolve.privacy.accounting import zcdp_limit
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.composition import zcdp_limit
 from privsolve.privacy.decimals import at_least, exact
 from privsolve.privacy.profiles import Approximate, Profile, Pure
 
