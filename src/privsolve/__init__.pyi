@@ -46,7 +46,6 @@ from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress
 from .learn.scorecard_regressor import PrivateScorecardRegressor as PrivateScorecardRegressor
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
-from .learn.trees import PrivateTreeRegressor as PrivateTreeRegressor
 from .losses import BrierLoss as BrierLoss
 from .losses import LogLoss as LogLoss
 from .losses import ScoreTable as ScoreTable

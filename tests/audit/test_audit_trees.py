@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 import privsolve as ps
 from all_trees import AllTrees
@@ -44,20 +43,6 @@ def test_the_lists_agree_with_others() -> None:
         listed = AllTrees(case.data, prior)
         assert len(mine) == len(listed.losses)
         assert all(log == pytest.approx(listed.log_prior[listed.number(tree)]) for tree, log in mine)
-
-
-@pytest.mark.parametrize("attempts", [1, 3])
-def test_the_law_of_monotone_trees_holds_those_that_are_cut_back(attempts: int) -> None:
-    case, draws = audit.TREE_CASES[-1], 3000
-    law = np.exp(audit.tree_law(case.data, 3.0, **case.options, max_attempts=attempts))
-    assert law.sum() == pytest.approx(1.0)
-    sampler = trees.TreeSampler(case.data, 3.0, **case.options, max_attempts=attempts, random_state=0, simplify=False)
-    places = {tree: k for k, (tree, _) in enumerate(exact.all_trees(case.data.trees, **case.options))}
-    seen = np.bincount([places[sampler.draw()] for _ in range(draws)], minlength=len(law))
-    assert sampler.cut_back
-    often = draws * law >= 8
-    found, wanted = (np.append(part[often], part[~often].sum()) for part in (seen, draws * law))
-    assert chisquare(found, wanted * draws / wanted.sum()).pvalue > 1e-4
 
 
 def doubled(original: Callable[..., float]) -> Callable[..., float]:

@@ -18,7 +18,7 @@ import privsolve as ps
 from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.cards.tree_card import TreeCard, rules
 from privsolve.data import Bins, Categories, Label, Schema
-from privsolve.models.leaves import LabelLeaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Leaf, Split
 from privsolve.models.tree_sql import with_tree_predictions
 from privsolve.privacy.adjacency import Adjacency
@@ -110,7 +110,6 @@ def test_leaves_in_words() -> None:
     assert ProbabilityLeaves(["no", "yes"], [0.2, 0.9]).text(1) == "yes: 90%"
     three = ProbabilityLeaves(["a", "b", "c"], [0.6])
     assert [three.text(k) for k in range(three.size)] == ["all equally likely", "a: 60%", "b: 60%", "c: 60%"]
-    assert NumberLeaves(0, 5, choices=3, steps=10).text(1) == "2.5"
 
 
 def test_leaves_say_the_words_of_the_schema() -> None:

@@ -19,7 +19,7 @@ from privsolve.data import Categories, Schema
 from privsolve.data.tables import open_table
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
 from privsolve.learn.tree_recipe import TreeRecipe
-from privsolve.models.leaves import LabelLeaves, NumberLeaves
+from privsolve.models.leaves import LabelLeaves
 from privsolve.models.tree import DecisionTree, depth_of, values_said
 from privsolve.privacy.ledger import Ledger
 from privsolve.problems.trees import TreeProblem
@@ -156,7 +156,7 @@ def test_the_bound_of_a_depth_holds_for_every_tree_of_it() -> None:
     questions = TreeQuestions(("a>=1", "a>=2", "b"), (0, 0, 1), (3, 2), (0b110, 0b100, 0b10))
     trees = DecisionTrees(questions, 3, LabelLeaves(["no", "yes"]))
     rows = np.array([[a >= 1, a >= 2, b] for a in range(3) for b in range(2)], dtype=np.uint8)
-    for prior in (TreePrior(), TreePrior((0.9, 0.3, 0.5), questions={"b": 3.0}), TreePrior(allowed={1: ("b",)})):
+    for prior in (TreePrior(), TreePrior(0.3, questions={"b": 3.0}), TreePrior(0.9, questions={"a>=1": 0.2})):
         listed = AllTrees(TreeProblem.from_records(rows, [0, 1] * 3, trees), prior)
         best: dict[tuple[int, ...], float] = {}
         found = [(listed.tree(k), float(log)) for k, log in enumerate(listed.log_prior)]
@@ -168,63 +168,56 @@ def test_the_bound_of_a_depth_holds_for_every_tree_of_it() -> None:
             assert all(
                 best[tuple(values_said(tree, rows).tolist())] >= least for tree, _ in found if depth_of(tree) <= depth
             )
-    assert TreePrior((0.5, 0.0, 0.5)).least_log_of_depth(trees, 2) == -math.inf
+    assert TreePrior(0.0).least_log_of_depth(trees, 2) == -math.inf
 
 
 def graded(n: int = 600) -> pd.DataFrame:
-    """Records whose grade and days follow from two answers."""
+    """Records whose grade follows from two answers."""
     rng = np.random.default_rng(3)
     old, sick = rng.integers(0, 2, n), rng.integers(0, 2, n)
-    grade = np.select([sick == 0, old == 0], ["mild", "moderate"], "severe")
-    return pd.DataFrame({"old": old, "sick": sick, "grade": grade, "days": 2 + 4 * sick + 3 * sick * old + 0.01})
+    return pd.DataFrame(
+        {"old": old, "sick": sick, "grade": np.select([sick == 0, old == 0], ["mild", "moderate"], "severe")}
+    )
 
 
-STATED = {
-    "grade": (("--classes", "mild,moderate, severe"), {"classes": ["mild", "moderate", "severe"]}),
-    "days": (("--target", "0:10"), {"low": 0, "high": 10}),
-}
+STATED = {"column": "grade", "classes": ["mild", "moderate", "severe"]}
 
 
-@pytest.mark.parametrize("label", STATED)
 @pytest.mark.parametrize("drafted", [True, False])
-def test_classes_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, label: str, drafted: bool) -> None:
+def test_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drafted: bool) -> None:
     """They take the road of every fit: draft, ledger, release, page, predictions; what cannot be done is refused unpaid."""
     monkeypatch.chdir(tmp_path)
     frame = graded()
     frame.to_csv("data.csv", index=False)
     Ledger.create("ledger", 100.0, delta=1e-5)
-    other, (options, settings) = ({"grade", "days"} - {label}).pop(), STATED[label]
-    stated = ["--label", label, *options, "--leave-out", other]
+    stated = ["--label", "grade", "--classes", "mild,moderate, severe"]
     if not drafted:
         columns = {"old": {"categories": [1]}, "sick": {"categories": [1]}}
-        schema = Schema.from_dict({"label": {"column": label, **settings}, "columns": columns})
+        schema = Schema.from_dict({"label": STATED, "columns": columns})
         assert Schema.from_toml(schema.to_toml()) == schema
         schema.save("s.toml")
         stated = ["--schema", "s.toml"]
         assert "600 records, 4 distinct rows" in run("schema", "check", "s.toml", "data.csv").stdout
         compared = run("compare", "data.csv", *stated, "--epsilon", 1, "--out", "c.html")
         assert "compared by a yes/no label" in compared.stderr
-    if label == "days":
-        stated += ["--model", "tree"]
     fit = ("fit", "data.csv", *stated, "--epsilon", 20, "--depth", 2, "--ledger", "ledger", "--out")
     for wrong in (["--holdout", 0.2], ["--model", "short", "--depth", 3], ["--false-positive", 2], ["--max-points", 3]):
         assert run(*fit, "out", *wrong).exit_code == 2
     assert not Ledger.open("ledger").history()
     result = run(*fit, "out")
     assert result.exit_code == 0, result.output
-    assert f"Decision tree: {label}" in result.stdout
+    assert "Decision tree: grade" in result.stdout
     assert Path("out/tree.html").is_file()
     assert run("predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv").exit_code == 0
-    said = pd.read_csv("scored.csv")["prediction"]
-    assert (said == frame[label]).all() if label == "grade" else (said - frame[label]).abs().max() < 0.5
+    assert (pd.read_csv("scored.csv")["prediction"] == frame["grade"]).all()
     assert (
         "only trees for two labels can be evaluated"
         in run("evaluate", "data.csv", "--release", "out/release.json", "--epsilon", 1, "--ledger", "ledger").stderr
     )
     paid = len(Ledger.open("ledger").history())
     for row, value in ((3, None), (0, "odd")):
-        odd = frame.astype({label: object})
-        odd.loc[row, label] = value
+        odd = frame.astype({"grade": object})
+        odd.loc[row, "grade"] = value
         odd.to_csv("data.csv", index=False)
         refused = run(*fit, f"other{row}")
         assert refused.exit_code == 2
@@ -232,23 +225,24 @@ def test_classes_and_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, la
     assert len(Ledger.open("ledger").history()) == paid
 
 
+def test_a_tree_for_a_number_is_refused_unpaid(here: Path) -> None:
+    fit = ("fit", "data.csv", "--label", "age", "--target", "0:99", "--model", "tree", "--epsilon", 1, "--out", "out")
+    refused = run(*fit, "--ledger", "ledger")
+    assert refused.exit_code == 2
+    assert "--model tree: is for a label with classes; for a number use --model scorecard" in refused.stderr
+    assert not Ledger.open("ledger").history()
+
+
 def test_the_road_of_files_gives_the_tree_of_the_estimator(tmp_path: Path) -> None:
     """Counts in the engine and records in memory are the same problem, so the same seed draws the same tree."""
     frame = graded(80)
     frame.to_csv(tmp_path / "data.csv", index=False)
     columns = [Categories("old", [1]), Categories("sick", [1])]
-    for label, leaves, estimator in (
-        ("grade", LabelLeaves(["mild", "moderate", "severe"]), ps.PrivateTreeClassifier),
-        ("days", NumberLeaves(0, 10), ps.PrivateTreeRegressor),
-    ):
-        recipe = TreeRecipe(0.5, 2, leaves)
-        schema = Schema.from_dict(
-            {"label": {"column": label, **STATED[label][1]}, "columns": {c.column: c.to_dict() for c in columns}}
-        )
-        run = recipe.run(recipe.encoding(schema).table(open_table(tmp_path / "data.csv")), random_state=5)
-        more = {"classes": leaves.labels} if isinstance(leaves, LabelLeaves) else {"low": 0, "high": 10}
-        fitted = estimator(0.5, depth=2, schema=Schema(columns), random_state=5, **more).fit(
-            frame[["old", "sick"]], frame[label]
-        )
-        assert run.release.model.root == fitted.tree_.root
-        assert run.diagnostics.total_loss == fitted.diagnostics_.total_loss
+    recipe = TreeRecipe(0.5, 2, LabelLeaves(STATED["classes"]))
+    schema = Schema.from_dict({"label": STATED, "columns": {c.column: c.to_dict() for c in columns}})
+    run = recipe.run(recipe.encoding(schema).table(open_table(tmp_path / "data.csv")), random_state=5)
+    fitted = ps.PrivateTreeClassifier(
+        0.5, depth=2, schema=Schema(columns), random_state=5, classes=STATED["classes"]
+    ).fit(frame[["old", "sick"]], frame["grade"])
+    assert run.release.model.root == fitted.tree_.root
+    assert run.diagnostics.total_loss == fitted.diagnostics_.total_loss

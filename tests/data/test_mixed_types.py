@@ -18,6 +18,8 @@ import pytest
 import privsolve as ps
 from privsolve.data import Bins, Categories, Column, Dates, Number
 from privsolve.errors import IntegerRangeError
+from privsolve.learn.base import finite_targets, one_per_record
+from privsolve.learn.number_card_recipe import NumberCardRecipe
 from small_tables import INDICATORS, patients
 
 ODD: list[Any] = [
@@ -190,13 +192,10 @@ def test_classes_are_compared_record_by_record() -> None:
 
 @pytest.mark.parametrize("odd", ["0.5", 1, Decimal("0.5"), np.float64(1), True], ids=repr)
 def test_targets_are_cut_one_by_one(odd: Any) -> None:
-    """0.7 in single precision lies below one half of 1.4, the text of it does not."""
-    schema, table = ps.Schema(INDICATORS.columns), patients(21).drop(columns="ill")
+    """0.021 in single precision lies below one and a half steps of 0.014, the text of it does not."""
+    recipe, rows = NumberCardRecipe(1.0, 0.0, 1.4), np.zeros((21, 1))
 
-    def loss(y: Any) -> int:
-        tree = ps.PrivateTreeRegressor(
-            50.0, depth=1, low=0, high=1.4, choices=2, steps=1, schema=schema, random_state=1
-        )
-        return int(tree.fit(table, y).diagnostics_.total_loss)
+    def steps(y: Any) -> list[int]:
+        return recipe.in_steps(rows, finite_targets(one_per_record(y, 21))).targets.tolist()
 
-    assert abs(loss([np.float32(0.7)] * 20 + [odd]) - loss([np.float32(0.7)] * 21)) <= 1
+    assert steps([np.float32(0.021)] * 20 + [odd])[:20] == steps([np.float32(0.021)] * 21)[:20]

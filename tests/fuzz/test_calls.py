@@ -258,8 +258,6 @@ CALLS: dict[str, Calls] = {
         prior=[None, ps.TreePrior()],
         adjacency=ADJACENCIES,
         random_state=SEEDS,
-        simplify=[True, False],
-        max_attempts=[1000],
         budget=[None],
     ),
     "opsamp": calls(
@@ -366,7 +364,6 @@ CALLS: dict[str, Calls] = {
         classes=[None],
         costs=[None],
         prior=[None, ps.TreePrior()],
-        simplify=[True, False],
     ),
     "labels of a fit": calls(
         lambda X, y: ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(X, y),

@@ -116,7 +116,7 @@ def test_a_release_goes_to_a_file_and_back() -> None:
     assert again.release_.to_json() == model.release_.to_json()
     with pytest.raises(ValueError, match="scorecard for a number"):
         ps.PrivateScorecardRegressor.from_release(
-            ps.PrivateTreeRegressor(1.0, depth=1, low=0, high=9, schema=SCHEMA).fit(X, Y).release_
+            ps.PrivateTreeClassifier(1.0, depth=1, schema=SCHEMA).fit(X, (Y > 0).astype(int)).release_
         )
 
 

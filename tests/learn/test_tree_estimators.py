@@ -1,4 +1,4 @@
-"""The estimators of private trees: scikit-learn's own checks, classes, probabilities, numbers and what is spent."""
+"""The estimators of private trees: scikit-learn's own checks, classes, probabilities and what is spent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ CHECKS = parametrize_with_checks(
     [
         ps.PrivateTreeClassifier(2000.0, depth=2, random_state=0),
         ps.PrivateTreeClassifier(2000.0, depth=2, leaves="probabilities", random_state=0),
-        ps.PrivateTreeRegressor(2000.0, depth=2, low=-10, high=10, random_state=0),
     ]
 )
 
@@ -38,7 +37,6 @@ def table(n: int = 600, seed: int = 0) -> pd.DataFrame:
         {"age": rng.integers(18, 90, n), "colour": rng.choice(["red", "green", "blue"], n), "size": rng.random(n) * 10}
     )
     frame["kind"] = np.where(frame["age"] >= 50, np.where(frame["colour"] == "red", "a", "b"), "c")
-    frame["price"] = 10.0 * (frame["age"] >= 50) + 5.0 * (frame["size"] >= 5) + rng.normal(0, 0.5, n)
     return frame
 
 
@@ -82,31 +80,6 @@ def test_costs_move_the_decision() -> None:
     assert (careful.predict(X) == positive).sum() > (plain.predict(X) == positive).sum()
     with pytest.raises(ValueError, match="costs are for"):
         ps.PrivateTreeClassifier(leaves="probabilities", costs=[[0, 1], [2, 0]], schema=SCHEMA).fit(X, Y)
-
-
-def test_numbers() -> None:
-    fitted = ps.PrivateTreeRegressor(
-        50.0, depth=2, low=0, high=15, choices=16, steps=150, schema=COLUMNS, random_state=0
-    )
-    fitted.fit(DATA, DATA["price"])
-    assert fitted.score(DATA, DATA["price"]) > 0.95
-    assert set(fitted.predict(DATA)) <= set(np.arange(16.0))
-    with pytest.raises(ValueError, match="low and high must be stated"):
-        ps.PrivateTreeRegressor(schema=COLUMNS).fit(DATA, DATA["price"])
-
-
-def test_clipping_bounds_what_one_record_does() -> None:
-    wild = DATA["price"].to_numpy().copy()
-    wild[0] = 1e300
-    tame = wild.copy()
-    tame[0] = 15.0
-    trees = [
-        ps.PrivateTreeRegressor(1.0, low=0, high=15, choices=16, steps=15, schema=COLUMNS, random_state=1)
-        .fit(DATA, y)
-        .release_.to_json()
-        for y in (wild, tame)
-    ]
-    assert trees[0] == trees[1]
 
 
 def test_the_budget_pays_and_clones_share_it() -> None:

@@ -19,14 +19,12 @@ class AllTrees:
     def __init__(self, problem: TreeProblem, prior: TreePrior) -> None:
         self._problem, self._prior = problem, prior
         trees = problem.trees
-        self._split = prior.split_of(trees.depth)
-        self._weights = prior.weights_of(trees.questions.names, trees.depth)
-        self._values = prior.values_of(trees.leaves.size)
+        self._weights, self._values = prior.weights_of(trees.questions.names), trees.leaves.size
         self._sizes: dict[Any, int] = {}
         self.losses, self.log_prior = self._listed({}, 0)
 
     def _asked(self, answered: dict[int, bool], level: int) -> list[int]:
-        if level >= self._problem.trees.depth or self._split[level] == 0:
+        if level >= self._problem.trees.depth or self._prior.split == 0:
             return []
         questions = self._problem.trees.questions
         left = [set(range(radix)) for radix in questions.radices]  # the codes that are left, as sets
@@ -37,7 +35,7 @@ class AllTrees:
         for j in range(questions.size):
             mine = {code for code in range(64) if questions.codes[j] >> code & 1}
             here = left[questions.columns[j]]
-            if here & mine and here - mine and self._weights[level, j] > 0:
+            if here & mine and here - mine and self._weights[j] > 0:
                 found.append(j)
         return found
 
@@ -45,19 +43,17 @@ class AllTrees:
         kept = np.ones(len(self._problem.answers), dtype=bool)
         for j, yes in answered.items():
             kept &= (self._problem.answers[:, j] == 1) == yes
-        return self._problem.trees.leaves.coefficients @ self._problem.statistics[kept].sum(axis=0)
+        return self._problem.trees.leaves.table.T @ self._problem.statistics[kept].sum(axis=0)
 
     def _listed(self, answered: dict[int, bool], level: int) -> tuple[NDArray[np.int64], Floats]:
         asked = self._asked(answered, level)
-        stop = np.log(self._values) + (np.log1p(-self._split[level]) if asked else 0.0)
+        stop = np.full(self._values, (np.log1p(-self._prior.split) if asked else 0.0) - np.log(self._values))
         losses, logs = [self._costs(answered)], [stop]
-        mass = sum(self._weights[level, j] for j in asked)
+        mass = sum(self._weights[j] for j in asked)
         for j in asked:
             yes, no = (self._listed(answered | {j: way}, level + 1) for way in (True, False))
             losses.append(np.add.outer(yes[0], no[0]).reshape(-1))
-            logs.append(
-                np.add.outer(yes[1], no[1]).reshape(-1) + np.log(self._split[level] * self._weights[level, j] / mass)
-            )
+            logs.append(np.add.outer(yes[1], no[1]).reshape(-1) + np.log(self._prior.split * self._weights[j] / mass))
         self._sizes[frozenset(answered.items()), level] = sum(map(len, losses))
         return np.concatenate(losses), np.concatenate(logs)
 
@@ -66,7 +62,7 @@ class AllTrees:
         answered = answered or {}
         if isinstance(node, Leaf):
             return node.value
-        at = len(self._values)
+        at = self._values
         for j in self._asked(answered, level):
             yes, no = (self._sizes[frozenset((answered | {j: way}).items()), level + 1] for way in (True, False))
             if j == node.question:
@@ -78,9 +74,9 @@ class AllTrees:
     def tree(self, number: int, answered: dict[int, bool] | None = None, level: int = 0) -> Node:
         """The tree at a place in the lists."""
         answered = answered or {}
-        if number < len(self._values):
+        if number < self._values:
             return Leaf(int(number))
-        at = len(self._values)
+        at = self._values
         for j in self._asked(answered, level):
             yes, no = (self._sizes[frozenset((answered | {j: way}).items()), level + 1] for way in (True, False))
             if number < at + yes * no:

@@ -13,7 +13,7 @@ from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
 from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
 from privsolve.losses import ZeroOneLoss
-from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.problem import LinearProblem, Problem
 from privsolve.problems.trees import TreeProblem
@@ -142,7 +142,7 @@ CASES: tuple[Case, ...] = (
 
 LABELS = LabelLeaves(["no", "yes"])
 PLAIN = TreeQuestions.plain(2)
-THRESHOLDS = TreeQuestions(("a>=1", "a>=2"), (0, 0), (3,), (0b110, 0b100), ("a",), (3,))
+THRESHOLDS = TreeQuestions(("a>=1", "a>=2"), (0, 0), (3,), (0b110, 0b100))
 
 
 def _tree(records: Records, leaves: Leaves, questions: TreeQuestions = PLAIN, depth: int = 2) -> TreeProblem:
@@ -157,11 +157,10 @@ def _tree_case(
     changed: Records,
     leaves: Leaves = LABELS,
     questions: TreeQuestions = PLAIN,
-    prior: TreePrior | None = None,
     adjacency: Adjacency = Adjacency.REPLACE,
 ) -> Case:
     data, neighbour = (_tree(part, leaves, questions) for part in (records, changed))
-    return Case(name, why, adjacency, data, neighbour, {"prior": prior or TreePrior()})
+    return Case(name, why, adjacency, data, neighbour, {"prior": TreePrior()})
 
 
 AGREED = [((1, 0), 1)] * 20
@@ -215,20 +214,6 @@ TREE_CASES: tuple[Case, ...] = (
         AGREED,
         [*AGREED[1:], ((1, 0), 0)],
         ProbabilityLeaves(["no", "yes"], [0.05, 0.5, 0.95]),
-    ),
-    _tree_case(
-        "numbers",
-        "a target moves from one end to the other",
-        [((1, 0), 0.0)] * 12,
-        [*[((1, 0), 0.0)] * 11, ((1, 0), 1.0)],
-        NumberLeaves(0.0, 1.0, 3, 4),
-    ),
-    _tree_case(
-        "monotone",
-        "trees that fall with the first feature are ruled out beforehand",
-        ODD,
-        [*ODD[1:], ((0, 0), 1)],
-        prior=TreePrior(monotone={"x0": 1}),
     ),
 )
 """Small enough to list; the first is the most telling."""

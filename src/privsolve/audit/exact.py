@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from privsolve.arrays import Floats, Int64Array
-from privsolve.domains.trees import DecisionTrees, Monotone, TreePrior
+from privsolve.arrays import Floats
+from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.mechanisms import trees
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.models.tree import Leaf, Node, Split
@@ -67,21 +67,13 @@ def exact_exponential(
 def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tuple[Node, float]]:
     """Every tree that the prior allows, with the logarithm of its prior: for two or three features and small depths."""
     stated = trees.prior_or_plain(prior)
-    monotone = Monotone(family, stated.monotone) if stated.monotone else None
-    return [(tree, log) for tree, log in _drawn_trees(family, stated) if monotone is None or monotone.allows(tree)]
-
-
-def _drawn_trees(family: DecisionTrees, stated: TreePrior) -> list[tuple[Node, float]]:
-    """Every tree that can be drawn, also those that are not monotone where they must be."""
-    split, weights = stated.split_of(family.depth), stated.weights_of(family.questions.names, family.depth)
-    values = np.log(stated.values_of(family.leaves.size))
+    weights, value = stated.weights_of(family.questions.names), -math.log(family.leaves.size)
 
     def grown(answered: dict[int, bool]) -> Iterator[tuple[Node, float]]:
-        level = len(answered)
-        asked = weights[level] * family.questions.open(answered) if level < family.depth else np.zeros(1)
-        ask = float(split[level]) if level < family.depth and asked.any() else 0.0
-        for value, log in enumerate(values):
-            yield Leaf(value), float(log) + math.log1p(-ask)
+        asked = weights * family.questions.open(answered) if len(answered) < family.depth else np.zeros(1)
+        ask = stated.split if asked.any() else 0.0
+        for number in range(family.leaves.size):
+            yield Leaf(number), value + math.log1p(-ask)
         for j in np.flatnonzero(asked) if ask > 0 else ():
             question, share = int(j), math.log(ask * asked[j] / asked.sum())
             sides = [list(grown(answered | {question: way})) for way in (True, False)]
@@ -98,26 +90,13 @@ def tree_law(
     *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     prior: TreePrior | None = None,
-    max_attempts: int = trees.MAX_ATTEMPTS,
 ) -> Floats:
-    """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification.
-
-    A tree that is not monotone where it must be has `1 / max_attempts` of its weight, and is cut back to one that is.
-    """
-    stated = trees.prior_or_plain(prior)
+    """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification."""
+    listed = all_trees(problem.trees, prior)
+    losses = np.array([problem.total_loss(tree) for tree, _ in listed], dtype=np.int64)
     kappa = trees.tree_temperature(problem.trees, epsilon, adjacency)
-    if not stated.monotone:
-        return _normalised(*_weighed(problem, all_trees(problem.trees, stated)), kappa)
-    monotone = Monotone(problem.trees, stated.monotone)
-    drawn = _drawn_trees(problem.trees, stated)
-    kept = [monotone.allows(tree) for tree, _ in drawn]
-    logs, losses = _weighed(problem, drawn)
-    law = _normalised(logs - np.where(kept, 0.0, math.log(max_attempts)), losses, kappa)
-    numbers = {tree: number for number, (tree, _) in enumerate(all_trees(problem.trees, stated))}
-    published = np.full(len(numbers), -np.inf)
-    places = [numbers[tree if ok else monotone.cut_back(tree)] for (tree, _), ok in zip(drawn, kept, strict=True)]
-    np.logaddexp.at(published, places, law)
-    return published
+    weighed = np.array([log for _, log in listed]) - kappa * (losses - losses.min())
+    return np.asarray(weighed - np.logaddexp.reduce(weighed))
 
 
 def exact_tree(
@@ -132,13 +111,3 @@ def exact_tree(
     if problem.trees != neighbour.trees:
         raise ValueError("problem and neighbour must have the same trees: they are public")
     return compared(lambda p: tree_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
-
-
-def _weighed(problem: TreeProblem, listed: Sequence[tuple[Node, float]]) -> tuple[Floats, Int64Array]:
-    losses = np.array([problem.total_loss(tree) for tree, _ in listed], dtype=np.int64)
-    return np.array([log for _, log in listed]), losses
-
-
-def _normalised(logs: Floats, losses: Int64Array, kappa: float) -> Floats:
-    weighed = logs - kappa * (losses - losses.min())
-    return np.asarray(weighed - np.logaddexp.reduce(weighed))

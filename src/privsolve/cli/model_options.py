@@ -177,7 +177,7 @@ class ModelOptions:
         if target.low is None or target.high is None:
             raise ValueError(f"--model {self.model.value}: is not for several classes: use --model tree")
         if self.model is ModelName.short:
-            raise ValueError("--model short: says yes or no; for a number use --model scorecard or --model tree")
+            raise ValueError("--model short: says yes or no; for a number use --model scorecard")
         plain = self.full_recipe(epsilon)
         common = (plain.max_points, plain.max_questions, plain.sparsity, plain.constraints)
         return NumberCardRecipe(epsilon, float(target.low), float(target.high), plain.delta, self.adjacency, *common)

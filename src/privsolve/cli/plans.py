@@ -23,7 +23,7 @@ from privsolve.losses.scores import ROUNDED_TO
 from privsolve.mechanisms.base import Expectation
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
-from privsolve.models.leaves import UNIT, NumberLeaves, ProbabilityLeaves
+from privsolve.models.leaves import UNIT, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
 
 
@@ -189,8 +189,6 @@ class TreePlan(Plan):
         what = "mistakes" if leaves.range == 1 else "cost"
         if isinstance(leaves, ProbabilityLeaves):
             what, unit = "Brier loss", UNIT
-        elif isinstance(leaves, NumberLeaves):
-            what, unit = "squared error", (leaves.steps / (leaves.high - leaves.low)) ** 2
         title = f"More {what} than the best, at most, with probability 0.95"
         bounds = self._bounds(epsilon)
         heads = ("drawn", what, "of records", "best of all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,6 @@ from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.mechanisms.card_points import Card
 from privsolve.mechanisms.number_objective import NumberPlan, perturbed_number_card, turned
-from privsolve.models.leaves import NumberLeaves
 from privsolve.models.number_card import NumberCard
 from privsolve.models.tally import check_scores
 from privsolve.privacy.accounting import Account
@@ -49,7 +49,9 @@ class NumberCardRecipe:
     constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
-        _ = self._card, self._grid
+        if not self.low < self.high or not math.isfinite(self.high - self.low):
+            raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
+        _ = self._card
         NumberPlan(self.epsilon, self.delta, Adjacency.of(self.adjacency), 1, 1)
 
     @cached_property
@@ -57,11 +59,6 @@ class NumberCardRecipe:
         """What a card of labels has in common with it: the features, and what is known of them."""
         stated = (self.epsilon, self.delta, self.adjacency, self.max_points, self.max_questions)
         return FullCardRecipe(*stated, self.sparsity, self.constraints)
-
-    @cached_property
-    def _grid(self) -> NumberLeaves:
-        """The grid of the targets: cut and rounded one by one."""
-        return NumberLeaves(self.low, self.high)
 
     def encoding(self, schema: Schema) -> Schema:
         """Yes/no features of the columns that are not excluded, without an intercept."""
@@ -99,8 +96,9 @@ class NumberCardRecipe:
 
     def in_steps(self, rows: NDArray[Any], targets: Floats) -> TargetTable:
         """Records in memory: features by the schema of `encoding`, and the number of each record, cut and rounded."""
-        counts = np.ones(len(rows), dtype=np.int64)
-        return TargetTable(np.asarray(rows, dtype=np.int8), self._grid.coded(targets), counts)
+        share = (np.clip(targets, self.low, self.high) - self.low) / (self.high - self.low)
+        steps, counts = np.floor(share * STEPS + 0.5).astype(np.int64), np.ones(len(rows), dtype=np.int64)
+        return TargetTable(np.asarray(rows, dtype=np.int8), steps, counts)
 
     def _model(self, schema: Schema, card: Card) -> NumberCard:
         """The card in units of the outcome; that of the mechanism is for targets scaled to -1..1."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
@@ -13,7 +15,7 @@ from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tre
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
-from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
@@ -33,7 +35,6 @@ class TreeRecipe:
         leaves: what the leaves say, for example `two_class_leaves(("no", "yes"))`.
         adjacency: `"replace"` or `"add-remove"`.
         prior: what is likely before the data is seen.
-        simplify: take out questions whose two sides say the same.
     """
 
     epsilon: float
@@ -41,7 +42,6 @@ class TreeRecipe:
     leaves: Leaves
     adjacency: Adjacency | str = Adjacency.REPLACE
     prior: TreePrior | None = None
-    simplify: bool = True
 
     def __post_init__(self) -> None:
         tree_temperature(self.trees(TreeQuestions.plain(1)), self.epsilon, self.adjacency)
@@ -68,25 +68,22 @@ class TreeRecipe:
         if (found := encoded.targets) is None:
             problem = TreeProblem.from_table(encoded.table, trees, encoded.schema)
         else:
-            statistics = self.leaves.statistics(found.targets) * found.counts[:, None]
-            problem = TreeProblem(found.rows, statistics, found.n, trees, encoded.schema)
+            counts = np.eye(self.leaves.width, dtype=np.int64)[found.targets] * found.counts[:, None]
+            problem = TreeProblem(found.rows, counts, found.n, trees, encoded.schema)
         run = self.run_problem(problem, random_state=random_state, progress=progress, budget=budget)
         return with_outside(run, encoded)
 
     def run_problem(self, problem: TreeProblem, **paid: Any) -> Run:
-        """Choose a tree for records that lie in memory with other targets than two classes."""
-        options: dict[str, Any] = {"prior": self.prior, "adjacency": self.adjacency, "simplify": self.simplify}
-        return private_tree(problem, self.epsilon, **options, **paid)
+        """Choose a tree for records that lie in memory."""
+        return private_tree(problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, **paid)
 
 
 def target_leaves(target: Target, kind: LeafKind | str = LeafKind.LABELS) -> Leaves:
-    """Leaves for several classes, or for numbers."""
-    if target.classes:
-        probable = check_choice("leaves", kind, LeafKind) is LeafKind.PROBABILITIES
-        return ProbabilityLeaves(target.classes) if probable else LabelLeaves(target.classes)
-    assert target.low is not None
-    assert target.high is not None
-    return NumberLeaves(float(target.low), float(target.high))
+    """Leaves for several classes."""
+    if not target.classes:
+        raise ValueError("--model tree: is for a label with classes; for a number use --model scorecard")
+    probable = check_choice("leaves", kind, LeafKind) is LeafKind.PROBABILITIES
+    return ProbabilityLeaves(target.classes) if probable else LabelLeaves(target.classes)
 
 
 def two_class_leaves(

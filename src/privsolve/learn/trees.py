@@ -7,22 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
 from privsolve.checks import check_choice, check_items
 from privsolve.data import Schema
-from privsolve.data.codes import check_order
 from privsolve.data.columns import Value
 from privsolve.domains.trees import TreePrior, TreeQuestions
 from privsolve.learn.base import (
-    PrivateEstimator,
     RandomState,
     StatedSchema,
-    finite_targets,
     labels_in,
     one_per_record,
-    stated_bounds,
     warn_in_search,
     with_label,
 )
@@ -32,53 +27,14 @@ from privsolve.learn.recipe import encode
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe
 from privsolve.mechanisms.trees import ProgressCallback
 from privsolve.models.base import Model
-from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, NumberLeaves, ProbabilityLeaves, label_array
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 
 
-class _PrivateTree(PrivateEstimator):
-    """Fitting by a schema, one exact draw from all trees of the depth."""
-
-    epsilon: float
-    depth: int
-    prior: TreePrior | None
-    simplify: bool
-    progress: ProgressCallback | None
-
-    def _fit(self, frame: Any, targets: NDArray[Any], leaves: Leaves, schema: Schema) -> Any:
-        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency, self.prior, self.simplify)
-        if isinstance(leaves, LabelLeaves | ProbabilityLeaves) and len(leaves.labels) == 2:
-            return self._keep(self._released(recipe.run, encode(recipe, schema, frame, targets == 1)))
-        asked = recipe.encoding(schema)
-        rows = asked.encode(frame, readable=True)
-        problem = TreeProblem.from_records(rows, targets, recipe.trees(TreeQuestions.of(asked)), asked)
-        return self._keep(self._released(recipe.run_problem, problem))
-
-    @property
-    def tree_(self) -> DecisionTree:
-        """The fitted tree."""
-        self._check_fitted()
-        tree = self.release_.model
-        assert isinstance(tree, DecisionTree)
-        return tree
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """The names of the features that a tree may ask."""
-        return np.array(self.tree_.features, dtype=object)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """What the tree says of every row."""
-        return self.tree_.predict(self._checked(X))
-
-    def _checked(self, X: Any) -> Any:
-        self._check_fitted()
-        return self._frame(X, reset=False)
-
-
-class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
+class PrivateTreeClassifier(ClassEstimator):
     """A decision tree for two or more classes, drawn exactly from all trees of a depth.
 
     Args:
@@ -90,7 +46,6 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
             for booleans); without a schema those that occur, each of which at least two records must have.
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
         prior: what is likely before the data is seen, a `TreePrior`.
-        simplify: take out questions whose two sides say the same.
         schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
             the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -118,7 +73,6 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
         classes: Sequence[Value] | None = None,
         costs: Sequence[Sequence[int]] | None = None,
         prior: TreePrior | None = None,
-        simplify: bool = True,
         schema: StatedSchema = None,
         adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
@@ -131,7 +85,6 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
         self.classes = classes
         self.costs = costs
         self.prior = prior
-        self.simplify = simplify
         self.schema = schema
         self.adjacency = adjacency
         self.budget = budget
@@ -142,15 +95,25 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
 
     @classmethod
     def _of_model(cls, model: Model) -> Mapping[str, Any]:
-        if not isinstance(model, DecisionTree) or isinstance(model.leaves, NumberLeaves):
-            raise ValueError("release: it does not hold a decision tree for classes: use the estimator of its kind")
+        if not isinstance(model, DecisionTree):
+            raise ValueError("release: it does not hold a decision tree: use the estimator of its kind")
         leaves = LeafKind.PROBABILITIES if isinstance(model.leaves, ProbabilityLeaves) else LeafKind.LABELS
         return {"depth": max(1, model.depth), "leaves": leaves}
 
     def _set_classes(self) -> None:
-        leaves = self.tree_.leaves
-        assert isinstance(leaves, LabelLeaves | ProbabilityLeaves)
-        self.classes_ = label_array(leaves.labels)
+        self.classes_ = label_array(self.tree_.leaves.labels)
+
+    @property
+    def tree_(self) -> DecisionTree:
+        """The fitted tree."""
+        self._check_fitted()
+        tree = self.release_.model
+        assert isinstance(tree, DecisionTree)
+        return tree
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The names of the features that a tree may ask."""
+        return np.array(self.tree_.features, dtype=object)
 
     def fit(self, X: Any, y: ArrayLike | None = None, **options: Any) -> Any:
         """Choose the tree. Spends the whole `epsilon`: every call is a release of its own.
@@ -172,9 +135,15 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
         leaves = self._leaves(classes)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
-        fitted = self._fit(frame, targets, leaves, schema)
+        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency, self.prior)
+        if leaves.width == 2:
+            run = self._released(recipe.run, encode(recipe, schema, frame, targets == 1))
+        else:
+            asked = recipe.encoding(schema)
+            rows, trees = asked.encode(frame, readable=True), recipe.trees(TreeQuestions.of(asked))
+            run = self._released(recipe.run_problem, TreeProblem.from_records(rows, targets, trees, asked))
         self.classes_ = classes
-        return fitted
+        return self._keep(run)
 
     def _leaves(self, classes: NDArray[Any]) -> Leaves:
         if check_choice("leaves", self.leaves, LeafKind) is LeafKind.LABELS:
@@ -190,81 +159,13 @@ class PrivateTreeClassifier(ClassEstimator, _PrivateTree):
             return public_classes(labels, schema)
         return occurring_classes(labels)
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """What the tree says of every row."""
+        tree = self.tree_
+        return tree.predict(self._frame(X, reset=False))
+
     @available_if(lambda self: self.leaves == LeafKind.PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each class, in the order of `classes_`."""
-        return self.tree_.predict_proba(self._checked(X))
-
-
-class PrivateTreeRegressor(RegressorMixin, _PrivateTree):  # type: ignore[misc]
-    """A decision tree that says numbers, drawn exactly from all trees of a depth by squared error.
-
-    Args:
-        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
-        depth: at most so many questions are asked of a record.
-        low, high: public bounds of the target, to which it is clipped.
-        choices: a leaf says one of so many numbers, equally far apart from `low` to `high`.
-        steps: targets are rounded to so many equal steps, a multiple of `choices - 1`.
-        prior, simplify, schema, adjacency, budget, random_state, progress: as in `PrivateTreeClassifier`.
-
-    Guarantee:
-        Each fit is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees) for what
-        `release_` holds, provided that schema, bounds and all other arguments were chosen without looking at the data.
-        Several fits, as in a grid search, add up.
-    """
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        depth: int = DEPTH,
-        low: float | None = None,
-        high: float | None = None,
-        choices: int = 21,
-        steps: int = 100,
-        prior: TreePrior | None = None,
-        simplify: bool = True,
-        schema: StatedSchema = None,
-        adjacency: Adjacency | str = "replace",
-        budget: Account | None = None,
-        random_state: RandomState = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.depth = depth
-        self.low = low
-        self.high = high
-        self.choices = choices
-        self.steps = steps
-        self.prior = prior
-        self.simplify = simplify
-        self.schema = schema
-        self.adjacency = adjacency
-        self.budget = budget
-        self.random_state = random_state
-        self.progress = progress
-
-    instead_of_weights: ClassVar[str] = "there are no weights of records"
-
-    @classmethod
-    def _of_model(cls, model: Model) -> Mapping[str, Any]:
-        if not isinstance(model, DecisionTree) or not isinstance(model.leaves, NumberLeaves):
-            raise ValueError("release: it does not hold a decision tree for numbers: use the estimator of its kind")
-        return {"depth": max(1, model.depth), "low": model.leaves.low, "high": model.leaves.high}
-
-    def fit(self, X: Any, y: ArrayLike, **options: Any) -> Any:
-        """Choose the tree. Spends the whole `epsilon`: every call is a release of its own."""
-        self._check_fit(options)
-        stated = self._stated_schema()
-        warn_in_search()
-        check_order(X)
-        frame = self._frame(X, reset=True)
-        targets = finite_targets(one_per_record(y, len(frame)))
-        leaves = NumberLeaves(*stated_bounds(self.low, self.high), self.choices, self.steps)
-        schema = stated if stated is not None else self._drafted(frame)
-        return self._fit(frame, targets, leaves, schema)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # as for classes
-        return tags
+        tree = self.tree_
+        return tree.predict_proba(self._frame(X, reset=False))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from functools import cached_property
 
 import numpy as np
 
 from privsolve.checks import check_callback, check_count, check_integer
-from privsolve.domains.trees import DecisionTrees, Monotone, TreePrior
+from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -31,9 +32,6 @@ MAX_MEMORY = 4 * 2**30
 MAX_WORK = 10**12
 """Leaf values that a sum may look at: about half an hour."""
 
-MAX_ATTEMPTS = 50_000
-"""Trees that are drawn and lost on average before one that is not monotone is cut back: some minutes."""
-
 ProgressCallback = Callable[[float], None]
 
 
@@ -48,11 +46,9 @@ class TreeSampler:
         prior: what is likely before the data is seen, public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
-        simplify: take out questions whose two sides say the same.
         max_memory: in bytes; a sum that needs more is refused, before anything is paid.
         max_work: so many leaf values are looked at, at most; `work` has the number, which is public.
-        max_attempts: a drawn tree that is not monotone where it must be is drawn again, but one in so many is cut back to
-            the levels at which it is monotone (theory, trees: monotone trees).
+        progress: is told the share of the work that is done.
 
     Guarantee:
         Each draw is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
@@ -67,22 +63,15 @@ class TreeSampler:
         prior: TreePrior | None = None,
         adjacency: Adjacency | str = Adjacency.REPLACE,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
-        simplify: bool = True,
         max_memory: int = MAX_MEMORY,
         max_work: int = MAX_WORK,
-        max_attempts: int = MAX_ATTEMPTS,
         progress: ProgressCallback | None = None,
     ) -> None:
-        if not isinstance(problem, TreeProblem):
-            raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
         check_callback("progress", progress)
-        self.problem, self.prior, self.simplify = problem, prior_or_plain(prior), simplify
-        self.kappa = tree_temperature(problem.trees, epsilon, adjacency)
-        self._monotone = Monotone(problem.trees, self.prior.monotone) if self.prior.monotone else None
-        self._max_attempts, self.lost = check_count("max_attempts", max_attempts), 0
-        self.cut_back = False
-        self.work = check_work(problem, max_memory, max_work, adjacency)
-        rng = as_randomness(random_state)
+        self.problem, self.prior = problem, prior_or_plain(prior)
+        self.work = _check_work(problem, max_memory, max_work, adjacency)
+        kappa = tree_temperature(problem.trees, epsilon, adjacency)
+        self._rng, self._progress = as_randomness(random_state), progress
         self.guarantee = Guarantee(
             BoundedRange(calibration.check_epsilon(epsilon)),
             Adjacency.of(adjacency),
@@ -90,48 +79,21 @@ class TreeSampler:
             "exact sample",
             theory="4",
             oracle="exact sums over trees",
-            seeded=rng.is_seeded,
+            seeded=self._rng.is_seeded,
         )
-        self._sums = TreeSums(problem, self.prior, self.kappa)
-        self.relative_error = relative_error(self._sums.law, problem.largest_loss)
-        if self.relative_error > RELATIVE_ERROR:
+        self._sums = TreeSums(problem, self.prior, kappa)
+        if relative_error(problem, self.prior, kappa) > RELATIVE_ERROR:
             raise ValueError("epsilon is too large for exact draws with this many records: use a smaller one")
         self._sums.compile()
-        self._rng, self._progress, self._solved = rng, progress, False
 
-    @property
+    @cached_property
     def sums(self) -> TreeSums:
         """All sums: made at first use. Not private."""
-        if not self._solved:
-            self._sums.solve(self._progress)
-            self._solved = True
-        return self._sums
+        return self._sums.solve(self._progress)
 
     def draw(self) -> Node:
-        """One tree; every call spends epsilon."""
-        while (found := self.attempt()) is None:
-            pass
-        return found
-
-    def attempt(self) -> Node | None:
-        """A draw from all trees, mostly lost (None) if it is not monotone where it must be."""
-        drawn = self.sums.draw(self._rng)
-        if self._monotone is not None and not self._monotone.allows(drawn):
-            if self._rng.integer_below(self._max_attempts):
-                self.lost += 1
-                return None
-            drawn = self._monotone.cut_back(drawn)
-            self.cut_back = True
-        return simplified(drawn) if self.simplify else drawn
-
-    def log_partition(self) -> float:
-        """`log Σ_T prior(T) exp(-(ε/Δ)(L(T) - reference))` over all trees, monotone or not. Not private."""
-        return self.sums.log_sum
-
-    @property
-    def reference(self) -> int:
-        """The loss of the best tree. Not private."""
-        return self.sums.least_loss
+        """One tree, without questions whose two sides say the same; every call spends epsilon."""
+        return simplified(self.sums.draw(self._rng))
 
 
 def private_tree(
@@ -141,34 +103,31 @@ def private_tree(
     prior: TreePrior | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
-    simplify: bool = True,
     max_memory: int = MAX_MEMORY,
     max_work: int = MAX_WORK,
-    max_attempts: int = MAX_ATTEMPTS,
     progress: ProgressCallback | None = None,
     budget: Account | None = None,
 ) -> Run:
-    """Choose a decision tree privately by one exact draw from all trees of a depth; see `TreeSampler`.
+    """Choose a decision tree privately by one exact draw from all trees of a depth.
 
-    `progress` is told the share of the work that is done. `budget` is an `Accountant` or a `Ledger` that pays for the
-    release, or refuses it, after everything has been checked and compiled and before anything is drawn.
+    Args:
+        problem, epsilon, prior, adjacency, random_state, max_memory, max_work, progress: as in `TreeSampler`.
+        budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, after everything has been checked and
+            compiled and before anything is drawn.
 
     Guarantee:
         The tree is `epsilon`-DP and `epsilon²/8`-zCDP under the stated adjacency (theory, section 4 and trees). Running
         time, failures and the diagnostics are not covered (section 7). An interrupted or failed run releases nothing.
     """
     start = time.perf_counter()
-    rng = as_randomness(random_state)
     sampler = TreeSampler(
         problem,
         epsilon,
         prior=prior,
         adjacency=adjacency,
-        random_state=rng,
-        simplify=simplify,
+        random_state=random_state,
         max_memory=max_memory,
         max_work=max_work,
-        max_attempts=max_attempts,
         progress=progress,
     )
     with charged(budget, sampler.guarantee, draft=draft_of(problem)):
@@ -176,16 +135,10 @@ def private_tree(
             tree = sampler.draw()
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
-    values = {
-        "least_loss": sampler.reference,
-        "units": sampler.work.units,
-        "leaf_values": sampler.work.leaf_values,
-        "memory": sampler.work.memory,
-        "lost": sampler.lost,
-        "cut_back": sampler.cut_back,
-    }
+    values = asdict(sampler.work) | {"least_loss": sampler.sums.least_loss}
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
-    return Run(Release(problem.model(tree), sampler.guarantee, setting_of(problem.trees, sampler.prior)), diagnostics)
+    setting = {"trees": problem.trees.to_dict(), "prior": sampler.prior.to_dict()}
+    return Run(Release(problem.model(tree), sampler.guarantee, setting), diagnostics)
 
 
 def best_tree(
@@ -198,40 +151,12 @@ def best_tree(
 ) -> tuple[DecisionTree, int]:
     """The certified best tree *without privacy*: the least `L(T) + price·leaves(T)` over all trees, and that number.
 
-    `price` is in the whole units of the loss. Trees that the prior rules out do not count; monotone trees cannot be asked
-    for. Not for publication.
+    `price` is in the whole units of the loss. Trees that the prior rules out do not count. Not for publication.
     """
-    if not isinstance(problem, TreeProblem):
-        raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
     price = check_integer("price", price, 0, 2**40)
-    if prior is not None and prior_or_plain(prior).monotone:
-        raise ValueError("prior: monotone is for draws: the best monotone tree is not computed; leave it out")
-    check_work(problem, max_memory, max_work)
+    _check_work(problem, max_memory, max_work)
     sums = TreeSums(problem, prior_or_plain(prior), 1.0, price=price, sums=False).solve()
     return problem.model(simplified(sums.best())), sums.least_loss
-
-
-def tree_utility_bound(
-    trees: DecisionTrees,
-    epsilon: float,
-    *,
-    tree: Node | None = None,
-    prior: TreePrior | None = None,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    beta: float = 0.05,
-) -> float:
-    """With probability `1 - beta` the release loses at most this much more than `tree` does.
-
-    That is said of the tree before it is cut back or simplified, in the whole units of the loss. Nothing here looks at data.
-    Without a `tree` it is the bound for every tree.
-    """
-    beta = calibration.check_beta(beta)
-    stated = prior_or_plain(prior)
-    log_p = stated.least_log(trees) if tree is None else stated.log_probability(trees, tree)
-    ruled_out = tree is not None and stated.monotone and not Monotone(trees, stated.monotone).allows(tree)
-    if ruled_out or log_p == -math.inf:
-        raise ValueError("tree is not among the trees that the prior allows, so there is no bound for it")
-    return (-log_p - math.log(beta)) / tree_temperature(trees, epsilon, adjacency)
 
 
 def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: Adjacency | str) -> float:
@@ -242,13 +167,15 @@ def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: Adjacency 
     return (epsilon - 4 * RELATIVE_ERROR) / (Adjacency.of(adjacency).range_factor * trees.leaves.range)
 
 
-def check_work(
+def _check_work(
     problem: TreeProblem, max_memory: int, max_work: int, adjacency: Adjacency | str = Adjacency.REPLACE
 ) -> Work:
     """The work of a sum, or an error that says how to make it smaller.
 
     By public facts: under add-remove the number of records is none, and the memory of their table is not counted.
     """
+    if not isinstance(problem, TreeProblem):
+        raise ValueError(f"problem must be a TreeProblem, got {type(problem).__name__}")
     max_memory, max_work = check_count("max_memory", max_memory), check_count("max_work", max_work)
     work = public_work(problem.trees, problem.records if Adjacency.of(adjacency) is Adjacency.REPLACE else 0)
     if work.memory > max_memory:
@@ -277,8 +204,3 @@ def prior_or_plain(prior: TreePrior | None) -> TreePrior:
     if not isinstance(prior, TreePrior):
         raise TypeError(f"prior must be a TreePrior, got {prior!r}")
     return prior
-
-
-def setting_of(trees: DecisionTrees, prior: TreePrior) -> dict[str, Any]:
-    """The public description of how a tree was chosen, for the release."""
-    return {"trees": trees.to_dict(), "prior": prior.to_dict()}

@@ -16,7 +16,7 @@ from privsolve.data import Schema
 from privsolve.data.patterns import checked_names
 from privsolve.data.questions import Quantity, Question, answered
 from privsolve.models.base import Model, check_fields, texts
-from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves, label_array, leaves_from_dict
+from privsolve.models.leaves import Leaves, ProbabilityLeaves, label_array, leaves_from_dict
 from privsolve.models.linear import answers, decision_words
 from privsolve.models.outcomes import Outcome, Outcomes
 
@@ -120,8 +120,7 @@ class DecisionTree(Model):
     @cached_property
     def _words(self) -> tuple[str, ...] | None:
         """What the schema calls the two labels, if the leaves say these."""
-        labels = getattr(self.leaves, "labels", ())
-        if self.schema is None or self.schema.label is None or labels != answers(self.schema.label)[::-1]:
+        if self.schema is None or self.schema.label is None or self.leaves.labels != answers(self.schema.label)[::-1]:
             return None
         return decision_words(self.schema)[::-1]
 
@@ -154,8 +153,8 @@ class DecisionTree(Model):
 
     def outcomes(self) -> Outcomes:
         """The leaves, ordered by how much they speak for the second label; the tree must be for two labels."""
-        if not isinstance(self.leaves, (LabelLeaves, ProbabilityLeaves)) or len(self.leaves.labels) != 2:
-            raise TypeError("only trees for two labels can be evaluated: this one says numbers or has more labels")
+        if self.leaves.width != 2:
+            raise TypeError("only trees for two labels can be evaluated: this one has more")
         schema, places = self.used
         leaves = list(leaf_paths(self))
         risks = self.leaves.shares[:, 1]
@@ -172,13 +171,11 @@ class DecisionTree(Model):
         return Outcomes(tuple(listed), schema, lambda rows: values_said(numbered, np.asarray(rows)), "leaf")
 
     def predict(self, table: Any) -> NDArray[Any]:
-        """What the tree says of every row: a label, or a number."""
+        """The label that the tree says to every row."""
         return np.asarray(self.leaves.answers()[self.values(table)])
 
     def predict_proba(self, table: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each label."""
-        if not isinstance(self.leaves, (LabelLeaves, ProbabilityLeaves)):
-            raise TypeError("a tree that says numbers has no probabilities: use predict")
         return np.asarray(self.leaves.shares[self.values(table)])
 
     def describe(self) -> str:

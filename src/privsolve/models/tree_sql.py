@@ -30,7 +30,7 @@ def with_tree_predictions(table: Any, tree: DecisionTree, score: str = "score", 
     wider, names = computed_once(wider, codes)
     found = {column.column: wider[name] for name, column in zip(names, schema.columns, strict=True)}
     more = {}
-    if isinstance(tree.leaves, ProbabilityLeaves) and len(tree.leaves.labels) == 2:
+    if isinstance(tree.leaves, ProbabilityLeaves) and tree.leaves.width == 2:
         more[score] = _said(found, tree, tree.leaves.shares[:, 1].tolist())
     more[prediction] = _said(found, tree, tree.leaves.answers().tolist())
     return wider.select(*table.columns, **more)

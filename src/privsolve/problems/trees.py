@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from privsolve.data import Schema
 from privsolve.data.patterns import PatternTable
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.errors import IntegerRangeError
-from privsolve.models.leaves import LabelLeaves, Leaves, NumberLeaves, ProbabilityLeaves
 from privsolve.models.tree import DecisionTree, Node, values_said
 
 LARGEST_TOTAL = 2**52
@@ -26,7 +24,7 @@ class TreeProblem:
     """Choose a tree of `trees` with the least total loss. Rows with equal answers are merged.
 
     `answers[i, j]` is 1 where row i answers yes to question j, and `statistics[i]` are the summed statistics of the records
-    with these answers (`trees.leaves` says what they are).
+    with these answers: how many of them have each label.
     """
 
     answers: NDArray[np.uint8]
@@ -53,14 +51,12 @@ class TreeProblem:
             raise ValueError(f"statistics must have one row per row of answers and {trees.leaves.width} columns")
         if records < 0 or not len(rows):
             raise ValueError("the data has no records: give at least one")
-        _check_statistics(counts, int(records), trees.leaves)
+        if counts.min(initial=0) < 0 or int(counts.astype(object).sum()) != records:
+            raise ValueError(f"statistics must be counts that add up to the {int(records):,} records")
         if schema is not None and (schema.intercept or TreeQuestions.of(schema) != trees.questions):
             raise ValueError("schema has other features than the trees: pass the schema that made the questions")
-        largest = max(int(np.abs(trees.leaves.coefficients).sum(axis=1).max()), 1)
-        if int(counts.astype(object).sum()) * largest >= LARGEST_TOTAL:
-            raise IntegerRangeError(
-                "records times costs leave the exact integer range: use smaller costs or fewer steps"
-            )
+        if int(records) * max(int(trees.leaves.table.max()), 1) >= LARGEST_TOTAL:
+            raise IntegerRangeError("records times costs leave the exact integer range: use smaller costs")
         distinct, merged = _merged(rows, counts)
         for name, value in (("answers", distinct), ("statistics", merged)):
             value.setflags(write=False)
@@ -73,15 +69,18 @@ class TreeProblem:
     def from_records(
         cls, answers: ArrayLike, targets: ArrayLike, trees: DecisionTrees, schema: Schema | None = None
     ) -> TreeProblem:
-        """One row per record. `targets` are label numbers `0, 1, ...`, or for `NumberLeaves` the numbers themselves."""
-        rows = _checked_rows(answers, trees.questions.size)
-        statistics = trees.leaves.statistics(_coded(targets, trees.leaves, len(rows)))
-        return cls(rows, statistics, len(rows), trees, schema)
+        """One row per record. `targets` are label numbers `0, 1, ...`."""
+        rows, found, width = _checked_rows(answers, trees.questions.size), np.asarray(targets), trees.leaves.width
+        if found.shape != (len(rows),):
+            raise ValueError(f"targets must be one per record, got shape {found.shape} for {len(rows)} records")
+        if found.dtype.kind not in "biu" or (len(found) and not 0 <= int(found.min()) <= int(found.max()) < width):
+            raise ValueError(f"targets must be label numbers from 0 to {width - 1}")
+        return cls(rows, np.eye(width, dtype=np.int64)[found.astype(np.int64)], len(rows), trees, schema)
 
     @classmethod
     def from_table(cls, table: PatternTable, trees: DecisionTrees, schema: Schema | None = None) -> TreeProblem:
         """From a pattern table with two labels, negative first; a last column of ones that is no question is dropped."""
-        if not isinstance(trees.leaves, (LabelLeaves, ProbabilityLeaves)) or len(trees.leaves.labels) != 2:
+        if trees.leaves.width != 2:
             raise ValueError("a pattern table has two labels: use leaves with two labels")
         features = table.features[:, : trees.questions.size]
         if table.names[: trees.questions.size] != trees.questions.names:
@@ -98,35 +97,20 @@ class TreeProblem:
         return DecisionTree(root, self.trees.questions.names, self.trees.leaves, self.schema)
 
     def total_loss(self, root: Node) -> int:
-        """`L(D, T)`, exactly, but for the part that is the same for all trees. Data-dependent: not for publication."""
-        said = values_said(root, self.answers)
-        return int((self.statistics * self.trees.leaves.coefficients[said]).sum())
+        """`L(D, T)`, exactly. Data-dependent: not for publication."""
+        return int((self.statistics * self.trees.leaves.table.T[values_said(root, self.answers)]).sum())
 
     def quality(self, root: Node) -> dict[str, Any]:
-        """How good the tree is on the data, in the words of its leaves: for the curator, not for publication."""
-        leaves = self.trees.leaves
-        if isinstance(leaves, NumberLeaves):
-            return {"total_loss": self.total_loss(root)}
-        assert isinstance(leaves, (LabelLeaves, ProbabilityLeaves))
-        said = leaves.shares.argmax(axis=1)[values_said(root, self.answers)]
+        """How good the tree is on the data: for the curator, not for publication."""
+        said = self.trees.leaves.shares.argmax(axis=1)[values_said(root, self.answers)]
         wrong = self.n - int(self.statistics[np.arange(len(said)), said].sum())
-        quality: dict[str, Any] = {"training_accuracy": 1.0 - wrong / max(self.n, 1), "mistakes": wrong}
-        return quality | {"total_loss": self.total_loss(root)}
+        accuracy = 1.0 - wrong / max(self.n, 1)
+        return {"training_accuracy": accuracy, "mistakes": wrong, "total_loss": self.total_loss(root)}
 
-    @cached_property
+    @property
     def largest_loss(self) -> int:
         """`n` times the range: no two trees differ by more."""
         return self.n * self.trees.leaves.range
-
-
-def _check_statistics(counts: Int64Array, records: int, leaves: Leaves) -> None:
-    """Raise unless the statistics are those of that many records: the sensitivity is that of one of them."""
-    of_numbers = isinstance(leaves, NumberLeaves)
-    held = counts[:, :1] if of_numbers else counts
-    if counts.min(initial=0) < 0 or int(held.astype(object).sum()) != records:
-        raise ValueError(f"statistics must be counts that add up to the {records:,} records")
-    if isinstance(leaves, NumberLeaves) and (counts[:, 1] > leaves.steps * counts[:, 0]).any():
-        raise ValueError("statistics has a sum of targets beyond what its records can add up to: clip them first")
 
 
 def _checked_rows(answers: ArrayLike, size: int) -> NDArray[np.uint8]:
@@ -136,19 +120,6 @@ def _checked_rows(answers: ArrayLike, size: int) -> NDArray[np.uint8]:
     if rows.dtype.kind not in "biu" or (rows.size and not np.isin(rows, (0, 1)).all()):
         raise ValueError("answers must be 0 or 1: trees ask yes/no questions")
     return rows.astype(np.uint8)
-
-
-def _coded(targets: ArrayLike, leaves: Any, rows: int) -> Int64Array:
-    found = np.asarray(targets)
-    if found.shape != (rows,):
-        raise ValueError(f"targets must be one per record, got shape {found.shape} for {rows} records")
-    if isinstance(leaves, NumberLeaves):
-        if found.dtype.kind not in "biuf" or not np.isfinite(found.astype(np.float64)).all():
-            raise ValueError("targets must be finite numbers: correct missing ones first")
-        return leaves.coded(found)
-    if found.dtype.kind not in "biu" or (len(found) and not 0 <= int(found.min()) <= int(found.max()) < leaves.width):
-        raise ValueError(f"targets must be label numbers from 0 to {leaves.width - 1}")
-    return found.astype(np.int64)
 
 
 def _merged(rows: NDArray[np.uint8], counts: Int64Array) -> tuple[NDArray[np.uint8], Int64Array]:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compile_for
-from privsolve.domains.trees import DecisionTrees, TreePrior, least_log
+from privsolve.domains.trees import DecisionTrees, TreePrior
 from privsolve.engines.trees.counts import Rows, rows_of
 from privsolve.engines.trees.sums import alternatives, fill_counts, solve_level, solve_unit, solve_units
-from privsolve.engines.trees.tables import Law, answer, law_of
+from privsolve.engines.trees.tables import answer, law_of
 from privsolve.engines.workers import Workers, cores
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.noise.coins import Stream, choose_log
@@ -66,13 +66,11 @@ def work_of(trees: DecisionTrees, rows: int) -> Work:
     return Work(units, units * 4 * pairs * trees.leaves.size, stored + tables + scratch + table)
 
 
-def relative_error(law: Law, largest: int) -> float:
-    """Bound on the relative error of the weight of any tree (theory, trees: numbers); `largest` is `n·range`."""
-    depth, m = law.weights.shape
-    nodes = 2 ** (depth + 1)
-    logarithm = -least_log(law.weights, law.split, law.values, depth)
-    per_node = 12 * logarithm + 12 * m + 4 * len(law.values) + 12_000
-    return float(ROUNDING * (8 * law.kappa * largest + 2 * nodes * per_node))
+def relative_error(problem: TreeProblem, prior: TreePrior, kappa: float) -> float:
+    """Bound on the relative error of the weight of any tree (theory, trees: numbers)."""
+    trees = problem.trees
+    per_node = 12 * -prior.least_log(trees) + 12 * trees.questions.size + 4 * trees.leaves.size + 12_000
+    return float(ROUNDING * (8 * kappa * problem.largest_loss + 2 * 2 ** (trees.depth + 1) * per_node))
 
 
 class Alternatives(NamedTuple):
@@ -181,19 +179,18 @@ class TreeSums:
         k = pick(self._relative(found.losses, found.logs))
         j = int(found.questions[k])
         if j < 0:
-            costs, logs = self.values(path)
-            return Leaf(pick(self._relative(costs, logs)))
+            return Leaf(pick(self._relative(self.values(path))))
         yes, no = (self._grown(_longer(path, j, way), level + 1, pick) for way in (True, False))
         return Split(j, yes, no)
 
-    def _relative(self, losses: Int64Array, logs: Floats) -> Floats:
+    def _relative(self, losses: Int64Array, logs: Floats | float = 0.0) -> Floats:
         """Logarithms of the weights; without sums, the losses themselves with the sign turned."""
         excess = (losses - losses.min()).astype(np.float64)
         return np.asarray(logs - self.law.kappa * excess if self.law.sums else -excess)
 
-    def values(self, path: Path) -> tuple[Int64Array, Floats]:
-        """The cost of every value at a leaf, and the logarithm of its prior."""
-        return self.law.coefficients @ self._statistics(path), np.log(self.law.values)
+    def values(self, path: Path) -> Int64Array:
+        """The cost of every value at a leaf; all are alike beforehand."""
+        return np.asarray(self.law.costs @ self._statistics(path))
 
     def alternatives(self, path: Path, level: int) -> Alternatives:
         """What can stand at the end of a path."""
@@ -208,13 +205,13 @@ class TreeSums:
             return self._joined(self._statistics(path), np.zeros(0, np.int64), 0.0, *_nothing())
         if level < self._units:
             return self._above(path, level)
-        asked = self._asked(path, level)
-        mass = float(self.law.weights[level, asked].sum())
-        if mass == 0.0 or self.law.split[level] == 0.0:
-            return self._joined(self._statistics(path), asked[:0], 0.0, *_nothing())
+        asked = np.flatnonzero(self.trees.questions.open(dict(path)) & (self.law.weights * self.law.split > 0))
+        if not len(asked):
+            return self._joined(self._statistics(path), asked, 0.0, *_nothing())
+        weights = self.law.weights[asked]
         losses, logs = self._unit(path, asked) if level == self._units else self._last(path, asked)
-        logs = logs + np.log(self.law.weights[level, asked] * (self.law.split[level] / mass))
-        return self._joined(self._statistics(path), asked, float(self.law.split[level]), losses, logs)
+        logs = logs + np.log(weights * (self.law.split / float(weights.sum())))
+        return self._joined(self._statistics(path), asked, self.law.split, losses, logs)
 
     def _joined(
         self, statistics: Int64Array, asked: Int64Array, split: float, losses: Int64Array, logs: Floats
@@ -229,12 +226,12 @@ class TreeSums:
 
     def _leaf(self, statistics: NDArray[Any]) -> tuple[Int64Array, Floats]:
         """Least costs and logarithms of the sums relative to them, one per row; nothing is looked up."""
-        costs = statistics.astype(np.int64) @ self.law.coefficients.T
+        costs = statistics.astype(np.int64) @ self.law.costs.T
         least = costs.min(axis=1)
         if not self.law.sums:
             return least + self.law.price, np.zeros(len(least))
-        sums = (self.law.values * np.exp(-self.law.kappa * (costs - least[:, None]))).sum(axis=1)
-        return least + self.law.price, np.log(sums)
+        sums = np.exp(-self.law.kappa * (costs - least[:, None])).sum(axis=1)
+        return least + self.law.price, np.log(sums * self.law.share)
 
     def _above(self, path: Path, level: int) -> Alternatives:
         m = self.trees.questions.size
@@ -281,10 +278,6 @@ class TreeSums:
         yes = answers[:, asked].astype(np.int64).T @ statistics
         sides = [self._leaf(part) for part in (yes, statistics.sum(axis=0) - yes)]
         return sides[0][0] + sides[1][0], sides[0][1] + sides[1][1]
-
-    def _asked(self, path: Path, level: int) -> Int64Array:
-        """The questions that are open and have weight."""
-        return np.flatnonzero(self.trees.questions.open(dict(path)) & (self.law.weights[level] > 0))
 
     def _left(self, path: Path) -> NDArray[np.uint64]:
         left = self.law.every.copy()

@@ -15,7 +15,7 @@ import numpy as np
 from privsolve.compiled import compiled, helper
 from privsolve.engines.subsets import invert_rows
 from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
-from privsolve.engines.trees.tables import is_open, leaf, power, reach, stays_open
+from privsolve.engines.trees.tables import leaf, open_mass, open_questions, power, reach, stays_open
 
 UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
@@ -48,19 +48,14 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
     `cell` holds the statistics of all pairs; `left` the codes that are left. `best[yes, j]` and `total[yes, j]` receive
     those of the trees under each answer to j. Returns the sum over the cell as its least loss and its relative weight.
     """
-    depth, m = law.weights.shape
-    width = cell.shape[1]
-    under = level + 1 < depth
-    opened = np.empty(m, np.bool_)
-    for j in range(m):
-        opened[j] = is_open(law, left, j)
+    m, width = len(law.weights), cell.shape[1]
+    under = level + 1 < law.depth
+    opened = open_questions(law, left)
     scale = np.zeros((2, m))
     stays = np.empty((2, m, m) if under else (2, 0, 0), np.bool_)
     if under:
-        _scales(law, level + 1, left, opened, scale, stays)
+        _scales(law, left, opened, scale, stays)
     whole = pairs(m)
-    values = law.values
-    ask = law.weights[level + 1] if under else law.weights[level]
     for j in range(m):
         for yes in range(2):
             best[yes, j] = UNREACHED
@@ -73,17 +68,17 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
             for yes in range(2):
                 best[yes, j], total[yes, j] = leaf(law, scratch, yes, cost)
                 if under and scale[yes, j] > 0.0:
-                    total[yes, j] *= 1.0 - law.split[level + 1]
+                    total[yes, j] *= 1.0 - law.split
     if under:
         loss, weight = np.empty((4, m), np.int64), np.empty((4, m))
         for i in range(m):
             if opened[i]:
-                if width == 2 and len(values) == 2:
+                if width == 2 and len(law.costs) == 2:
                     _two_values(law, cell, opened, i, loss, weight)
                 else:
                     _any_values(law, cell, opened, i, scratch, cost, loss, weight)
-                _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total)
-    return _whole_cell(law, level, opened, cell, best, total, scratch, cost)
+                _join_pairs(law, opened, i, scale, stays, loss, weight, best, total)
+    return _whole_cell(law, opened, cell, best, total, scratch, cost)
 
 
 # The loops below call nothing: passing arrays to a function costs more than what is done with them here.
@@ -92,9 +87,9 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
 @helper
 def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
     """Least costs and relative sums of the four cells of i and each later j: both, i only, j only, none are 3, 2, 1, 0."""
-    m, width, n_values = len(opened), cell.shape[1], len(law.values)
+    m, width, n_values = len(opened), cell.shape[1], len(law.costs)
     coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
-    coefficients, values, price, low = law.coefficients, law.values, law.price, (1 << law.bits) - 1
+    costs, share, price, low = law.costs, law.share, law.price, (1 << law.bits) - 1
     one, whole, row = place(m, i, i), pairs(m), place(m, i, i) - i
     other = one
     for j in range(i + 1, m):
@@ -111,7 +106,7 @@ def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
                 for v in range(n_values):
                     here = np.int64(0)
                     for s in range(width):
-                        here += coefficients[v, s] * scratch[k, s]
+                        here += costs[v, s] * scratch[k, s]
                     cost[v] = here
                     least = min(least, here)
                 loss[k, j] = least + price
@@ -120,7 +115,7 @@ def _any_values(law, cell, opened, i, scratch, cost, loss, weight):
                     for v in range(n_values):
                         high = (cost[v] - least) >> bits
                         if high < len(coarse):
-                            total += values[v] * coarse[high] * fine[(cost[v] - least) & low]
+                            total += share * coarse[high] * fine[(cost[v] - least) & low]
                     weight[k, j] = total
 
 
@@ -130,8 +125,7 @@ def _two_values(law, cell, opened, i, loss, weight):
     m = len(opened)
     coarse, fine, bits, sums, price = law.coarse, law.fine, law.bits, law.sums, law.price
     low = (1 << bits) - 1
-    a0, a1, b0, b1 = law.coefficients[0, 0], law.coefficients[0, 1], law.coefficients[1, 0], law.coefficients[1, 1]
-    first, second = law.values[0], law.values[1]
+    a0, a1, b0, b1 = law.costs[0, 0], law.costs[0, 1], law.costs[1, 0], law.costs[1, 1]
     row, whole = place(m, i, i) - i, pairs(m)
     x, y = np.int64(cell[row + i, 0]), np.int64(cell[row + i, 1])
     all_x, all_y = np.int64(cell[whole, 0]), np.int64(cell[whole, 1])
@@ -152,14 +146,14 @@ def _two_values(law, cell, opened, i, loss, weight):
                     gap = abs(one - two)
                     high = gap >> bits
                     less = coarse[high] * fine[gap & low] if high < len(coarse) else 0.0
-                    weight[k, j] = first + second * less if one <= two else second + first * less
+                    weight[k, j] = 0.5 + 0.5 * less
 
 
 @helper
-def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
+def _join_pairs(law, opened, i, scale, stays, loss, weight, best, total):
     """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
     m = len(opened)
-    coarse, fine, bits, sums, column = law.coarse, law.fine, law.bits, law.sums, law.column
+    coarse, fine, bits, sums, column, ask = law.coarse, law.fine, law.bits, law.sums, law.column, law.weights
     low = (1 << bits) - 1
     for j in range(i + 1, m):
         if opened[j]:
@@ -186,10 +180,10 @@ def _join_pairs(law, ask, opened, i, scale, stays, loss, weight, best, total):
 
 
 @helper
-def _scales(law, level, left, opened, scale, stays):
+def _scales(law, left, opened, scale, stays):
     """`α/Q` under each answer to each question, 0 where nothing is open there, and which of the same column stay open."""
-    m = law.weights.shape[1]
-    column, codes, weight, split = law.column, law.codes, law.weights[level], law.split[level]
+    column, codes, weight, split = law.column, law.codes, law.weights, law.split
+    m = len(weight)
     columns = column[m - 1] + 1
     by_column = np.zeros(columns)
     for i in range(m):
@@ -219,31 +213,24 @@ def _scales(law, level, left, opened, scale, stays):
 
 
 @helper
-def _whole_cell(law, level, opened, cell, best, total, scratch, cost):
-    depth, m = law.weights.shape
-    whole = pairs(m)
-    coarse, fine, bits = law.coarse, law.fine, law.bits
+def _whole_cell(law, opened, cell, best, total, scratch, cost):
+    m = len(opened)
     for s in range(cell.shape[1]):
-        scratch[0, s] = cell[whole, s]
+        scratch[0, s] = cell[pairs(m), s]
     least, weight = leaf(law, scratch, 0, cost)
-    mass = 0.0
-    if level < depth and law.split[level] > 0.0:
-        for j in range(m):
-            if opened[j]:
-                mass += law.weights[level, j]
+    mass = open_mass(law, opened)
     if mass == 0.0:
         return least, weight
-    total_weight = (1.0 - law.split[level]) * weight  # relative to the least loss
-    scale = law.split[level] / mass
+    total_weight = (1.0 - law.split) * weight  # relative to the least loss
     for j in range(m):
-        ask = law.weights[level, j]
+        ask = law.weights[j] * (law.split / mass)
         if opened[j] and ask > 0.0:
-            loss, term = best[0, j] + best[1, j], ask * scale * total[0, j] * total[1, j]
+            loss, term = best[0, j] + best[1, j], ask * total[0, j] * total[1, j]
             if loss < least:
-                total_weight = term + total_weight * power(coarse, fine, bits, least - loss)
+                total_weight = term + total_weight * power(law, least - loss)
                 least = loss
             else:
-                total_weight += term * power(coarse, fine, bits, loss - least)
+                total_weight += term * power(law, loss - least)
     return least, total_weight
 
 
@@ -310,7 +297,7 @@ def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least,
     some = np.empty(rows.sets.shape[1], np.uint64)
     cells = np.empty((patterns, pairs(m) + 1, width), rows.statistics.dtype)
     best, total = np.empty((2, m), np.int64), np.empty((2, m))
-    scratch, cost = np.empty((4, width), np.int64), np.empty(len(law.values), np.int64)
+    scratch, cost = np.empty((4, width), np.int64), np.empty(len(law.costs), np.int64)
     left = np.empty(len(law.every), np.uint64)
     _everything(rows, lists, sets, kept, size)
     before = np.full(max(size, 1), -1, np.int64)
@@ -348,27 +335,23 @@ def alternatives(law, binomials, level, members, pattern, statistics, least, log
     `losses[k]` is the least loss of alternative k and `weights[k]` the logarithm of its prior and of its sum relative to
     that; `least` and `logs` are those of the level below.
     """
-    m = law.weights.shape[1]
+    m = len(law.weights)
     left = np.empty(len(law.every), np.uint64)
     reach(law, left, members, level, pattern)
-    cost = np.empty(len(law.values), np.int64)
+    cost = np.empty(len(law.costs), np.int64)
     losses[0], weight = leaf(law, statistics, 0, cost)
     weights[0] = math.log(weight) if law.sums else 0.0
     questions[0] = -1
-    mass = 0.0
-    if law.split[level] > 0.0:
-        for j in range(m):
-            if law.weights[level, j] > 0.0 and is_open(law, left, j):
-                mass += law.weights[level, j]
+    opened = open_questions(law, left)
+    mass = open_mass(law, opened)
     if mass == 0.0:
         return 1
-    weights[0] += math.log(1.0 - law.split[level])
+    weights[0] += math.log(1.0 - law.split)
     found = 1
     longer = np.empty(level + 1, np.int64)
-    scale = law.split[level] / mass
     for j in range(m):
-        ask = law.weights[level, j]
-        if ask > 0.0 and is_open(law, left, j):
+        ask = law.weights[j] * (law.split / mass)
+        if opened[j] and ask > 0.0:
             at = 0
             while at < level and members[at] < j:
                 longer[at] = members[at]
@@ -380,7 +363,7 @@ def alternatives(law, binomials, level, members, pattern, statistics, least, log
             no = pattern & ((1 << at) - 1) | (pattern >> at) << (at + 1)
             yes = no | 1 << at
             losses[found] = least[number, no] + least[number, yes]
-            weights[found] = math.log(ask * scale) + logs[number, no] + logs[number, yes]
+            weights[found] = math.log(ask) + logs[number, no] + logs[number, yes]
             questions[found] = j
             found += 1
     return found
@@ -389,7 +372,7 @@ def alternatives(law, binomials, level, members, pattern, statistics, least, log
 @compiled
 def solve_level(law, binomials, level, sets, totals, offset, least_below, logs_below, least, logs):
     """All cells of this level from those below; `totals[offset + number]` are the statistics of the rows of yes."""
-    m, width = law.weights.shape[1], law.coefficients.shape[1]
+    m, width = len(law.weights), law.costs.shape[1]
     members = np.empty(max(level, 1), np.int64)
     losses, weights = np.empty(m + 1, np.int64), np.empty(m + 1)
     questions = np.empty(m + 1, np.int64)

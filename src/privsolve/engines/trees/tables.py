@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled, helper
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, least_log
+from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
 
 CUT = 650.0
 """Powers below `e^-CUT` are 0 in the tables; in draws nothing is cut (theory, trees: numbers)."""
@@ -24,17 +24,21 @@ WORD = 64
 
 
 class Law(NamedTuple):
-    """Everything public: `κ`, tables, prior, and the sets of codes of the questions in words of 64 bits."""
+    """Everything public: `κ`, tables, prior, and the sets of codes of the questions in words of 64 bits.
+
+    `costs[v, y]` is what saying value v costs for a record of label y, and `share` the prior of each value.
+    """
 
     kappa: float
     coarse: Floats
     fine: Floats
     bits: int
-    coefficients: Int64Array
-    values: Floats
+    costs: Int64Array
+    share: float
     price: int
     sums: bool
-    split: Floats
+    depth: int
+    split: float
     weights: Floats
     column: Int64Array
     first: Int64Array
@@ -47,28 +51,28 @@ def law_of(
     trees: DecisionTrees, prior: TreePrior, kappa: float, largest: int, price: int = 0, sums: bool = True
 ) -> Law:
     """The law for losses that differ by at most `largest`; without `sums` only least losses are computed."""
+    if prior.least_log(trees, 2) < -LEAST_MASS:
+        raise ValueError("prior is too uneven for exact sums: make its weights differ less")
     coarse, fine, bits = _powers(kappa, largest) if sums else (np.zeros(1), np.ones(1), 0)
     first, last, codes, every = _code_words(trees.questions)
-    law = Law(
+    return Law(
         kappa,
         coarse,
         fine,
         bits,
-        np.ascontiguousarray(trees.leaves.coefficients),
-        prior.values_of(trees.leaves.size),
+        np.ascontiguousarray(trees.leaves.table.T),
+        1.0 / trees.leaves.size,
         price,
         sums,
-        prior.split_of(trees.depth),
-        prior.weights_of(trees.questions.names, trees.depth),
+        trees.depth,
+        float(prior.split),
+        prior.weights_of(trees.questions.names),
         np.array(trees.questions.columns, dtype=np.int64),
         first,
         last,
         codes,
         every,
     )
-    if least_log(law.weights, law.split, law.values, 2) < -LEAST_MASS:
-        raise ValueError("prior is too uneven for exact sums: make its weights differ less")
-    return law
 
 
 def _powers(kappa: float, largest: int) -> tuple[Floats, Floats, int]:
@@ -99,40 +103,53 @@ def _code_words(questions: TreeQuestions) -> tuple[Int64Array, Int64Array, NDArr
 
 
 @helper
-def power(coarse, fine, bits, i):
+def power(law, i):
     """`exp(-κ i)`."""
-    high = i >> bits
-    return 0.0 if high >= len(coarse) else coarse[high] * fine[i & ((1 << bits) - 1)]
+    high = i >> law.bits
+    return 0.0 if high >= len(law.coarse) else law.coarse[high] * law.fine[i & ((1 << law.bits) - 1)]
 
 
 @helper
 def leaf(law, statistics, k, cost):
     """The least cost of a value for `statistics[k]`, with the price, and the sum of the values relative to it."""
     least = np.int64(0)
-    for v in range(len(law.values)):
+    for v in range(len(law.costs)):
         total = np.int64(0)
-        for s in range(law.coefficients.shape[1]):
-            total += law.coefficients[v, s] * statistics[k, s]
+        for s in range(law.costs.shape[1]):
+            total += law.costs[v, s] * statistics[k, s]
         cost[v] = total
         if v == 0 or total < least:
             least = total
     weight = 0.0
     if law.sums:
-        for v in range(len(law.values)):
-            weight += law.values[v] * power(law.coarse, law.fine, law.bits, cost[v] - least)
+        for v in range(len(law.costs)):
+            weight += law.share * power(law, cost[v] - least)
     return least + law.price, weight
 
 
 @helper
-def is_open(law, left, j):
-    """Whether codes with both answers to question j are left."""
-    yes = np.uint64(0)
-    no = np.uint64(0)
-    for w in range(law.first[j], law.last[j]):
-        mine = law.codes[j, w - law.first[j]]
-        yes |= left[w] & mine
-        no |= left[w] & ~mine
-    return yes != np.uint64(0) and no != np.uint64(0)
+def open_questions(law, left):
+    """For every question whether codes with both answers are left."""
+    opened = np.empty(len(law.weights), np.bool_)
+    for j in range(len(opened)):
+        yes = np.uint64(0)
+        no = np.uint64(0)
+        for w in range(law.first[j], law.last[j]):
+            mine = law.codes[j, w - law.first[j]]
+            yes |= left[w] & mine
+            no |= left[w] & ~mine
+        opened[j] = yes != np.uint64(0) and no != np.uint64(0)
+    return opened
+
+
+@helper
+def open_mass(law, opened):
+    """`Q`: the weight of the open questions; 0 if nothing is asked."""
+    mass = 0.0
+    for j in range(len(opened)):
+        if opened[j] and law.split > 0.0:
+            mass += law.weights[j]
+    return mass
 
 
 @helper
