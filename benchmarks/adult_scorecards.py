@@ -29,8 +29,7 @@ import privsolve as ps
 from peers.runners.dpsgd import settings_grid, tuned
 from privsolve.data import EncodedTable
 from privsolve.experiments.dpsgd import Accounting, dp_sgd
-from privsolve.learn.card_limits import CardLimits
-from privsolve.learn.linear_recipe import LinearRecipe
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.oracles.exact import TreeOracle
 from privsolve.problems.perturbation import Perturbation
 
@@ -116,7 +115,7 @@ def private_cards(data: Data, runs: int) -> Iterator[tuple[Row, ps.Run]]:
     """The rows of private scorecards, each with its first run."""
     for cost in COSTS:
         for epsilon in EPSILONS:
-            recipe = LinearRecipe(epsilon, LIMITS, false_negative=cost)
+            recipe = ShortCardRecipe(epsilon, LIMITS, false_negative=cost)
             drawn = [recipe.run(data.encoded, random_state=seed) for seed in range(runs)]
             row = Row("private scorecard" + with_cost(cost), f"ε = {epsilon:g}", [run.release.weights for run in drawn])
             yield row, drawn[0]

@@ -61,7 +61,6 @@ def in_both_forms(
 COMPETITORS = (
     ours("scorecard", "PrivateScorecard", DELTA),
     ours("short card, 4 features", "PrivateShortCard", max_features=4),
-    ours("linear, small integers", "PrivateLinearClassifier"),
     ours("tree, depth 3", "PrivateTreeClassifier", depth=3),
     ours("tree, depth 4", "PrivateTreeClassifier", depth=4),
     ours("tree of risks, depth 3", "PrivateTreeClassifier", depth=3, leaves="probabilities"),

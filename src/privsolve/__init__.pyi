@@ -40,7 +40,6 @@ from .errors import PrivacyWarning as PrivacyWarning
 from .errors import PrivsolveError as PrivsolveError
 from .errors import WorkLimitReached as WorkLimitReached
 from .evaluation import Evaluation as Evaluation
-from .learn.estimators import PrivateLinearClassifier as PrivateLinearClassifier
 from .learn.estimators import PrivateScorecard as PrivateScorecard
 from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress

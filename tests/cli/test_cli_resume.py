@@ -38,9 +38,7 @@ KINDS = {
     "card": ["--max-features", "2"],
     "full card": ["--model", "scorecard"],
     "held out": ["--max-features", "2", "--holdout", "0.3", "--evaluate-epsilon", "0.5", "--by", "colour"],
-    "risk": ["--objective", "risk", "--max-features", "1"],
     "tree": ["--model", "tree", "--depth", "2"],
-    "opdisc": ["--mechanism", "opdisc", "--max-features", "2"],
 }
 SEALED = Path("out-curator", "run.sealed")
 
@@ -109,10 +107,10 @@ def test_kill_9_at_every_moment(here: Path, moment: str, untouched: str) -> None
     assert released(here) == untouched
 
 
-@pytest.mark.parametrize("kind", ["risk", "held out"])
+@pytest.mark.parametrize("kind", ["tree", "held out"])
 def test_killed_again_and_again(here: Path, kind: str) -> None:
     """Ctrl-C, SIGTERM and kill -9 by turns while it draws; the release is written in the end, for one payment."""
-    moments = {"risk": "making the release", "held out": "drawn"}
+    moments = {"tree": "making the release", "held out": "drawn"}
     for number in (signal.SIGKILL, signal.SIGKILL, signal.SIGINT):
         resume = ["--resume"] if (here / SEALED).exists() else []
         status = run(here, *KINDS[kind], *resume, moment=moments[kind], number=number)

@@ -96,14 +96,11 @@ def test_machine_readable(here: Path) -> None:
     [
         (("--depth", 0), "depth"),
         (("--depth", 9), "depth"),
-        (("--mechanism", "opdisc"), "--mechanism is for --model short: leave it out with --model tree"),
         (("--leaves", "probabilities", "--false-negative", 3), "costs of mistakes are for leaves of labels"),
         (("--max-features", 4), "--max-features is for --model short: leave it out with --model tree"),
         (("--max-points", 3), "--max-points is for --model scorecard or short"),
         (("--intercept", 8), "--intercept is for --model short"),
-        (("--oracle", "highs"), "--oracle is for --model short: leave it out"),
-        (("--noise", "gaussian"), "--noise is for --model short"),
-        (("--delta", 0.1), "--delta is for --model scorecard: a tree has none"),
+        (("--delta", 0.1), "--delta is for --model scorecard: leave it out with --model tree"),
         (("--model", "short"), "--depth is for --model tree: leave it out with --model short"),
     ],
 )

@@ -29,7 +29,6 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 EXECUTED = (
     "quickstart.md",
-    "guides/risk-scores.md",
     "guides/trees.md",
     "guides/walkthroughs.md",
     "guides/choosing-epsilon.md",

@@ -12,7 +12,7 @@ import pytest
 import privsolve as ps
 from privsolve.engines.supports.instance import count_supports
 from privsolve.engines.supports.work import check_work, default_max_features, estimate
-from privsolve.learn.card_limits import CardLimits
+from privsolve.learn.short_card_recipe import CardLimits
 
 
 def test_default_features_follow_from_the_number_of_columns() -> None:
@@ -67,7 +67,7 @@ def test_what_is_said_of_the_time_looks_at_no_private_number(
     adjacency: str, records: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = []
-    monkeypatch.setattr("privsolve.learn.linear_recipe.check_work", lambda *numbers: seen.append(numbers))
+    monkeypatch.setattr("privsolve.learn.short_card_recipe.check_work", lambda *numbers: seen.append(numbers))
     schema = ps.Schema([ps.Categories("c", [0, 1])])
     frame = pd.DataFrame({"c": np.arange(20) % 3})
     ps.PrivateShortCard(1.0, max_features=1, schema=schema, adjacency=adjacency).fit(frame, np.arange(20) % 2)

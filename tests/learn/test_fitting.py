@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaincinv
 
 import privsolve as ps
 from privsolve.cards.scoring import with_predictions
@@ -22,10 +21,9 @@ from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.codes import codes_of_frame
 from privsolve.domains import SparsePoints
 from privsolve.errors import IntegerRangeError
-from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.estimators import PrivateShortCard
-from privsolve.learn.linear_recipe import LinearRecipe
-from privsolve.learn.planning import expectations
+from privsolve.learn.planning import card_expectation
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.models.linear import LinearRule
 from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
@@ -121,7 +119,7 @@ def test_tables_that_cannot_be_scored() -> None:
 
 def run_on(frame: Any, seed: int, schema: Schema = INDICATORS) -> Run:
     encoded = schema.table(frame)
-    return LinearRecipe(1.0, CardLimits(2, 3, (-4, 4))).run(encoded, random_state=seed)
+    return ShortCardRecipe(1.0, CardLimits(2, 3, (-4, 4))).run(encoded, random_state=seed)
 
 
 def test_published_files_of_neighbours_are_byte_identical(tmp_path: Path) -> None:
@@ -212,29 +210,21 @@ def test_files_that_are_no_release(tmp_path: Path) -> None:
 
 def test_plans_are_the_bounds_of_the_theory() -> None:
     domain = SparsePoints(22, 6, 3, (-8, 8))
-    sparse, uniform, opdisc, rspm = (e.excess for e in expectations(domain, 0.5))
     factor = 2 / 0.5  # Δ / ε, section 4
-    assert uniform == pytest.approx(factor * math.log(domain.size / 0.05), rel=1e-5)
     p_zero = 1 - 2 / 21
     one_point = (1 - p_zero) * 0.4 / (2 * (0.4 + 0.4**2 + 0.4**3))
     log_p = 18 * math.log(p_zero) + 3 * math.log(one_point) - math.log(17)
-    assert sparse == pytest.approx(factor * (-log_p - math.log(0.05)), rel=1e-5)
-    c = 2 * 2 * domain.radius_sq_bound  # section 2, separation 1
-    assert opdisc == pytest.approx(2 * c / 0.5 * gammaincinv(23, 0.95), rel=1e-4)
-    m = 21 * 6 + 16  # thresholds, section 3
-    assert rspm == pytest.approx(m * factor * gammaincinv(m + 1, 0.95), rel=1e-4)
+    assert card_expectation(domain, 0.5).excess == pytest.approx(factor * (-log_p - math.log(0.05)), rel=1e-5)
 
 
 @pytest.mark.parametrize(
     "domain", [SparsePoints(2, 1, 1, (0, 0)), SparsePoints(5, 2, 3), SparsePoints(91, 4, 3, (-8, 8))]
 )
 def test_plans_scale_with_costs_and_budget(domain: SparsePoints) -> None:
-    base = [e.excess for e in expectations(domain, 0.1)]
-    dear = [e.excess for e in expectations(domain, 0.1, loss=ps.ZeroOneLoss(1, 5))]
-    protected = [e.excess for e in expectations(domain, 0.1, adjacency="add-remove")]
-    assert dear == pytest.approx([5 * b for b in base], rel=1e-3)
-    assert protected == pytest.approx([b / 2 for b in base], rel=1e-3)
-    assert [e.excess for e in expectations(domain, 1.0)] == pytest.approx([b / 10 for b in base], rel=1e-3)
+    base = card_expectation(domain, 0.1).excess
+    assert card_expectation(domain, 0.1, loss=ps.ZeroOneLoss(1, 5)).excess == pytest.approx(5 * base, rel=1e-3)
+    assert card_expectation(domain, 0.1, "add-remove").excess == pytest.approx(base / 2, rel=1e-3)
+    assert card_expectation(domain, 1.0).excess == pytest.approx(base / 10, rel=1e-3)
 
 
 def test_the_default_prior_expects_two_features() -> None:
@@ -250,41 +240,5 @@ def test_domains() -> None:
     schema = ps.Schema([Bins("a", [1], "thresholds"), Bins("b", [1], "thresholds")])
     without = replace(schema, intercept=False)
     assert CardLimits(6).domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
-    assert LinearRecipe(1.0).domain_on(schema) == SparsePoints(3, 2, 3, (-8, 8))
-    assert LinearRecipe(1.0).domain_on(without) == SparsePoints(2, 2, 3)
-    assert LinearRecipe(1.0, "ball").domain_on(schema) == ps.IntegerBall(3, 4)
-    assert LinearRecipe(1.0, "ternary").domain_on(schema) == ps.TernaryCube(3)
-    with pytest.raises(ValueError, match="domain has 2 coordinates, but the schema has 3"):
-        LinearRecipe(1.0, ps.TernaryCube(2)).domain_on(schema)
-
-
-def test_the_usual_domain_of_a_linear_classifier_is_that_of_cards() -> None:
-    """The same weights as a scorecard's with the same words; mechanisms whose noise grows with the radius keep a ball."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (400, 80)).astype(float)
-    y = (X[:, 3] + X[:, 7] + rng.random(400) > 1.5).astype(int)
-    schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(80)])
-    card = ps.PrivateShortCard(5.0, schema=schema, random_state=1).fit(X, y)
-    linear = ps.PrivateLinearClassifier(5.0, schema=schema, random_state=1).fit(X, y)
-    assert linear.release_.to_json() == card.release_.to_json()
-    few = ps.Schema(schema.columns[:3])
-    noisy = ps.PrivateLinearClassifier(5.0, mechanism="opdisc", schema=few, random_state=1).fit(X[:, :3], y)
-    assert noisy.release_.domain == ps.IntegerBall(few.dim, 4)
-
-
-def test_a_wide_ball_is_warned_of_before_it_is_paid(caplog: pytest.LogCaptureFixture) -> None:
-    class Refused(Exception):
-        pass
-
-    class Never:
-        def spending(self, guarantee: object, note: str = "") -> object:
-            raise Refused
-
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (30, 60)).astype(float)
-    for columns, said in ((60, True), (3, False)):
-        schema = ps.Schema([ps.data.Bins(f"x{j}", [1], "intervals") for j in range(columns)])
-        caplog.clear()
-        with pytest.raises(Refused):
-            ps.PrivateLinearClassifier(0.1, domain="ball", schema=schema, budget=Never()).fit(X[:, :columns], X[:, 0])
-        assert ("may not end in minutes" in caplog.text) == said
+    assert CardLimits().domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
+    assert CardLimits().domain(without) == SparsePoints(2, 2, 3)

@@ -70,7 +70,7 @@ def test_columns_that_the_fit_did_not_have_are_not_looked_at() -> None:
         fitted.predict(patients().drop(columns=["ill", "age"]))
 
 
-@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateShortCard, ps.PrivateLinearClassifier])
+@pytest.mark.parametrize("estimator", [ps.PrivateScorecard, ps.PrivateShortCard])
 @pytest.mark.parametrize("schema", [ps.Schema(INDICATORS.columns), None], ids=["stated", "drafted"])
 def test_more_than_two_classes_are_refused_with_what_takes_them(estimator: type, schema: object) -> None:
     table = patients(30).drop(columns="ill")

@@ -24,7 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import privsolve as ps
 from privsolve.data import Bins, Categories, Label, Number, Schema
-from privsolve.learn.estimators import PrivateLinearClassifier, PrivateShortCard
+from privsolve.learn.estimators import PrivateShortCard
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant
 from privsolve.privacy.ledger import Ledger
@@ -32,7 +32,6 @@ from small_tables import INDICATORS, SCHEMA, patients
 
 FRAME = patients()
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
-Estimator = PrivateShortCard | PrivateLinearClassifier
 
 
 def scorecard(**options: Any) -> PrivateShortCard:
@@ -50,8 +49,6 @@ UNTOUCHED = Randomness(no_draws, seeded=True)
 CHECKS = parametrize_with_checks(
     [
         PrivateShortCard(2000.0, max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateShortCard(2000.0, objective="risk", max_features=2, max_points=1, intercept=2, random_state=0),
-        PrivateLinearClassifier(2000.0, random_state=0),
     ]
 )
 
@@ -66,21 +63,9 @@ def test_scikit_learn(estimator: Any, check: Any) -> None:
     [
         scorecard(),
         scorecard(schema=SCHEMA, adjacency="add-remove"),
-        PrivateLinearClassifier(5.0, schema=INDICATORS, random_state=0),
-        PrivateLinearClassifier(5.0, mechanism="opdisc", schema=SCHEMA, random_state=0),
-        PrivateLinearClassifier(5.0, mechanism="rspm", domain="ternary", schema=INDICATORS, random_state=0),
-        PrivateLinearClassifier(
-            5.0,
-            mechanism="opdisc",
-            noise="gaussian",
-            delta=1e-6,
-            domain=ps.SignCube(8),
-            schema=INDICATORS,
-            random_state=0,
-        ),
     ],
 )
-def test_every_mechanism_fits_and_predicts(estimator: Estimator) -> None:
+def test_a_card_fits_and_predicts(estimator: PrivateShortCard) -> None:
     fitted = estimator.fit(X, Y)
     assert list(fitted.classes_) == ["no", "yes"]
     assert (fitted.privacy_.epsilon, fitted.privacy_.adjacency) == (5.0, estimator.adjacency)
@@ -177,17 +162,9 @@ def test_wrong_labels_spend_nothing(y: list[Any], schema: Any, words: str) -> No
         (scorecard(false_negative=2**30), "false_negative"),
         (scorecard(schema={"columns": {}}), "schema must say what is public"),
         (scorecard(schema=Schema([Number("age", 0, 10**15), Number("dose", 0, 2, 1, 2**40)], SCHEMA.label)), "64-bit"),
-        (PrivateLinearClassifier(mechanism="opsamp"), "mechanism must be one of"),
-        (PrivateLinearClassifier(noise="gamma"), "noise is for opdisc and rspm"),
-        (PrivateLinearClassifier(oracle="highs"), "oracle is for opdisc and rspm"),
-        (PrivateLinearClassifier(mechanism="opdisc", oracle="none"), "oracle 'none' is unknown"),
-        (PrivateLinearClassifier(mechanism="rspm", prior=ps.SparsePrior()), "prior is for the exponential"),
-        (PrivateLinearClassifier(mechanism="opdisc", noise="gaussian", delta=1.0), "delta"),
-        (PrivateLinearClassifier(domain="cube", schema=INDICATORS), "domain must be"),
-        (PrivateLinearClassifier(domain=ps.SignCube(3), schema=INDICATORS), "3 coordinates"),
     ],
 )
-def test_wrong_settings_spend_nothing(estimator: Estimator, words: str) -> None:
+def test_wrong_settings_spend_nothing(estimator: PrivateShortCard, words: str) -> None:
     accountant = Accountant(10.0)
     with pytest.raises(ValueError, match=words):
         estimator.set_params(budget=accountant, random_state=UNTOUCHED).fit(X, Y)
@@ -329,7 +306,7 @@ def test_one_record_of_a_list_changes_how_no_other_is_read() -> None:
     rows: list[list[Any]] = [[True, 30, 1], [False, 50, 0]] * 20
     changed = [*rows[:7], [True, "n/a", "true"], *rows[8:]]
     outside = [
-        PrivateLinearClassifier(1.0, schema=schema, random_state=0).fit(X, [0, 1] * 20).diagnostics_.outside_the_schema
+        PrivateShortCard(1.0, schema=schema, random_state=0).fit(X, [0, 1] * 20).diagnostics_.outside_the_schema
         for X in (rows, changed)
     ]
     assert outside == [{}, {"x1": {"missing": 1}}]

@@ -77,10 +77,9 @@ def test_in_a_notebook_the_cell_changes(tmp_path: Path) -> None:
     ("estimator", "word"),
     [
         (ps.PrivateShortCard(1.0, max_features=2), "sampling"),
-        (ps.PrivateShortCard(1.0, objective="risk", max_features=1), "sampling"),
         (ps.PrivateTreeClassifier(1.0, depth=2), "summing over trees: 100%"),
     ],
-    ids=["card", "risk", "tree"],
+    ids=["card", "tree"],
 )
 def test_estimators_show_it(estimator: Any, word: str) -> None:
     log = io.StringIO()

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve.arrays import Floats
 from privsolve.audit import suite
 from privsolve.audit.cases import CASES
-from privsolve.cli import app
-from privsolve.learn.estimators import PrivateLinearClassifier
-from privsolve.learn.planning import expectations
 from privsolve.mechanisms import base, registry
 from privsolve.mechanisms.base import Expectation, Mechanism
 from privsolve.mechanisms.opdisc import OPDisc
@@ -87,17 +81,10 @@ def test_a_new_law_is_calibrated_and_drawn() -> None:
 
 
 @pytest.mark.usefixtures("with_law")
-def test_a_new_law_is_fitted_and_released() -> None:
-    model = PrivateLinearClassifier(
-        2.0,
-        mechanism="opdisc",
-        noise="smooth-gamma",
-        domain="ternary",
-        oracle="enumeration",
-        schema=SCHEMA,
-        random_state=0,
-    ).fit(FRAME[["a", "b"]], FRAME["ill"])
-    release = model.release_
+def test_a_new_law_is_released() -> None:
+    table = SCHEMA.table(FRAME).table
+    problem = ps.Problem(table, ps.TernaryCube(SCHEMA.dim), schema=SCHEMA)
+    release = ps.opdisc(problem, 2.0, noise="smooth-gamma", oracle="enumeration", random_state=0).release
     assert release.guarantee.profile == Pure(2.0)
     assert release.guarantee.noise == "smooth-gamma noise"
     assert (release.guarantee.theory, release.guarantee.proved) == ("1", True)
@@ -186,58 +173,6 @@ def permute_and_flip() -> type[Mechanism]:
 def with_mechanism(monkeypatch: pytest.MonkeyPatch) -> type[Mechanism]:
     monkeypatch.setattr(base, "_MECHANISMS", dict(base._MECHANISMS))
     return permute_and_flip()
-
-
-@pytest.mark.usefixtures("with_mechanism")
-def test_a_new_mechanism_is_planned() -> None:
-    bounds = {bound.mechanism: bound.excess for bound in expectations(ps.SparsePoints(4, 2, 1), 1.0)}
-    assert list(bounds) == ["exponential", "exponential (uniform)", "opdisc", "rspm", "permute-and-flip"]
-    assert bounds["permute-and-flip"] == pytest.approx(bounds["exponential (uniform)"], rel=1e-4)
-    printed = CliRunner().invoke(
-        app, ["plan", "--model", "short", "--epsilon", "1", "--records", "50", "--features", "3", "--json", "--expert"]
-    )
-    assert [row["mechanism"] for row in json.loads(printed.stdout)["bounds"]] == list(bounds)
-
-
-@pytest.mark.usefixtures("with_mechanism")
-def test_a_new_mechanism_is_fitted_and_released(tmp_path: Path) -> None:
-    ledger = ps.Ledger.create(tmp_path / "l.ledger", 1.5)
-    model = PrivateLinearClassifier(
-        1.0, mechanism="permute-and-flip", domain="ternary", schema=SCHEMA, random_state=0, budget=ledger
-    ).fit(FRAME[["a", "b"]], FRAME["ill"])
-    guarantee = model.release_.guarantee
-    assert (guarantee.mechanism, guarantee.epsilon, guarantee.proof) == ("permute-and-flip", 1.0, Proof.REAL_ARITHMETIC)
-    assert Release.from_json(model.release_.to_json()).to_json() == model.release_.to_json()
-    assert [entry.guarantee for entry in ledger.history()] == [guarantee]
-    with pytest.raises(ValueError, match="noise is for opdisc and rspm: leave it out with permute-and-flip"):
-        PrivateLinearClassifier(1.0, mechanism="permute-and-flip", noise="gamma", domain="ternary", schema=SCHEMA).fit(
-            FRAME[["a", "b"]], FRAME["ill"]
-        )
-
-
-@pytest.mark.usefixtures("with_mechanism")
-def test_a_new_mechanism_is_offered_by_the_command_line(tmp_path: Path) -> None:
-    FRAME.to_csv(tmp_path / "data.csv", index=False)
-    SCHEMA.save(tmp_path / "schema.toml")
-    fit = [
-        "fit",
-        "--model",
-        "short",
-        str(tmp_path / "data.csv"),
-        "--schema",
-        str(tmp_path / "schema.toml"),
-        "--epsilon",
-        "1",
-        "--seed",
-        "1",
-    ]
-    made = CliRunner().invoke(app, [*fit, "--mechanism", "permute-and-flip", "--out", str(tmp_path / "out")])
-    assert made.exit_code == 0, made.output
-    release = Release.from_json((tmp_path / "out" / "release.json").read_text(encoding="utf-8"))
-    assert release.guarantee.mechanism == "permute-and-flip"
-    wrong = CliRunner().invoke(app, [*fit, "--mechanism", "coin", "--out", str(tmp_path / "other")])
-    assert wrong.exit_code != 0
-    assert "mechanism must be one of exponential, opdisc, rspm, permute-and-flip" in " ".join(wrong.output.split())
 
 
 @pytest.mark.usefixtures("with_mechanism")

@@ -14,7 +14,7 @@ import ibis.backends.duckdb  # noqa: F401  (it takes long, and the commands impo
 
 from privsolve.cli import fit, predict, run
 from privsolve.data.private import draft
-from privsolve.learn.linear_recipe import LinearRecipe
+from privsolve.learn.short_card_recipe import ShortCardRecipe
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
@@ -24,7 +24,7 @@ from small_tables import INDICATORS, patients
 
 MOMENTS: dict[str, tuple[object, str, bool]] = {
     "reading": (fit, "open_table", True),
-    "preparing": (LinearRecipe, "run", True),
+    "preparing": (ShortCardRecipe, "run", True),
     "before paying": (Ledger, "spend", True),
     "paid": (Ledger, "spend", False),
     "drawing": (ExponentialSampler, "draw", True),

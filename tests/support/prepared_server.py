@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import fit_processes  # noqa: F401
 import ledger_processes  # noqa: F401
-from privsolve.learn.card_limits import CardLimits
-from privsolve.learn.linear_recipe import LinearRecipe
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from small_tables import INDICATORS, patients
 
-LinearRecipe(2.0, CardLimits(max_features=2)).run(INDICATORS.table(patients(50)))
+ShortCardRecipe(2.0, CardLimits(max_features=2)).run(INDICATORS.table(patients(50)))

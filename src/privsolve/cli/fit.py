@@ -276,7 +276,7 @@ def _progress(choice: ModelOptions) -> AbstractContextManager[Any]:
         return nullcontext()
     if choice.model is ModelName.tree:
         return share_progress(errors)
-    return work_progress(errors, choice.mechanism, FASTER if choice.mechanism == "exponential" else "")
+    return work_progress(errors, "choosing a card", FASTER)
 
 
 def _load_schema(path: Path) -> Schema:

@@ -13,19 +13,14 @@ from privsolve.cli.options import Adjacency
 from privsolve.data import Schema
 from privsolve.data.columns.label import Target
 from privsolve.data.constraints import Constraints
-from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
-from privsolve.learn.linear_recipe import LinearRecipe, Objective
 from privsolve.learn.number_card_recipe import NumberCardRecipe
 from privsolve.learn.recipe import Recipe
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_class_leaves
-from privsolve.mechanisms.registry import all_mechanisms, mechanism_names
 from privsolve.models.bands import Bands
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
-
-MECHANISMS = mechanism_names()
-NOISES = tuple(dict.fromkeys(noise for mechanism in all_mechanisms() for noise in mechanism.noises()))
 
 
 class ModelName(StrEnum):
@@ -103,15 +98,6 @@ class ModelOptions:
     intercept: Annotated[
         int, typer.Option(min=0, help="Of a short card: the intercept lies in -N..N.", rich_help_panel=EXPERT)
     ] = 8
-    objective: Annotated[
-        Objective,
-        typer.Option(
-            help="Of a short card. mistakes: it says yes or no; risk: it says how likely.", rich_help_panel=EXPERT
-        ),
-    ] = Objective.MISTAKES
-    log_odds: Annotated[
-        float, typer.Option(help="With --objective risk: what one point adds to the log-odds.", rich_help_panel=EXPERT)
-    ] = 0.5
     leaves: Annotated[LeafKind, typer.Option(help="What the leaves of a tree say.", rich_help_panel=EXPERT)] = (
         LeafKind.LABELS
     )
@@ -121,27 +107,6 @@ class ModelOptions:
     false_negative: Annotated[
         int, typer.Option(help="Cost of a false negative, a whole number.", rich_help_panel=EXPERT)
     ] = 1
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            metavar=f"[{'|'.join(MECHANISMS)}]",
-            autocompletion=lambda: MECHANISMS,
-            help="How a short card is chosen.",
-            rich_help_panel=EXPERT,
-        ),
-    ] = "exponential"
-    oracle: Annotated[
-        str, typer.Option(help="Solver for opdisc and rspm; see `privsolve solvers`.", rich_help_panel=EXPERT)
-    ] = "tree"
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            metavar=f"[{'|'.join(NOISES)}]",
-            autocompletion=lambda: NOISES,
-            help="Noise for opdisc and rspm; proved and pure if left out.",
-            rich_help_panel=EXPERT,
-        ),
-    ] = None
 
     def recipe(self, epsilon: float, schema: Schema | None = None, target: Target | None = None) -> Recipe:
         """Everything but the data; whatever does not fit together is refused.
@@ -151,6 +116,8 @@ class ModelOptions:
             schema: names the two labels of a tree; "no" and "yes" if left out.
             target: classes or numbers, where there is no schema yet.
         """
+        if self.delta and self.model is not ModelName.scorecard:
+            raise ValueError(f"--delta is for --model scorecard: leave it out with --model {self.model.value}")
         if self.model is ModelName.tree:
             return self.tree_recipe(epsilon, schema, target)
         if (several := target if schema is None else schema.target) is not None:
@@ -182,26 +149,13 @@ class ModelOptions:
         common = (plain.max_points, plain.max_questions, plain.sparsity, plain.constraints)
         return NumberCardRecipe(epsilon, float(target.low), float(target.high), plain.delta, self.adjacency, *common)
 
-    def short_recipe(self, epsilon: float) -> LinearRecipe:
+    def short_recipe(self, epsilon: float) -> ShortCardRecipe:
         """How a short card is chosen."""
-        return LinearRecipe(
-            epsilon,
-            self.limits,
-            self.mechanism,
-            self.adjacency,
-            oracle=self.oracle,
-            noise=self.noise,
-            delta=self.delta or None,
-            false_positive=self.false_positive,
-            false_negative=self.false_negative,
-            objective=self.objective,
-            log_odds=self.log_odds,
-        )
+        costs = (self.false_positive, self.false_negative)
+        return ShortCardRecipe(epsilon, self.limits, self.adjacency, None, *costs)
 
     def tree_recipe(self, epsilon: float, schema: Schema | None, target: Target | None = None) -> TreeRecipe:
         """How a tree is chosen."""
-        if self.delta:
-            raise ValueError("--delta is for --model scorecard: a tree has none, leave it out")
         if (several := target if schema is None else schema.target) is not None:
             return TreeRecipe(epsilon, self.depth, target_leaves(several, self.leaves), self.adjacency)
         yes, no = ("yes", "no") if schema is None else answers(schema.label)
@@ -233,10 +187,7 @@ class ModelOptions:
     def checked_bands(self, bands: str | None) -> Bands | None:
         """The bands of `--bands`: cut risks, because nobody knows the totals of a card before it is fitted."""
         found = None if bands is None else Bands.of(bands)
-        risks = self.model is ModelName.scorecard or (
-            self.model is ModelName.short and self.objective is Objective.RISK
-        )
-        if found is not None and not (found.by_risk and risks):
+        if found is not None and not (found.by_risk and self.model is ModelName.scorecard):
             raise ValueError(
                 f"--bands {bands}: a fit takes cut risks, such as 5%,20%, of a card with risks (--model scorecard); cut totals "
                 "afterwards with `privsolve show release.json --bands`"
@@ -255,7 +206,7 @@ class ModelOptions:
 
 _OF_CARDS = frozenset({"max_questions", "exclude", "direction", "require", "max_points"})
 _OF_FULL = frozenset({"sparsity", "sample_rate", "weight", "max_weight"})
-_OF_SHORT = frozenset({"max_features", "intercept", "objective", "log_odds", "mechanism", "oracle", "noise"})
+_OF_SHORT = frozenset({"max_features", "intercept"})
 _OF_TREES = frozenset({"depth", "leaves"})
 NOT_FOR = {
     ModelName.scorecard: _OF_SHORT | _OF_TREES,

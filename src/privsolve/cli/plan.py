@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from privsolve.cli.common import as_json, console, one_line_errors
 from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
 from privsolve.cli.option_groups import with_options
 from privsolve.cli.options import Json
-from privsolve.cli.plans import CardPlan, FullPlan, Plan, TreePlan
 from privsolve.data import EncodedTable, Schema
-from privsolve.domains.trees import TreeQuestions
-from privsolve.learn.planning import smallest_epsilon
+from privsolve.domains import ConstrainedPoints, SparsePoints
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
+from privsolve.engines.supports.work import estimate
+from privsolve.learn.planning import Expectation, card_expectation, smallest_epsilon, tree_expectations
 from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.objective import Plan as ObjectivePlan
+from privsolve.mechanisms.trees import public_work
+from privsolve.models.leaves import UNIT, ProbabilityLeaves
+from privsolve.privacy.adjacency import Adjacency
 from privsolve.releases import Run
 
 PROVED = "A bound for the worst table: typical results are much better. Nothing was spent."
@@ -43,9 +53,6 @@ def plan(
     positive_share: Annotated[
         float, typer.Option(help="With --rehearse: the share of positive labels that is made up.")
     ] = 0.5,
-    expert: Annotated[
-        bool, typer.Option("--expert", help="Compare all mechanisms, not only the one that fit uses.")
-    ] = False,
     json_output: Json = False,
 ) -> None:
     """What a release may cost at most, with probability 0.95, or the epsilon for what it may cost. Looks at no data and
@@ -66,7 +73,7 @@ def plan(
             raise ValueError(
                 "--model scorecard: no error can be stated for a number beforehand: plan --model tree instead"
             )
-        planned = _planned(choice, found, features or 0, records, expert)
+        planned = _planned(choice, found, features or 0, records)
         if (epsilon is None) == (lose is None):
             raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")
         if lose is not None:
@@ -96,18 +103,189 @@ def plan(
             _show_rehearsal(rehearsed, records)
 
 
-def _planned(choice: ModelOptions, schema: Schema | None, features: int, records: int, expert: bool) -> Plan:
+def _planned(choice: ModelOptions, schema: Schema | None, features: int, records: int) -> Plan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
     choice.recipe(1.0, schema)  # refuses what does not fit together
     if choice.model is ModelName.scorecard:
         return FullPlan(records, choice.adjacency, choice, schema, features)
     if choice.model is ModelName.short:
-        recipe = choice.short_recipe(1.0)
         domain = choice.limits.plain_domain(features + 1, True) if schema is None else choice.limits.domain(schema)
-        return CardPlan(records, choice.adjacency, domain, recipe.loss, expert)
+        return CardPlan(records, choice.adjacency, domain, choice.short_recipe(1.0).loss)
     tree = choice.tree_recipe(1.0, schema)
     questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree.encoding(schema))
     return TreePlan(records, choice.adjacency, tree.trees(questions))
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """What a release of one kind may cost beyond the best of its kind, with probability 0.95."""
+
+    records: int
+    adjacency: str
+
+    @abstractmethod
+    def share(self, epsilon: float) -> float:
+        """What is promised of the most likely choice, as a share of the records."""
+
+    @abstractmethod
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Machine-readable."""
+
+    @abstractmethod
+    def show(self, epsilon: float) -> None:
+        """On the terminal."""
+
+
+@dataclass(frozen=True)
+class FullPlan(Plan):
+    """Full scorecards: the public numbers. There is no bound on mistakes; a rehearsal shows what is typical."""
+
+    choice: ModelOptions
+    schema: Schema | None
+    features: int
+
+    def share(self, epsilon: float) -> float:
+        """No promise by mistakes."""
+        raise ValueError("--lose is for short cards and trees: use --epsilon and --rehearse, or --model short")
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """The public numbers of the mechanism."""
+        recipe = self.choice.full_recipe(epsilon)
+        if self.schema is not None:
+            return recipe.plan(recipe.encoding(self.schema)).to_dict() | {"records": self.records}
+        adjacency = Adjacency.of(self.adjacency)
+        found = ObjectivePlan(epsilon, recipe.delta, adjacency, self.features, self.features)
+        return found.to_dict() | {"records": self.records}
+
+    def show(self, epsilon: float) -> None:
+        """In two sentences."""
+        found = self.content(epsilon)
+        console.print(
+            f"Full scorecard with points for all answers ({found['features']} features), {self.records:,} records, epsilon "
+            f"{epsilon:g}, delta {found['delta']:g}"
+        )
+        console.print("How good it gets depends on the records: --rehearse fits made-up records of the schema.")
+
+
+@dataclass(frozen=True)
+class CardPlan(Plan):
+    """Short cards, with and without constraints."""
+
+    domain: SparsePoints
+    loss: ZeroOneLoss
+
+    def share(self, epsilon: float) -> float:
+        """As a share of what all records could cost."""
+        return self._share(self._bound(self.domain, epsilon))
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Bounds with and without constraints, and seconds."""
+        found = self._cards(self.domain, epsilon)
+        found |= {"records": self.records, "epsilon": epsilon, "seconds": self._seconds}
+        if isinstance(self.domain, ConstrainedPoints):
+            found["without_constraints"] = self._cards(self.domain.plain, epsilon)
+        return found
+
+    def show(self, epsilon: float) -> None:
+        """The promise in a sentence, and the time."""
+        domain, bound = self.domain, self._bound(self.domain, epsilon)
+        what = "mistakes" if self.loss.largest == 1 else "cost"
+        console.print(
+            f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
+        )
+        console.print(
+            f"Promise: with probability 0.95 at most {bound.excess:,.0f} more {what} than the best card with "
+            f"{bound.compared_with}, {_of_records(self._share(bound))}."
+        )
+        if isinstance(domain, ConstrainedPoints):
+            without = self._bound(domain.plain, epsilon)
+            console.print(
+                f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them it would be "
+                f"{without.excess:,.0f}."
+            )
+        if math.isinf(self._seconds):
+            console.print("There are too many cards for the memory of a usual machine: use fewer --max-features.")
+        else:
+            console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
+
+    def _bound(self, domain: SparsePoints, epsilon: float) -> Expectation:
+        return card_expectation(domain, epsilon, self.adjacency, self.loss)
+
+    def _share(self, bound: Expectation) -> float:
+        return bound.excess / self.records / self.loss.largest
+
+    def _cards(self, domain: SparsePoints, epsilon: float) -> dict[str, Any]:
+        bound = self._bound(domain, epsilon)
+        return {"scorecards": domain.size, "bounds": _rows([bound], [self._share(bound)])}
+
+    @property
+    def _seconds(self) -> float:
+        if isinstance(self.domain, ConstrainedPoints):
+            usable, supports = len(self.domain.usable), self.domain.supports
+            return estimate(usable, self.domain.max_features, self.records, supports=supports)
+        return estimate(self.domain.columns, self.domain.max_features, self.records)
+
+
+@dataclass(frozen=True)
+class TreePlan(Plan):
+    """Trees of a depth."""
+
+    trees: DecisionTrees
+
+    def share(self, epsilon: float) -> float:
+        """Of the first line: the smallest trees."""
+        return self._shares(self._bounds(epsilon))[0]
+
+    def content(self, epsilon: float) -> dict[str, Any]:
+        """Bounds by depth, and work."""
+        sums, bounds = public_work(self.trees, self.records), self._bounds(epsilon)
+        found = {"depth": self.trees.depth, "features": self.trees.questions.size, "records": self.records}
+        work = asdict(sums) | {"seconds": sums.seconds}
+        return found | {"epsilon": epsilon, "bounds": _rows(bounds, self._shares(bounds)), "work": work}
+
+    def show(self, epsilon: float) -> None:
+        """A table by depth."""
+        console.print(
+            f"trees of depth {self.trees.depth} on {self.trees.questions.size} features, {self.records:,} records, "
+            f"epsilon {epsilon:g}"
+        )
+        leaves, unit = self.trees.leaves, 1.0
+        what = "mistakes" if leaves.range == 1 else "cost"
+        if isinstance(leaves, ProbabilityLeaves):
+            what, unit = "Brier loss", UNIT
+        title = f"More {what} than the best, at most, with probability 0.95"
+        table = Table("drawn", title=title, min_width=min(len(title), console.width))
+        table.add_column(what, justify="right")
+        table.add_column("of records", justify="right")
+        table.add_column("best of all")
+        bounds = self._bounds(epsilon)
+        for bound, share in zip(bounds, self._shares(bounds), strict=True):
+            words = f"{share:.1%}" if share < 1 else "says nothing"
+            table.add_row(bound.mechanism, f"{bound.excess / unit:,.0f}", words, bound.compared_with)
+        console.print(table)
+        sums = public_work(self.trees, self.records)
+        console.print(
+            f"The sums over trees take about {_seconds(sums.processor_seconds)} of computing, shared by all cores, beside "
+            f"the counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
+        )
+
+    def _bounds(self, epsilon: float) -> tuple[Expectation, ...]:
+        return tree_expectations(self.trees, epsilon, self.adjacency)
+
+    def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
+        return [bound.excess / self.records / self.trees.leaves.range for bound in bounds]
+
+
+def _seconds(seconds: float) -> str:
+    return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
+
+
+def _of_records(share: float) -> str:
+    return f"{share:.1%} of the records" if share < 1 else "which says nothing"
+
+
+def _rows(bounds: Sequence[Expectation], shares: Sequence[float]) -> list[dict[str, Any]]:
+    return [asdict(bound) | {"share": min(1.0, share)} for bound, share in zip(bounds, shares, strict=True)]
 
 
 def _rehearse(choice: ModelOptions, schema: Schema, records: int, epsilon: float, share: float) -> Rehearsal:

@@ -18,8 +18,8 @@ from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.measure import exact_cells
 from privsolve.evaluation.split import split
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
-from privsolve.learn.linear_recipe import LinearRecipe
 from privsolve.learn.recipe import Recipe, encode
+from privsolve.learn.short_card_recipe import ShortCardRecipe
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, two_class_leaves
 from privsolve.models.linear import decision_words
 from privsolve.models.outcomes import MOST_OUTCOMES, Outcome
@@ -73,7 +73,7 @@ def compare_models(
     private = f"ε = {epsilon:g}"
     recipes: list[tuple[str, str, Recipe]] = [
         ("Full scorecard", f"{private}, δ = {delta:g}", full),
-        ("Short card", private, LinearRecipe(epsilon, adjacency=adjacency)),
+        ("Short card", private, ShortCardRecipe(epsilon, adjacency=adjacency)),
         ("Decision tree", private, TreeRecipe(epsilon, DEPTH, two_class_leaves((no, yes)), adjacency)),
     ]
     models = [_fitted(*one, replace(whole, table=training), held, rng) for one in recipes]
@@ -89,7 +89,7 @@ def _title(schema: Schema) -> str:
 
 def _fitted(name: str, privacy: str, recipe: Recipe, training: EncodedTable, held: PatternTable, rng: Any) -> Compared:
     """A private model measured on the held-out records; a model that refuses the table says why."""
-    schema = replace(training.schema, intercept=isinstance(recipe, LinearRecipe))
+    schema = replace(training.schema, intercept=isinstance(recipe, ShortCardRecipe))
     try:
         asked = recipe.encoding(schema)
         with warnings.catch_warnings():

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.metaestimators import available_if
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Schema
 from privsolve.data.constraints import Constraints
 from privsolve.data.weights import BESIDE, Weight
-from privsolve.domains import Domain
 from privsolve.evaluation import Evaluation
 from privsolve.learn.base import (
     PrivateEstimator,
@@ -24,18 +22,15 @@ from privsolve.learn.base import (
     warn_in_search,
     with_label,
 )
-from privsolve.learn.card_limits import CardLimits
 from privsolve.learn.classifying import ClassEstimator
 from privsolve.learn.evaluating import weighted
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.labels import binary_labels, classes_of
-from privsolve.learn.linear_recipe import LinearRecipe, Objective
 from privsolve.learn.recipe import Recipe, encode
-from privsolve.mechanisms.exponential import Exponential
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule
-from privsolve.models.risk import FullCard, RiskScore
-from privsolve.oracles.base import Oracle
+from privsolve.models.risk import FullCard
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
@@ -236,7 +231,10 @@ class PrivateScorecard(_PrivateClassifier):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
-        return _probabilities(self, X)
+        card = self._rule
+        assert isinstance(card, FullCard)
+        risks = card.risks(self._frame(X, reset=False))
+        return np.column_stack([1 - risks, risks])
 
 
 class PrivateShortCard(_PrivateClassifier):
@@ -244,18 +242,14 @@ class PrivateShortCard(_PrivateClassifier):
 
     Args:
         epsilon: privacy budget of one fit, with the draft of the schema if there is one.
-        objective: `"mistakes"`, and the card says yes or no; or `"risk"`, and it has a probability for every total
-            (`predict_proba`), after which the threshold of a decision can be moved without looking at the data again.
         max_features: maximum number of features with points. Left out: 4, or fewer on more than 148 columns.
         max_questions: maximum number of columns of the table that the card asks for.
         constraints: what is known of single columns beside what the schema states: directions, columns that must or must not
             be asked for (`Constraints`).
         max_points: points lie in `-max_points..max_points`.
-        log_odds: for a risk score, what one point adds to the log-odds.
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
-        false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels. By risk they only
-            move the threshold of the decision.
+        false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels.
         schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
             the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -278,13 +272,11 @@ class PrivateShortCard(_PrivateClassifier):
         self,
         epsilon: float = 1.0,
         *,
-        objective: Literal["mistakes", "risk"] = "mistakes",
         max_features: int | None = None,
         max_questions: int | None = None,
         constraints: Constraints | None = None,
         max_points: int = 3,
         intercept: int | tuple[int, int] = (-8, 8),
-        log_odds: float = 0.5,
         prior: Prior | None = None,
         false_positive: int = 1,
         false_negative: int = 1,
@@ -295,13 +287,11 @@ class PrivateShortCard(_PrivateClassifier):
         progress: Any = None,
     ) -> None:
         self.epsilon = epsilon
-        self.objective = objective
         self.max_features = max_features
         self.max_questions = max_questions
         self.constraints = constraints
         self.max_points = max_points
         self.intercept = intercept
-        self.log_odds = log_odds
         self.prior = prior
         self.false_positive = false_positive
         self.false_negative = false_negative
@@ -319,103 +309,15 @@ class PrivateShortCard(_PrivateClassifier):
             self.max_questions,
             self.constraints,
         )
-        return LinearRecipe(
-            self._fit_epsilon,
-            limits,
-            adjacency=self.adjacency,
-            prior=self.prior,
-            false_positive=self.false_positive,
-            false_negative=self.false_negative,
-            objective=self.objective,  # type: ignore[arg-type]
-            log_odds=self.log_odds,
+        return ShortCardRecipe(
+            self._fit_epsilon, limits, self.adjacency, self.prior, self.false_positive, self.false_negative
         )
 
     @classmethod
     def _of_model(cls, model: Model) -> Mapping[str, Any]:
-        stated = {"objective": Objective.RISK.value} if isinstance(model, RiskScore) else {}
-        return {**super()._of_model(model), **stated}
-
-    @available_if(lambda self: self.objective == Objective.RISK)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
-        return _probabilities(self, X)
-
-
-class PrivateLinearClassifier(_PrivateClassifier):
-    """Integer weights from a domain of your choice, chosen by the exponential mechanism, OPDisc or RSPM.
-
-    Args:
-        epsilon: privacy budget of one fit, with the draft of the schema if there is one.
-        mechanism: `"exponential"`, `"opdisc"` or `"rspm"`.
-        domain: a domain with one coordinate per feature of the schema, or `"cards"` (few features, points up to 3, an
-            intercept), `"ball"` (integers of squared length at most 4) or `"ternary"` (weights -1, 0 and 1). Left out: cards
-            for the exponential mechanism, which goes through them fast on wide tables too and finds better ones; for OPDisc
-            and RSPM a ball, because their noise grows with the radius. The exponential mechanism on a ball or ternary
-            weights over more than some 50 features can take very long, and says so before it pays.
-        prior: for the exponential mechanism; by default short cards are likely, and other domains have a uniform one.
-        oracle, noise, delta: for OPDisc and RSPM, as in `opdisc` and `rspm`.
-        false_positive, false_negative, schema, adjacency, budget, random_state, progress: as in `PrivateShortCard`.
-
-    Guarantee:
-        Each fit has the guarantee of its mechanism, `privacy_`, for what `release_` holds, provided that schema, costs and
-        all other arguments were chosen without looking at the data. Several fits, as in a grid search, add up.
-    """
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        mechanism: str = "exponential",
-        domain: Literal["cards", "ball", "ternary"] | Domain | None = None,
-        prior: Prior | None = None,
-        oracle: str | Oracle = "tree",
-        noise: str | None = None,
-        delta: float | None = None,
-        false_positive: int = 1,
-        false_negative: int = 1,
-        schema: StatedSchema = None,
-        adjacency: Adjacency | str = "replace",
-        budget: Account | None = None,
-        random_state: RandomState = None,
-        progress: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.mechanism = mechanism
-        self.domain = domain
-        self.prior = prior
-        self.oracle = oracle
-        self.noise = noise
-        self.delta = delta
-        self.false_positive = false_positive
-        self.false_negative = false_negative
-        self.schema = schema
-        self.adjacency = adjacency
-        self.budget = budget
-        self.random_state = random_state
-        self.progress = progress
-
-    def _recipe(self) -> Recipe:
-        usual = "cards" if self.mechanism == Exponential.name else "ball"
-        domain = usual if self.domain is None else self.domain
-        return LinearRecipe(
-            self._fit_epsilon,
-            CardLimits() if isinstance(domain, str) and domain == "cards" else domain,  # type: ignore[arg-type]
-            self.mechanism,
-            self.adjacency,
-            self.prior,
-            self.oracle,
-            self.noise,
-            self.delta,
-            self.false_positive,
-            self.false_negative,
-        )
-
-
-def _probabilities(estimator: _PrivateClassifier, X: Any) -> NDArray[np.float64]:
-    rule = estimator._rule
-    assert isinstance(rule, RiskScore)
-    risks = rule.risks(estimator._frame(X, reset=False))
-    return np.column_stack([1 - risks, risks])
+        if isinstance(model, FullCard):
+            raise ValueError(f"release: it holds a {model.kind}, not a short card: use the estimator of that kind")
+        return super()._of_model(model)
 
 
 def read_for_fit(

@@ -15,8 +15,7 @@ from privsolve.data.constraints import Constraints
 from privsolve.data.patterns import PatternTable
 from privsolve.data.weights import UNITS, Weight
 from privsolve.domains.trees import yes_no_schema
-from privsolve.learn.card_limits import joined_constraints
-from privsolve.learn.recipe import RandomState, with_outside
+from privsolve.learn.recipe import RandomState, joined_constraints, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.card_points import Card, Options
 from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card

@@ -1,64 +1,62 @@
-"""What a release may cost, before anything is spent: the proved bounds of every mechanism, side by side."""
+"""What a release may cost, before anything is spent: proved bounds that hold for every table."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from privsolve.domains import ConstrainedPoints, Domain
-from privsolve.domains.trees import DecisionTrees, TreePrior
-from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.base import Expectation
-from privsolve.mechanisms.exponential import Exponential
-from privsolve.mechanisms.registry import all_mechanisms
+from privsolve.domains import SparsePoints
+from privsolve.domains.trees import DecisionTrees
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.exponential import SHORT, inverse_temperature
 from privsolve.mechanisms.trees import prior_or_plain, tree_temperature
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import check_beta
+from privsolve.problems.priors import default_prior, least_log_of_short
+
+BETA = 0.05
+"""A bound fails with at most this probability."""
 
 
-def expectations(
-    domain: Domain,
+@dataclass(frozen=True)
+class Expectation:
+    """With probability 0.95 a release costs at most `excess` more than the best of the models `compared_with`."""
+
+    mechanism: str
+    excess: float
+    compared_with: str
+
+
+def card_expectation(
+    domain: SparsePoints,
     epsilon: float,
-    *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    loss: Loss | None = None,
-    beta: float = 0.05,
-    expert: bool = True,
-) -> tuple[Expectation, ...]:
-    """The bounds that hold for every table, of all mechanisms or of the one that newcomers use.
+    loss: ZeroOneLoss | None = None,
+) -> Expectation:
+    """What a short card may cost at most beyond the best small one, under the prior that fitting uses.
 
-    Looks at no data, so it may be called as often as one likes.
+    Looks at no data, so it may be called as often as one likes (theory, section 4).
     """
-    the_adjacency, the_loss = Adjacency.of(adjacency), loss or ZeroOneLoss()
-    return tuple(
-        bound
-        for mechanism in all_mechanisms()
-        if (expert or isinstance(mechanism, Exponential))
-        and (mechanism.keeps_constraints or not isinstance(domain, ConstrainedPoints))
-        for bound in mechanism.expectations(domain, epsilon, adjacency=the_adjacency, loss=the_loss, beta=beta)
-    )
+    features, log_p = least_log_of_short(default_prior(domain), domain, SHORT)
+    excess = -(log_p + math.log(BETA)) / inverse_temperature(epsilon, adjacency, loss or ZeroOneLoss())
+    words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
+    return Expectation("exponential", excess, words)
 
 
 def tree_expectations(
-    trees: DecisionTrees,
-    epsilon: float,
-    *,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    prior: TreePrior | None = None,
-    beta: float = 0.05,
+    trees: DecisionTrees, epsilon: float, adjacency: Adjacency | str = Adjacency.REPLACE
 ) -> tuple[Expectation, ...]:
     """What a private tree may lose at most beyond the best tree of each depth, in the whole units of the loss.
 
     Looks at no data (theory, trees: utility).
     """
-    kappa, stated = tree_temperature(trees, epsilon, str(adjacency)), prior_or_plain(prior)
+    kappa, prior = tree_temperature(trees, epsilon, str(adjacency)), prior_or_plain(None)
     found = []
     for depth in range(1, trees.depth + 1):
-        log_p = stated.least_log_of_depth(trees, depth)
+        log_p = prior.least_log_of_depth(trees, depth)
         if log_p > -math.inf:
-            excess = -(log_p + math.log(check_beta(beta))) / kappa
             words = "trees with 1 question" if depth == 1 else f"trees of depth {depth}"
-            found.append(Expectation("tree", excess, words))
+            found.append(Expectation("tree", -(log_p + math.log(BETA)) / kappa, words))
     return tuple(found)
 
 

@@ -1,7 +1,7 @@
 """The one road from a table to a run, for the estimators and the command line alike.
 
 A `Recipe` says which schema a table is encoded by, encodes it, and makes a run of that. There is one for each kind of model:
-`FullCardRecipe`, `LinearRecipe` (short cards and other linear rules) and `TreeRecipe`.
+`FullCardRecipe`, `NumberCardRecipe`, `ShortCardRecipe` and `TreeRecipe`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from privsolve.data import EncodedTable, Schema
+from privsolve.data.constraints import Constraints
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.releases import Run
@@ -51,3 +52,15 @@ def with_outside(run: Run, encoded: EncodedTable) -> Run:
     outside = {column: dict(counts) for column, counts in encoded.outside.items()}
     seen = {"training_records": encoded.table.n, "outside_the_schema": outside}
     return replace(run, diagnostics=replace(run.diagnostics, values=run.diagnostics.values | seen))
+
+
+def joined_constraints(schema: Schema, more: Constraints | None) -> Constraints:
+    """What is stated of single columns, by the schema and beside it; raises for what does not suit the schema."""
+    if more is None:
+        return schema.constraints
+    if not isinstance(more, Constraints):
+        raise ValueError(f"constraints must be privsolve Constraints, got {type(more).__name__}")
+    more.check(schema.columns)
+    joined = schema.constraints.joined(more)
+    joined.check(schema.columns)
+    return joined

@@ -1,15 +1,27 @@
-"""What a short card must keep to, from the schema and from the options of a fit: together they make its domain."""
+"""Short cards: from an encoded table to a card with points for a few answers (theory, section 4)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from privsolve.checks import check_count
-from privsolve.data import Schema
+from privsolve.data import EncodedTable, Schema
 from privsolve.data.constraints import Constraints
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
-from privsolve.engines.supports.work import default_max_features
+from privsolve.engines.supports.problems import declares_columns
+from privsolve.engines.supports.work import check_work, default_max_features
+from privsolve.learn.recipe import RandomState, joined_constraints, with_outside
+from privsolve.losses import ZeroOneLoss
+from privsolve.mechanisms.exponential import exponential
+from privsolve.models.tally import check_scores
+from privsolve.privacy.accounting import Account
+from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.problems.priors import Prior, default_prior
+from privsolve.problems.problem import Problem
+from privsolve.releases import Run
 
 
 @dataclass(frozen=True)
@@ -80,13 +92,64 @@ class CardLimits:
         return min(most, len(domain.usable))
 
 
-def joined_constraints(schema: Schema, more: Constraints | None) -> Constraints:
-    """What is stated of single columns, by the schema and beside it; raises for what does not suit the schema."""
-    if more is None:
-        return schema.constraints
-    if not isinstance(more, Constraints):
-        raise ValueError(f"constraints must be privsolve Constraints, got {type(more).__name__}")
-    more.check(schema.columns)
-    joined = schema.constraints.joined(more)
-    joined.check(schema.columns)
-    return joined
+@dataclass(frozen=True)
+class ShortCardRecipe:
+    """How a short card is chosen: everything but the data. All of it is public and fixed before the data is looked at.
+
+    Args:
+        epsilon: privacy budget of the card.
+        limits: the cards to choose from.
+        adjacency: `"replace"` or `"add-remove"`.
+        prior: what is likely before the data is seen; cards with about two features by default.
+        false_positive, false_negative: costs of the two kinds of mistake.
+    """
+
+    epsilon: float
+    limits: CardLimits = field(default_factory=CardLimits)
+    adjacency: Adjacency | str = Adjacency.REPLACE
+    prior: Prior | None = None
+    false_positive: int = 1
+    false_negative: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        Adjacency.of(self.adjacency)
+        _ = self.loss
+
+    @property
+    def loss(self) -> ZeroOneLoss:
+        """What a record loses: the cost of a wrong decision."""
+        return ZeroOneLoss(self.false_positive, self.false_negative)
+
+    def encoding(self, schema: Schema) -> Schema:
+        """The schema itself, if cards with these limits suit it."""
+        self.limits.domain(schema)
+        return schema
+
+    def run(
+        self,
+        encoded: EncodedTable,
+        *,
+        random_state: RandomState = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Choose a card; the release carries the schema, the diagnostics what fell outside of it."""
+        encoded.check()
+        table, schema = encoded.table, encoded.schema
+        domain = self.limits.domain(schema)
+        check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
+        problem = Problem(table, domain, self.loss, schema)
+        if declares_columns(problem):
+            _check_work(domain, problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0)
+        prior = default_prior(domain) if self.prior is None else self.prior
+        paid: dict[str, Any] = {"random_state": random_state, "progress": progress, "budget": budget}
+        run = exponential(problem, self.epsilon, adjacency=self.adjacency, prior=prior, **paid)
+        return with_outside(run, encoded)
+
+
+def _check_work(domain: SparsePoints, records: int) -> None:
+    if isinstance(domain, ConstrainedPoints):
+        check_work(len(domain.usable), domain.max_features, records, domain.supports)
+    else:
+        check_work(domain.columns, domain.max_features, records)
