@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from copied_package import SOURCES, copy_package, run_python
-from privsolve.compiled import ARCHIVES_KEPT, MARK, read_sources
+from privsolve.compiled import read_sources
 
 CALLER = '''
 """A compiled function that calls one of another file."""
@@ -73,7 +73,7 @@ def test_an_edit_of_a_called_function_in_another_file_is_compiled(package: Path)
     edit(coins, "return 2.0            # at", "return stream.uniforms[at]")
     for bytecode in coins.parent.glob("__pycache__/*.pyc"):
         bytecode.unlink()
-    assert call(package) == (0.75, False)  # the code of the first version is still there
+    assert call(package) == (0.75, True)
 
 
 def test_an_edit_elsewhere_compiles_nothing(package: Path) -> None:
@@ -83,35 +83,17 @@ def test_an_edit_elsewhere_compiles_nothing(package: Path) -> None:
     assert call(package) == (0.75, False)
 
 
-def archive(path: Path, comment: bytes = MARK) -> None:
-    with zipfile.ZipFile(path, "w") as file:
-        file.comment = comment
-
-
-def test_code_of_old_versions_is_cleaned_up(package: Path) -> None:
-    place = package / "__pycache__"
-    place.mkdir()
-    for age in range(2 * ARCHIVES_KEPT):
-        archive(place / f"compiled-{age:016x}.zip")
-        os.utime(place / f"compiled-{age:016x}.zip", (1e9 - age, 1e9 - age))
-    call(package)
-    kept = {path.name for path in archives(package)}
-    assert {f"compiled-{age:016x}.zip" for age in range(ARCHIVES_KEPT)} <= kept
-    assert len(kept) == ARCHIVES_KEPT + 1  # and its own
-
-
 def test_what_others_keep_in_the_folder_stays(package: Path, tmp_path: Path) -> None:
-    """Folders, files, and even archives of the same name that do not carry our mark."""
+    """Folders, files, and archives of other installations."""
     place = tmp_path / "asked" / "privsolve"
-    for number in range(14):
-        (place / f"folder{number}").mkdir(parents=True)
-        (place / f"folder{number}" / "precious").write_text("mine")
-        archive(place / f"compiled-{number:016x}.zip", b"somebody else")
-        os.utime(place / f"compiled-{number:016x}.zip", (1e9, 1e9))
+    (place / "folder").mkdir(parents=True)
+    for name in ("folder/precious", f"compiled-{0:016x}.zip", f"compiled-{1:016x}.zip"):
+        (place / name).write_text("mine")
     before = set(place.rglob("*"))
     for _ in range(2):
         assert run_python(package, CALL, NUMBA_CACHE_DIR=str(tmp_path / "asked")).returncode == 0
     assert before < set(place.rglob("*"))
+    assert {path.read_text() for path in before if path.is_file()} == {"mine"}
 
 
 def test_a_damaged_or_foreign_archive_is_compiled_again(package: Path) -> None:
@@ -124,7 +106,8 @@ def test_a_damaged_or_foreign_archive_is_compiled_again(package: Path) -> None:
         kept.write_bytes(content)
         assert call(package) == (0.75, True)
         assert call(package) == (0.75, False)
-    archive(kept, b"somebody else")
+    with zipfile.ZipFile(kept, "a") as file:
+        file.comment = b"of other sources"
     assert call(package) == (0.75, True)
 
 

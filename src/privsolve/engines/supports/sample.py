@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_count
-from privsolve.compiled import compile_for, compile_once
+from privsolve.compiled import compile_for
 from privsolve.engines.card_rules import Rule, rule_of
 from privsolve.engines.rejection import SPARE_UNIFORMS, RejectionSampler, SamplingCallback, SamplingProgress
 from privsolve.engines.supports.block_sums import MAX_ROWS, shape_of
@@ -56,6 +56,10 @@ IN_BLOCKS = 8
 
 MAX_LISTED = 1_000_000
 """Supports that are listed one by one; more are gone through in blocks."""
+
+
+_READY: set[tuple[bool, bool]] = set()
+"""In blocks or listed, wide or not: what is compiled already. Asking numba takes milliseconds, as long as a small draw."""
 
 
 class SupportSampler(RejectionSampler):
@@ -130,7 +134,9 @@ class SupportSampler(RejectionSampler):
             else ListedFrontier(self._chain, rule)
         )
         self.reference, self._size = self.frontier.reference, 0
-        compile_once((SupportSampler, in_blocks, in_blocks and inst.is_wide), self._compile)
+        if (in_blocks, inst.is_wide) not in _READY:
+            self._compile()
+            _READY.add((in_blocks, inst.is_wide))
 
     def _compile(self) -> None:
         """Compile everything that `draw` uses before the budget is charged."""
