@@ -15,34 +15,23 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import privsolve as ps
 from copied_package import SOURCES, run_python
 from long_cards import answers_of, long_release, long_schema, long_table
-from privsolve.cards.card import Answer, ChoicePoints
+from privsolve.cards.rows import Answer, ChoicePoints
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cli import app
-from privsolve.data import Bins, Categories, Label, Schema
-from privsolve.data.questions import Quantity
-from privsolve.models.linear import LinearRule
-from privsolve.models.risk import RiskScore
-from random_scorecards import GUARANTEE, random_case, release_of, risk_release
-from small_tables import SCHEMA, patients
+from privsolve.data import About, Bins, Categories, Label, Number, Schema
+from random_scorecards import card_of, random_case, release_of, schema_release
+from small_tables import INDICATORS, SCHEMA, patients
 
 SOFFICE = shutil.which("soffice")
-
-
-def release(weights: list[int], schema: Schema, risk: bool = False) -> ps.Release:
-    made = (np.array(weights), schema.features, schema.scales, schema.intercept, schema)
-    model = RiskScore(*made) if risk else LinearRule(*made)
-    loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
-    return ps.Release(model, GUARANTEE, {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()})
 
 
 @pytest.mark.parametrize("risk", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_sql_says_what_python_says(seed: int, risk: bool) -> None:
-    weights = np.random.default_rng(seed).integers(-3, 4, SCHEMA.dim).tolist()
-    data, made = patients(200, seed), release(weights, SCHEMA, risk)
+    weights = np.random.default_rng(seed).integers(-3, 4, (INDICATORS if risk else SCHEMA).dim).tolist()
+    data, made = patients(200, seed), schema_release(weights, INDICATORS if risk else SCHEMA, risk)
     query = made.card().to_sql()
     assert "CASE" in query
     connection = duckdb.connect()
@@ -62,7 +51,7 @@ def test_sql_knows_missing_values_and_other_kinds() -> None:
     )
     data = pd.DataFrame({"flag": [True, False, None, True], "n": [None, 5, 1, 0.5], "t": ["it's", None, "b", "c"]})
     data["flag"] = data["flag"].astype("boolean")
-    made = release([2, 1, 1, 2, -1, -2], schema)
+    made = schema_release([2, 1, 1, 2, -1, -2], schema)
     connection = duckdb.connect()
     connection.register("data", data)
     assert connection.sql(made.card().to_sql()).df()["prediction"].tolist() == made.predict(data).tolist()
@@ -70,15 +59,15 @@ def test_sql_knows_missing_values_and_other_kinds() -> None:
 
 def test_sql_needs_a_schema_and_something_to_ask() -> None:
     with pytest.raises(ValueError, match="fit with one to write a program"):
-        Scorecard.of(release_of(["a"], [1])).to_sql()
+        card_of(release_of(["a"], [1])).to_sql()
     with pytest.raises(ValueError, match="asks for no column"):
-        release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).card().to_sql()
+        schema_release([0] * (SCHEMA.dim - 1) + [1], SCHEMA).card().to_sql()
 
 
 def test_the_command_writes_sql_and_a_workbook(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
     path = tmp_path / "release.json"
-    made = release([2, 0, 1, 0, 1, 2, 3, 0, -2], SCHEMA)
+    made = schema_release([2, 0, 1, 0, 1, 2, 3, 0, -2], SCHEMA)
     path.write_text(made.to_json(), encoding="utf-8")
     run = CliRunner().invoke
     assert run(app, ["show", str(path), "--format", "sql"]).stdout == made.card().to_sql()
@@ -164,12 +153,14 @@ def test_the_workbook_gives_records_with_gaps_what_predict_gives_them(tmp_path: 
 
 def test_the_workbook_says_the_risk_and_waits_for_all_answers(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl")
-    card = Scorecard.of(risk_release(["member", "new", "intercept"], [3, -2, -1]), positive='say "yes"', negative="=no")
+    columns = [Categories(name, ["yes"], no="no") for name in ("member", "new")]
+    schema = Schema(columns, about=About(positive='say "yes"', negative="=no"))
+    card = card_of(schema_release([3, -2, -1], schema, risk=True))
     full, empty = filled(card, {"member": "yes", "new": "no"}), filled(card, {"member": "yes", "new": "no"})
     empty["Card"]["B7"].value = None
     done, waiting = recomputed([full, empty], tmp_path)
-    assert card.scale is not None
-    assert result(done, "Risk") == pytest.approx(card.scale.risk(card.score({"member": "yes", "new": "no"})))
+    assert card.risk_scale is not None
+    assert result(done, "Risk") == pytest.approx(card.risk_scale.risk(card.score({"member": "yes", "new": "no"})))
     assert result(done, "Decision") == 'say "yes"'
     assert result(waiting, "Total") == "answer every question"
     assert not result(waiting, "Decision")
@@ -178,7 +169,7 @@ def test_the_workbook_says_the_risk_and_waits_for_all_answers(tmp_path: Path) ->
 def test_no_text_of_a_release_is_a_formula_in_the_workbook() -> None:
     openpyxl = pytest.importorskip("openpyxl")
     evil = '=HYPERLINK("http://x","y")'
-    book = openpyxl.load_workbook(io.BytesIO(Scorecard.of(release_of([evil, "+1", "@a"], [1, 1, 1])).to_xlsx()))
+    book = openpyxl.load_workbook(io.BytesIO(card_of(release_of([evil, "+1", "@a"], [1, 1, 1])).to_xlsx()))
     for sheet in book:
         for row in sheet.iter_rows():
             for cell in row:
@@ -189,9 +180,6 @@ def test_no_text_of_a_release_is_a_formula_in_the_workbook() -> None:
 
 def test_cards_that_spreadsheets_would_round_are_refused() -> None:
     pytest.importorskip("openpyxl")
-    numbers = [Quantity(name, name, 0, 2**40, 1, 1) for name in "ab"]
+    schema = Schema([Number(name, 0, 2**40) for name in "ab"])
     with pytest.raises(ValueError, match="more than 15 digits"):
-        Scorecard.of(release_of(["a", "b", "intercept"], [1_000_003, 1, -1]), numbers).to_xlsx()
-    scaled = risk_release(["n", "intercept"], [-2, -1], scales=[7, 1])
-    with pytest.raises(ValueError, match="cannot be a workbook"):
-        Scorecard.of(scaled, [Quantity("n", "n", 0, 9, 0.5, 7)]).to_xlsx()
+        card_of(schema_release([1_000_003, 1, -1], schema)).to_xlsx()

@@ -9,7 +9,6 @@ import pytest
 
 import privsolve as ps
 from privsolve.cards import words
-from privsolve.cards.card import Card
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.cli.options import CardFormat
@@ -23,7 +22,7 @@ def release(estimator: ps.PrivateShortCard | ps.PrivateTreeClassifier) -> ps.Rel
     return estimator.fit(FRAME.drop(columns="ill"), FRAME["ill"]).release_
 
 
-def card_csv(card: Card) -> str:
+def card_csv(card: Scorecard) -> str:
     """A format of somebody's own: one line per answer, and what is promised."""
     out = io.StringIO()
     lines = csv.writer(out)

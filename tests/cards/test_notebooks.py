@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import privsolve as ps
-from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
 from privsolve.data import About, Bins, Categories, Label, Schema
 from privsolve.models.leaves import LabelLeaves
@@ -104,7 +103,7 @@ def test_words_go_to_a_file_and_back_and_are_on_every_form() -> None:
     assert card.decide({"odour": "almond", "cap": "2 to under 5"}) == "edible"
     plain = Schema(SCHEMA.columns, SCHEMA.label)
     assert "about" not in plain.to_dict()
-    assert "made-up person" in Scorecard.of(release_of(["a"], [1])).to_text()
+    assert "made-up person" in release_of(["a"], [1]).card().to_text()
 
 
 @pytest.mark.parametrize(

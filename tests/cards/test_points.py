@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from itertools import pairwise, product
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,18 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import privsolve as ps
-from privsolve.cards.card import UNKNOWN, QuantityPoints
+from privsolve.cards.rows import UNKNOWN
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.data.columns import Dates
-from privsolve.data.questions import Choice, Quantity
+from privsolve.data.questions import Quantity
 from privsolve.models import points as arithmetic
-from privsolve.models.linear import LinearRule
-from privsolve.models.odds import risk_at
 from privsolve.models.points import Levels, Points, Slope, from_zero, smallest
-from privsolve.models.risk import RiskScore
-from random_scorecards import GUARANTEE, random_case
+from random_scorecards import card_of, schema_release
 
 LEVELS = st.lists(st.integers(-5, 6), min_size=1, max_size=4, unique=True).map(
     lambda found: Levels(tuple(sorted(found)))
@@ -109,17 +103,14 @@ COMPAS = Schema(
 )
 
 
-def card_of(weights: list[int], schema: Schema, risk: bool = False) -> tuple[Any, Scorecard]:
-    made = (np.array(weights), schema.features, schema.scales, schema.intercept, schema)
-    model = RiskScore(*made) if risk else LinearRule(*made)
-    loss = ps.BrierLoss(0.5) if risk else ps.ZeroOneLoss()
-    setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": loss.to_dict()}
-    return model, ps.Release(model, GUARANTEE, setting).card()
+def made(weights: list[int], schema: Schema, risk: bool = False) -> tuple[Any, Scorecard]:
+    release = schema_release(weights, schema, risk)
+    return release.model, card_of(release)
 
 
 def test_a_card_as_people_say_it() -> None:
     """Weights -2 and -3 from 21 and 30 years on, 2 and 3 from 2 and 5 priors on, a point for men that never decides."""
-    model, card = card_of([-2, -3, 0, 1, 0, 2, 3, 1], COMPAS)
+    model, card = made([-2, -3, 0, 1, 0, 2, 3, 1], COMPAS)
     shown = [(row.column, [(o.text, o.points) for o in row.options]) for row in card.rows]  # type: ignore[union-attr]
     assert shown == [
         ("age", [("under 21", 2), ("21 to 29", 1), ("30 or more", 0), (UNKNOWN, 2)]),
@@ -135,16 +126,16 @@ def test_a_card_as_people_say_it() -> None:
 
 def test_days_are_said_as_dates() -> None:
     schema = Schema([Dates("born", ["1990-01-01", "2000-06-30", "2010-01-01"])], Label("y", 1, 0))
-    _, card = card_of([1, 0, 1, 0], schema)
+    _, card = made([1, 0, 1, 0], schema)
     texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
     assert texts == ["before 1990-01-01", "from 1990-01-01 on", UNKNOWN]
-    _, card = card_of([1, 0, 1, 0], schema, risk=True)
+    _, card = made([1, 0, 1, 0], schema, risk=True)
     texts = [option.text for option in card.rows[0].options]  # type: ignore[union-attr]
     assert texts == ["before 1990-01-01", "1990-01-01 to before 2010-01-01", "from 2010-01-01 on", UNKNOWN]
 
 
 @st.composite
-def rules(draw: st.DrawFn) -> tuple[list[int], Schema]:
+def rules(draw: st.DrawFn, number: bool) -> tuple[list[int], Schema]:
     encodings = st.sampled_from(["intervals", "thresholds"])
     columns: list[Any] = [
         Bins("a", [1, 3], draw(encodings), missing=draw(st.sampled_from([None, "unknown"]))),
@@ -153,7 +144,7 @@ def rules(draw: st.DrawFn) -> tuple[list[int], Schema]:
         ),
         Bins("c", [0], draw(encodings)),
     ]
-    if draw(st.booleans()):
+    if number and draw(st.booleans()):
         columns.append(Number("d", -1, 1, 0.5, draw(st.sampled_from([1, 3]))))
     schema = Schema(columns, Label("y", 1, 0))
     points = st.lists(st.sampled_from([0, 1, -1, 2, -3]), min_size=schema.dim, max_size=schema.dim)
@@ -168,11 +159,11 @@ GRID: dict[str, list[Any]] = {
 }
 
 
-@given(rules(), st.booleans())
+@given(st.booleans(), st.data())
 @settings(max_examples=60, deadline=None)
-def test_table_and_card_and_weights_say_the_same_of_all_values(case: tuple[list[int], Schema], risk: bool) -> None:
-    weights, schema = case
-    model, card = card_of(weights, schema, risk)
+def test_table_and_card_and_weights_say_the_same_of_all_values(risk: bool, data: st.DataObject) -> None:
+    weights, schema = data.draw(rules(number=not risk))  # cards with risks have 0/1 features only
+    model, card = made(weights, schema, risk)
     names = [column.column for column in schema.columns]
     frame = pd.DataFrame(list(product(*(GRID[name] for name in names))), columns=names)
     raw = schema.encode(frame) @ np.array([w * (model.unit // s) for w, s in zip(weights, schema.scales, strict=True)])
@@ -182,10 +173,7 @@ def test_table_and_card_and_weights_say_the_same_of_all_values(case: tuple[list[
     assert totals.min() >= float(card.minimum)
     assert totals.max() <= float(card.maximum)
     if risk:
-        stated = [risk_at(0.5, Fraction(int(score), model.unit)) for score in raw]
-        assert [model.scale.risk(Fraction(t).limit_denominator(100)) for t in totals] == stated
-        assert card.scale is not None
-        assert [card.scale.risk(Fraction(t).limit_denominator(100)) for t in totals] == stated
+        assert [model.scale.risk(int(t)) for t in totals] == model.risks(frame).tolist()
     codes = [column.codes(_series(frame[name])) for name, column in zip(names, schema.columns, strict=True)]
     for i in range(0, len(frame), 7):
         answers: dict[str, Any] = {}
@@ -207,25 +195,9 @@ def _series(values: Any) -> Any:
 
 def test_a_missing_value_is_an_answer() -> None:
     schema = Schema([Bins("a", [1], "intervals")], Label("y", 1, 0))
-    model, card = card_of([2, 4, -3], schema)
+    model, card = made([2, 4, -3], schema)
     assert [(o.text, o.points) for o in card.rows[0].options] == [("under 1", 0), ("1 or more", 1), (UNKNOWN, 0)]  # type: ignore[union-attr]
-    model, card = card_of([-2, -4, 1], schema)  # decided positive where nothing is known
+    model, card = made([-2, -4, 1], schema)  # decided positive where nothing is known
     shown = [(o.text, o.points) for o in card.rows[0].options]  # type: ignore[union-attr]
     assert shown == [("any number", 0), (UNKNOWN, 1)]
     assert model.totals(pd.DataFrame({"a": [0.0, math.nan]})).tolist() == [0, 1]
-
-
-@given(st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
-def test_cards_of_any_questions_decide_like_the_release(random: Random) -> None:
-    case = random_case(random)
-    for question in case.questions:
-        assert isinstance(question, Choice | Quantity)
-    for row in case.card.rows:
-        if not isinstance(row, QuantityPoints):
-            assert row.lowest == 0
-            assert row.highest > 0
-    for _ in range(10):
-        answers = case.answers(random)
-        positive = case.release_score(answers) > 0
-        assert case.card.decide(answers) == (case.card.positive if positive else case.card.negative)

@@ -18,12 +18,13 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from long_cards import answers_of, long_release, long_schema, long_table
-from privsolve.cards.card import UNKNOWN
+from privsolve.cards.rows import UNKNOWN
 from privsolve.cards.scoring import with_predictions
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.data.questions import answered
-from privsolve.models.risk import RiskScore
+from privsolve.models.full_card import FullCard
+from random_scorecards import GUARANTEE
 
 NODE = shutil.which("node")
 BANDS = "calm,20%,so so,60%,alarm"
@@ -104,15 +105,14 @@ def test_javascript_without_packages(case: tuple[ps.Release, pd.DataFrame, Path]
     check([tuple(line.values()) for line in json.loads(done.stdout)], release, table)
 
 
-def test_numbers_with_steps_and_scales_and_values_of_their_own_types(tmp_path: Path) -> None:
+def test_numbers_with_steps_and_values_of_their_own_types(tmp_path: Path) -> None:
     schema = Schema(
-        [Number("dose", -1, 8, 0.5, 3, missing=2), Bins("age", [18, 65], whole=True), Categories("old", [True])],
+        [Number("dose", -1, 8, 0.5, missing=2), Bins("age", [18, 65], whole=True), Categories("old", [True])],
         Label("y", True, False),
     )
     weights = [2, 3, -4, 5, -1]
-    model = RiskScore(np.array(weights), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
-    setting = {"domain": ps.FiniteSet([weights]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
-    release = ps.Release(model, long_release(schema).guarantee, setting).with_bands(BANDS)
+    model = FullCard(np.array(weights), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
+    release = ps.Release(model, GUARANTEE, {"objective": {}}).with_bands(BANDS)
     rng = np.random.default_rng(1)
     table = pd.DataFrame({"dose": rng.uniform(-3, 10, 200).round(2), "age": rng.integers(10, 80, 200).astype(float)})
     table["old"] = pd.Series(rng.random(200) < 0.5).astype("boolean")

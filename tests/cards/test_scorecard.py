@@ -5,31 +5,38 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import replace
-from fractions import Fraction
 from html.parser import HTMLParser
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import privsolve as ps
-from privsolve.cards.card import QuantityPoints
+from privsolve.cards.rows import QuantityPoints
 from privsolve.cards.scorecard import Scorecard
-from privsolve.cards.words import number, privacy_words, rule, total
-from privsolve.data.questions import Choice, Option, Quantity
+from privsolve.cards.words import answer_lines, example_line, number, privacy_words, rule
+from privsolve.data import About, Categories, Number, Schema
+from privsolve.models.linear import LinearRule
 from privsolve.privacy.guarantee import Proof
-from privsolve.releases import Release
 from promises import promise
-from random_scorecards import AWKWARD, GUARANTEE, random_case, release_of, risk_release
+from random_scorecards import (
+    AWKWARD,
+    GUARANTEE,
+    card_of,
+    random_case,
+    release_of,
+    risk_release,
+    schema_release,
+    setting_of,
+)
 
 YES_NO = release_of(["member", "<25 & new", "unused", "intercept"], [3, -2, 0, -1])
-HOURS = release_of(["married", "hours", "intercept"], [3, 2, -3], [1, 99, 1])
-HOUR_QUESTIONS = (
-    Choice("married", (Option("yes", ("married",)), Option("no", ()))),
-    Quantity("hours", "hours", 1, 99, 1, 99),
+HOURS = card_of(
+    schema_release([3, 2, -3], Schema([Categories("married", ["yes"], no="no"), Number("hours", 1, 99, 1, 99)]))
 )
 
 
@@ -55,22 +62,20 @@ def test_bounds_are_reached_and_the_rule_is_the_decision(random: Random) -> None
             values = [row.low, row.high] if isinstance(row, QuantityPoints) else [option.text for option in row.options]
             answers[row.column] = best(values, key=row.points_for)
         assert card.score(answers) == bound
-    if card.unit == 1:
-        assert f"at least {number(card.threshold)}," in rule(card)
+    assert f"at least {number(card.threshold)}," in rule(card)
 
 
 def test_only_columns_with_points_are_shown() -> None:
-    card = Scorecard.of(YES_NO)
+    card = card_of(YES_NO)
     assert [row.column for row in card.rows] == ["member", "<25 & new"]
-    assert (card.threshold, card.minimum, card.maximum, card.unit) == (2, 0, 2, 1)
+    assert (card.threshold, card.minimum, card.maximum) == (2, 0, 2)
     assert card.score({"member": "yes", "<25 & new": "yes", "unused": "ignored"}) == 1
     assert card.decide({"member": "yes", "<25 & new": "yes"}) == "negative"
     assert card.decide({"member": "yes", "<25 & new": "no"}) == "positive"
 
 
 def test_quantities_are_clipped_and_rounded_and_their_points_are_whole() -> None:
-    card = Scorecard.of(HOURS, HOUR_QUESTIONS)
-    assert card.unit == 1
+    card = HOURS
     for value, steps in ((40, 40), (41.5, 42), (42.5, 43), (-5, 1), (1e300, 99), (float("inf"), 99)):
         assert card.score({"married": "no", "hours": value}) == 2 * steps
     assert card.decide({"married": "yes", "hours": 1}) == "positive"
@@ -79,77 +84,47 @@ def test_quantities_are_clipped_and_rounded_and_their_points_are_whole() -> None
     assert "at least 298" in card.to_text()
 
 
-def test_a_total_close_to_the_threshold_is_not_rounded_onto_it() -> None:
-    release = risk_release(["big", "intercept"], [1, -1], scales=[99999, 1])
-    card = Scorecard.of(release, [Quantity("big", "big", 0, 200_000, 1, 99999)])
-    assert total(card, Fraction(100_000, 99_999)) == "100,000/99,999"
-    assert total(card, Fraction(1)) == "1"
-    assert total(card, Fraction(3, 99_999)) == "≈ 0"
-    assert "at least 100,000/99,999" in card.to_text()
-    card = Scorecard.of(risk_release(["n", "intercept"], [-2, -1], scales=[7, 2]), [Quantity("n", "n", 0, 9, 0.5, 7)])
-    assert "× −4 ÷ 7" in card.to_text()
-    card = Scorecard.of(release_of(["n", "intercept"], [-2, -1], [7, 2]), [Quantity("n", "n", 0, 9, 0.5, 7)])
-    assert "× −2 " in card.to_text().replace("\n", " ")  # two points per step of one half, less a common divisor
-    assert number(Fraction(-12345678, 1000), "+") == "−12,345.678"
-    assert number(Fraction(2, 3), "+") == "≈ +0.6667"
+def test_a_number_is_multiplied_by_an_exact_factor() -> None:
+    def card(scales: list[int], risk: bool) -> Scorecard:
+        columns = [Number("n", 0, 9, 0.1, scales[0]), Number("m", 0, 9, 0.5, scales[1])]
+        return card_of(schema_release([-2, 3, 1], Schema(columns), risk))
+
+    text = " ".join(card([1, 1], False).to_text(200).split())
+    assert "× −20 " in text
+    assert "× 6 " in text
+    assert "0 if it is not known" in text
+    assert "× −40 " in " ".join(card([1, 2], False).to_text().split())  # a whole number of points per step
+    odd = card_of(schema_release([2, -1], Schema([Number("n", 0, 9, 3)])))
+    assert "× 2 ÷ 3" in odd.to_text()
+    assert number(-12_345, "+") == "−12,345"
+    assert number(7, "+") == "+7"
 
 
 def test_the_example_comes_from_the_card_alone() -> None:
-    example = Scorecard.of(HOURS, HOUR_QUESTIONS).example
-    assert [(line.question, line.answer) for line in example.lines] == [("married", "yes"), ("hours", "50")]
-    assert (example.total, example.decision) == (297 + 100, "positive")
+    example = HOURS.example
+    assert [(line.question, line.answer) for line in HOURS.lines(example)] == [("married", "yes"), ("hours", "50")]
+    assert (HOURS.score(example), HOURS.decide(example)) == (297 + 100, "positive")
 
 
 def test_a_card_without_points() -> None:
-    card = Scorecard.of(release_of(["a", "intercept"], [0, 1]))
+    card = card_of(release_of(["a", "intercept"], [0, 1]))
     assert (card.rows, card.decide({})) == ((), "positive")
     for text in (card.to_text(), card.to_markdown(), card.to_html()):
         assert "No question has points" in text
         assert "The decision is positive whatever the answers" in text
 
 
-@pytest.mark.parametrize(
-    ("questions", "message"),
-    [
-        ([Choice("m", (Option("yes", ("married",)),))], "feature 'hours' has points but no question"),
-        ([*HOUR_QUESTIONS, Choice("x", (Option("y", ("nothing",)),))], "asks for 'nothing'"),
-        ([*HOUR_QUESTIONS, Choice("x", (Option("y", ("married",)),))], "'married' is asked for by two"),
-        ([*HOUR_QUESTIONS, HOUR_QUESTIONS[0]], "questions has 'married' twice"),
-        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 1, 99, 1, 100)], "scale 100, but the release has 99"),
-        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 9, 9, 1, 99)], "bounds low < high"),
-        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 0, 9, 0, 99)], "positive step"),
-        ([HOUR_QUESTIONS[0], Quantity("h", "hours", 0, 1e300, 1, 99)], "2\\^53 steps"),
-        ([Choice("m", (Option("y", ("married",)), Option("y", ()))), HOUR_QUESTIONS[1]], "different texts"),
-        ([Choice("m", ()), *HOUR_QUESTIONS], "different texts"),
-        (None, "'hours' has scale 99"),
-    ],
-)
-def test_wrong_questions_are_refused(questions: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Scorecard.of(HOURS, questions)
-
-
-def test_other_wrong_arguments_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"pass run\.release"):
-        Scorecard.of("release.json")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="Choice and Quantity"):
-        Scorecard.of(HOURS, ["married"])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match="name the two decisions differently"):
-        Scorecard.of(YES_NO, positive="yes", negative="yes")
-    card = Scorecard.of(HOURS, HOUR_QUESTIONS)
+def test_wrong_answers_are_refused() -> None:
     with pytest.raises(ValueError, match="answers has no 'married', 'hours'"):
-        card.score({})
+        HOURS.score({})
     with pytest.raises(ValueError, match="choose one of 'yes', 'no'"):
-        card.score({"married": "maybe", "hours": 1})
+        HOURS.score({"married": "maybe", "hours": 1})
     for wrong in ("forty", float("nan")):
         with pytest.raises(ValueError, match="give a number from 1 to 99"):
-            card.score({"married": "no", "hours": wrong})
-
-
-def test_a_column_called_intercept_can_be_asked_for() -> None:
-    release = release_of(["a", "intercept"], [1, 2])
-    card = Scorecard.of(release, [Choice(n, (Option("yes", (n,)), Option("no", ()))) for n in ("a", "intercept")])
-    assert (card.threshold, card.maximum) == (1, 2)
+            HOURS.score({"married": "no", "hours": wrong})
+    scaled = LinearRule(np.array([1, 2]), ("a", "hours"), (1, 99), False)
+    with pytest.raises(ValueError, match="'hours' has scale 99, so it is no yes/no question"):
+        card_of(ps.Release(scaled, GUARANTEE, setting_of([1, 2]))).to_text()
 
 
 class _Text(HTMLParser):
@@ -177,12 +152,13 @@ def _flat(text: str) -> str:
 
 
 def awkward_card() -> Scorecard:
-    questions = []
-    for k in range(0, len(AWKWARD), 3):
-        options = [Option(text, (text,) if i == 0 else ()) for i, text in enumerate(AWKWARD[k : k + 3])]
-        questions.append(Choice(f"<i>what</i> | which_one & [b] {k}", tuple(options)))
-    release = release_of(list(AWKWARD[::3]), [1, 1, 1, 1])
-    return Scorecard.of(release, questions, positive="a|b <c>", negative="$x_y$ %")
+    columns = [
+        Categories(f"<i>what</i> | which_one & [b] {k}", AWKWARD[k : k + 3], other="something else")
+        for k in range(0, len(AWKWARD), 3)
+    ]
+    schema = Schema(columns, intercept=False, about=About(positive="a|b <c>", negative="$x_y$ %"))
+    weights = [int(feature.endswith(f"={AWKWARD[k]}")) for k in range(0, 12, 3) for feature in columns[k // 3].names]
+    return card_of(schema_release(weights, schema))
 
 
 def test_html_shows_names_as_they_are_and_loads_nothing() -> None:
@@ -198,28 +174,28 @@ def test_html_shows_names_as_they_are_and_loads_nothing() -> None:
 
 
 def test_markdown_shows_names_as_they_are() -> None:
-    for card in (awkward_card(), Scorecard.of(HOURS, HOUR_QUESTIONS)):
+    for card in (awkward_card(), HOURS):
         rendered = MarkdownIt("commonmark").enable("table").render(card.to_markdown())
         cells = [html.unescape(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", rendered)]
-        example = card.example
-        assert cells[-3 * len(example.lines) :: 3] == [line.question for line in example.lines]
-        assert cells[-3 * len(example.lines) + 1 :: 3] == [line.answer for line in example.lines]
-        assert len(cells) % 3 == 0
-        assert f"<strong>{html.escape(example.decision, quote=False)}</strong>" in rendered
+        assert cells == [cell for line in answer_lines(card) for cell in line]
+        shown = html.unescape(rendered)
+        for line in card.lines(card.example):
+            assert f"<li>{example_line(line)}</li>" in shown
+        assert f" {card.decide(card.example)}.</p>" in shown
 
 
 @pytest.mark.parametrize("width", [30, 80, 200])
 def test_text_fits_the_terminal_and_holds_every_point(width: int) -> None:
-    text = Scorecard.of(HOURS, HOUR_QUESTIONS).to_text(width)
+    text = HOURS.to_text(width)
     assert max(map(len, text.splitlines())) <= width
     for part in ("married", "hours", "+297", "× 2", "99", "Example"):
         assert part in text
-    assert "[bold]" in Scorecard.of(release_of(["[bold]"], [1])).to_text(width)  # no markup
+    assert "[bold]" in card_of(release_of(["[bold]"], [1])).to_text(width)  # no markup
 
 
 def test_many_answers_without_points_are_any_other() -> None:
-    options = (*(Option(f"zero {i}", ()) for i in range(5)), Option("one", ("f",)), Option("uno", ("f",)))
-    text = Scorecard.of(release_of(["f"], [1]), [Choice("c", options)]).to_text()
+    column = Categories("c", [*(f"zero {i}" for i in range(5)), "one", "uno"], other="else")
+    text = card_of(schema_release([0, 0, 0, 0, 0, 1, 1, 0], Schema([column], intercept=False))).to_text()
     assert re.search(r"c +one, uno +\+1\n +any other +0\n", text)
     assert "zero" not in text
 
@@ -231,7 +207,7 @@ def test_many_answers_without_points_are_any_other() -> None:
 def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, proved: bool) -> None:
     proof = Proof.COMPLETE if proved else Proof.NONE
     guarantee = promise(1.0, delta, adjacency=adjacency, seeded=seeded, proof=proof)
-    card = Scorecard.of(release_of(["a"], [1], guarantee=guarantee))
+    card = card_of(release_of(["a"], [1], guarantee))
     privacy = privacy_words(guarantee)
     page = " ".join(_Text(card.to_html()).texts)
     for text in (page, *(" ".join(t.split()) for t in (card.to_text(), card.to_markdown()))):
@@ -258,12 +234,12 @@ def test_the_privacy_statement(adjacency: str, delta: float, seeded: bool, prove
     ],
 )
 def test_what_is_not_covered_is_on_every_form_of_the_card(fact: dict[str, Any], said: str) -> None:
-    card = Scorecard.of(release_of(["a"], [1], guarantee=promise(1.0, **fact)))
+    card = card_of(release_of(["a"], [1], promise(1.0, **fact)))
     page = " ".join(_Text(card.to_html()).texts)
     for text in (page, card.to_text(), card.to_markdown()):
         assert _flat(said) in _flat(text)
     assert "no exception" not in page
-    assert "no exception" in " ".join(_Text(Scorecard.of(release_of(["a"], [1])).to_html()).texts)
+    assert "no exception" in " ".join(_Text(card_of(release_of(["a"], [1])).to_html()).texts)
 
 
 def test_nothing_of_the_data_is_on_the_page() -> None:
@@ -271,7 +247,7 @@ def test_nothing_of_the_data_is_on_the_page() -> None:
         table = ps.PatternTable.from_records([[1, 0], [0, 1], [1, 1]], [1, 0, last_label], names=["a", "b"])
         problem = ps.Problem(table, ps.IntegerBall(2, 5))
         weights = ps.IntegerBall(2, 5).members()[1]
-        card = Scorecard.of(Release(problem.model(weights), GUARANTEE, problem.setting))
+        card = card_of(ps.Release(problem.model(weights), GUARANTEE, problem.setting))
         return card.to_html(), card.to_text(), card.to_markdown()
 
     assert page(0) == page(1)
@@ -280,21 +256,21 @@ def test_nothing_of_the_data_is_on_the_page() -> None:
 @pytest.mark.parametrize(("epsilon", "shown"), [(1.0, "1"), (1.00004, "1.001"), (0.1, "0.1"), (12.3451, "12.35")])
 def test_the_badge_never_shows_less_than_was_spent(epsilon: float, shown: str) -> None:
     release = replace(YES_NO, guarantee=promise(epsilon))
-    assert f"differential privacy, ε\u00a0=\u00a0{shown}<" in Scorecard.of(release).to_html()
+    assert f"differential privacy, ε\u00a0=\u00a0{shown}<" in card_of(release).to_html()
 
 
 def test_a_card_that_says_the_same_of_everybody_says_so_first() -> None:
-    card = Scorecard.of(release_of(["a", "intercept"], [0, -1]))
+    card = card_of(release_of(["a", "intercept"], [0, -1]))
     first = "This card is of no use: it says “negative” of everybody. More records, a larger epsilon"
     assert card.to_text().startswith(f"WARNING: {first[:50]}")
     assert first in " ".join(_Text(card.to_html()).texts)
-    assert "of no use" not in Scorecard.of(release_of(["a"], [1])).to_text()
+    assert "of no use" not in card_of(release_of(["a"], [1])).to_text()
     risky = risk_release(["a", "intercept"], [1, -5])  # decides alike at this threshold, but its risks differ
-    assert "of no use" not in Scorecard.of(risky).to_text()
+    assert "of no use" not in card_of(risky).to_text()
 
 
 def test_reasons_are_the_answers_that_raised_the_total_most() -> None:
-    card = Scorecard.of(risk_release(["a", "b", "c", "intercept"], [2, -3, 1, 0]))
+    card = card_of(risk_release(["a", "b", "c", "intercept"], [2, -3, 1, 0]))
     found = card.reasons({"a": "yes", "b": "no", "c": "no"})
     assert [(line.question, line.answer, line.points) for line in found] == [("b", "no", 3), ("a", "yes", 2)]
     assert [line.question for line in card.reasons({"a": "yes", "b": "no", "c": "yes"}, most=1)] == ["b"]

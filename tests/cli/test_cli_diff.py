@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import privsolve as ps
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Dates, Label, Number, Schema
+from privsolve.models.full_card import FullCard
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.linear import LinearRule
-from privsolve.models.risk import RiskScore
 from privsolve.models.tree import DecisionTree, Leaf, Split
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
@@ -41,8 +41,8 @@ class Bare(Release):
         pass
 
 
-def risk(schema: Schema, weights: list[int], log_odds: float) -> RiskScore:
-    return RiskScore(np.array(weights), schema.features, schema.scales, True, schema, log_odds=log_odds)
+def risk(schema: Schema, weights: list[int], log_odds: float) -> FullCard:
+    return FullCard(np.array(weights), schema.features, schema.scales, True, schema, log_odds=log_odds)
 
 
 def test_cards_with_risks_are_compared_in_log_odds() -> None:

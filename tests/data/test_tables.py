@@ -22,7 +22,7 @@ from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, codes
 from privsolve.data.codes import coded
 from privsolve.data.private import counts
 from privsolve.data.tables import open_table
-from privsolve.models.risk import RiskScore
+from privsolve.models.full_card import FullCard
 from schema_data import SCHEMA, every_value, tables
 
 
@@ -227,7 +227,7 @@ def test_a_value_is_read_once_however_many_codes_refer_to_it(tmp_path: Path) -> 
     once = mentions(table.select(**{c.column: c.read(table[c.column]) for c in CARD.columns}))
     assert min(once.values()) > 0
     assert mentions(coded(table, CARD.columns)) == {name: 1 + n for name, n in once.items()}  # and as it is
-    rule = RiskScore(np.arange(CARD.dim), CARD.features, CARD.scales, True, CARD, log_odds=0.5)
+    rule = FullCard(np.arange(CARD.dim), CARD.features, CARD.scales, True, CARD, log_odds=0.5)
     scored = with_predictions(table, rule)
     asked = {entry.column.column for entry in rule.tally.entries if entry.asked}
     assert len(asked) > 2

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import privsolve as ps
-from privsolve.cards.rows import rows_and_threshold
+from privsolve.cards.rows import rows_of
 from privsolve.cli import app
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.data.constraints import Constraints, Direction
@@ -306,7 +306,7 @@ def test_a_required_question_stays_on_the_printed_card() -> None:
         schema = Schema(columns, LABEL, constraints=Constraints(required=required))
         rule = LinearRule(weights, schema.features, (1,) * 5, True, schema)
         assert {entry.column.column for entry in rule.tally.entries} == asked
-        assert {row.column for row in rows_and_threshold(rule, None)[0]} == asked
+        assert {row.column for row in rows_of(rule)} == asked
     fitted = ps.PrivateShortCard(
         0.1, max_questions=2, constraints=Constraints(required=["sex"]), schema=Schema(COLUMNS, LABEL)
     )

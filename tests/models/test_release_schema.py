@@ -12,7 +12,6 @@ import pytest
 
 import privsolve as ps
 from privsolve.models.base import Model
-from privsolve.models.risk import RiskScore
 from small_tables import INDICATORS, SCHEMA, patients
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -37,10 +36,6 @@ def releases() -> dict[str, ps.Release]:
     full.fit(frame, frame["ill"], sample_weight=rng.random(200))
     weighted = full.evaluate(frame, frame["ill"], 1.0, sample_weight=rng.random(200), random_state=1)
     made["weighted"] = full.release_.with_evaluation(weighted)
-    weights = rng.integers(-3, 4, SCHEMA.dim)
-    risk = RiskScore(weights, SCHEMA.features, SCHEMA.scales, True, SCHEMA)
-    setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
-    made["risk"] = ps.Release(risk, card.release_.guarantee, setting)
     made["tree"] = (
         ps.PrivateTreeClassifier(1.0, depth=2, schema=INDICATORS, random_state=1).fit(frame, frame["ill"]).release_
     )

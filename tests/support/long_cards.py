@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 import privsolve as ps
-from privsolve.cards.card import UNKNOWN, Answer
+from privsolve.cards.rows import UNKNOWN, Answer
 from privsolve.data import About, Bins, Categories, Category, Column, Dates, Label, Number, Schema
-from privsolve.models.risk import RiskScore
+from privsolve.models.full_card import FullCard
 from random_scorecards import GUARANTEE
 
 LABEL = Label("ill", "yes", "no")
@@ -58,15 +58,14 @@ def _coded(i: int) -> Column:
 
 
 def long_release(schema: Schema, seed: int = 0, log_odds: float = 0.12) -> ps.Release:
-    """A risk score with points from -10 to 10 on nearly every feature."""
+    """A full card with points from -10 to 10 on nearly every feature."""
     rng = np.random.default_rng(seed)
     weights = rng.integers(-10, 11, schema.dim)
     weights[rng.random(schema.dim) < 0.1] = 0
     if schema.intercept:
         weights[-1] = -int(weights[:-1].sum()) // 2
-    model = RiskScore(weights, schema.features, schema.scales, schema.intercept, schema, log_odds=log_odds, cut=0)
-    setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.BrierLoss(0.5).to_dict()}
-    return ps.Release(model, GUARANTEE, setting)
+    model = FullCard(weights, schema.features, schema.scales, schema.intercept, schema, log_odds=log_odds, cut=0)
+    return ps.Release(model, GUARANTEE, {"objective": {}})
 
 
 def long_table(schema: Schema, records: int = 300, seed: int = 0) -> pd.DataFrame:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from privsolve.cards import words
-from privsolve.cards.card import UNKNOWN, Card, ChoicePoints, QuantityPoints, Row
 from privsolve.cards.rendering import rendered
+from privsolve.cards.rows import UNKNOWN, ChoicePoints, QuantityPoints, Row
 from privsolve.cards.tree_picture import tree_picture
 from privsolve.data.about import About
 from privsolve.evaluation import Evaluation
 from privsolve.evaluation.words import figure_cells, main_figures, rare_line, where
 from privsolve.models.tree import DecisionTree, Leaf, Node
 from privsolve.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from privsolve.cards.scorecard import Scorecard
 
 FOLDED_FROM = 25
 """Questions beyond so many are folded away: they matter least."""
@@ -24,7 +26,7 @@ TICKS = 8
 """Numbers below a plot."""
 
 
-def scorecard_html(card: Card, date: str | None = None) -> str:
+def scorecard_html(card: Scorecard, date: str | None = None) -> str:
     """The page of a card; equal cards give equal bytes."""
     rest = card.rows[FOLDED_FROM:]
     return rendered(
@@ -38,7 +40,7 @@ def scorecard_html(card: Card, date: str | None = None) -> str:
         rows=[_question(i, row) for i, row in enumerate(card.rows)],
         long=len(card.rows) > words.LONG,
         folded_from=FOLDED_FROM,
-        rest_points=words.number(max((row.highest - row.lowest for row in rest), default=Fraction(0))) + " points",
+        rest_points=words.number(max((row.highest - row.lowest for row in rest), default=0)) + " points",
         can_skip=any(isinstance(r, ChoicePoints) and any(o.text == UNKNOWN for o in r.options) for r in card.rows),
         unknown=UNKNOWN,
         risks=card.scale is not None and bool(card.totals),
@@ -107,7 +109,7 @@ def _question(number: int, row: Row) -> dict[str, Any]:
     return {"number": number, "asked": row.asked, "options": options}
 
 
-def _totals(card: Card) -> dict[str, Any] | None:
+def _totals(card: Scorecard) -> dict[str, Any] | None:
     """The table that says what a total means."""
     if not card.totals:
         return None
@@ -120,50 +122,48 @@ def _totals(card: Card) -> dict[str, Any] | None:
     return {"heads": heads, "lines": marked, "most": most}
 
 
-def _scale(card: Card) -> dict[str, Any] | None:
+def _scale(card: Scorecard) -> dict[str, Any] | None:
     """The ends of the scale and the places of the threshold, if there is anything to add up."""
     if not card.rows or card.maximum == card.minimum:
         return None
-    first, last = int(card.minimum), int(card.maximum) + 1
-    low, high = (words.total(card, end) for end in (card.minimum, card.maximum))
-    return {"low": low, "high": high, "first": first, "last": last, "now": min(max(int(card.threshold), first), last)}
+    first, last = card.minimum, card.maximum + 1
+    low, high = words.number(card.minimum), words.number(card.maximum)
+    return {"low": low, "high": high, "first": first, "last": last, "now": min(max(card.threshold, first), last)}
 
 
-def _example(card: Card) -> dict[str, Any] | None:
+def _example(card: Scorecard) -> dict[str, Any] | None:
     if not words.has_example(card):
         return None
     example = card.example
-    lines = [(line.question, line.answer, words.signed(line.points)) for line in example.lines]
+    lines = [(line.question, line.answer, words.signed(line.points)) for line in card.lines(example)]
     said = {
         "title": words.made_up(card),
         "verdict": words.verdict(card),
         "says": words.says(card),
-        "decision": example.decision,
+        "decision": card.decide(example),
     }
     return {"lines": lines, **said}
 
 
-def _data(card: Card) -> dict[str, object]:
-    """What the script needs: points as integers in units of 1/unit, written as text because they may be long."""
-    unit = card.unit
+def _data(card: Scorecard) -> dict[str, object]:
+    """What the script needs: points, written as text because they may be long."""
     rows: list[dict[str, object]] = []
     for row in card.rows:
-        lowest, highest = (str(int(end * unit)) for end in (row.lowest, row.highest))
-        entry: dict[str, object] = {"asked": row.asked, "lowest": lowest, "highest": highest}
+        entry: dict[str, object] = {"asked": row.asked, "lowest": str(row.lowest), "highest": str(row.highest)}
         if isinstance(row, QuantityPoints):
-            entry |= {"points": str(int(row.points * unit)), "low": row.low, "high": row.high, "step": row.step}
+            entry |= {"points": str(row.points), "low": row.low, "high": row.high, "step": row.step}
         else:
-            entry["points"] = [str(int(option.points * unit)) for option in row.options]
+            entry["points"] = [str(option.points) for option in row.options]
         rows.append(entry)
-    found: dict[str, object] = {"unit": str(unit), "threshold": str(int(card.threshold * unit)), "rows": rows}
+    found: dict[str, object] = {"threshold": str(card.threshold), "rows": rows}
     if card.number_scale is None:
         found |= {"positive": card.positive, "negative": card.negative}
     if card.bands is not None:
-        found["bands"] = {"names": card.bands.names, "starts": [str(int(s * unit)) for s in card.band_starts]}
+        found["bands"] = {"names": card.bands.names, "starts": list(map(str, card.band_starts))}
     if card.scale is not None and card.totals:  # the risk of every whole total
-        totals = range(int(card.minimum), int(card.maximum) + 1)
+        totals = range(card.minimum, card.maximum + 1)
         found["means"] = "Risk" if card.number_scale is None else f"{words.risk_of(card)}:"
-        found["risks"] = {str(total): card.scale.text(Fraction(total)) for total in totals}
+        found["risks"] = {str(total): card.scale.text(total) for total in totals}
     return found
 
 

@@ -1,100 +1,212 @@
-"""A release as a scorecard, in every form a person may want it."""
+"""A scorecard: points per answer and a threshold, what they say of a person, and every form it is written in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from privsolve.cards import words
-from privsolve.cards.card import Card
-from privsolve.cards.markdown import scorecard_markdown
+from privsolve.cards.document import scorecard_document
 from privsolve.cards.pages import scorecard_html
-from privsolve.cards.programs import javascript_program, python_program
-from privsolve.cards.rows import rows_and_threshold
-from privsolve.cards.sql import scorecard_sql
-from privsolve.cards.text import scorecard_text
+from privsolve.cards.programs import javascript_program, python_program, scorecard_sql
+from privsolve.cards.rows import UNKNOWN, Answer, ChoicePoints, QuantityPoints, Row, rows_of
+from privsolve.cards.tree_card import TreeCard
+from privsolve.cards.words import TotalLine, total_lines
 from privsolve.cards.workbook import scorecard_workbook
+from privsolve.data import Schema
 from privsolve.data.about import About
-from privsolve.data.questions import Question
+from privsolve.data.columns import Categories
 from privsolve.evaluation import Evaluation
+from privsolve.models.bands import Bands
 from privsolve.models.base import Model
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.number_card import NumberCard
-from privsolve.models.risk import RiskScore
+from privsolve.models.scales import NumberScale, RiskScale
+from privsolve.models.tree import DecisionTree
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
 
 
-class Published(Protocol):
-    """What a card is made of: a release has all of it."""
+@dataclass(frozen=True)
+class AnsweredLine:
+    """One question with an answer and its points."""
+
+    question: str
+    answer: str
+    points: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scorecard:
+    """The points of a release by question, in every form a person may want them.
+
+    The decision is `positive` iff the points add up to at least `threshold`; a card for a number predicts one instead. It
+    is made from the release and its public schema alone, so it may be published with it. Points are the smallest whole
+    numbers that decide the same (theory, section 17). `release.card()` gives it.
+    """
+
+    rule: LinearRule
+    guarantee: Guarantee
+    evaluation: Evaluation | None = None
+    version: str = ""
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The questions with the points of their answers, those that matter most first."""
+        if self.rule.schema is not None:
+            return rows_of(self._asked)
+        rows = (row for row in rows_of(self._asked) if isinstance(row, ChoicePoints))
+        return tuple(replace(row, options=tuple(o for o in row.options if o.text != UNKNOWN)) for row in rows)
+
+    @cached_property
+    def _asked(self) -> LinearRule:
+        """The rule; without a schema every feature is a yes/no question."""
+        rule = self.rule
+        if rule.schema is not None:
+            return rule
+        names = rule.features[:-1] if rule.intercept else rule.features
+        for name, weight, scale in zip(names, rule.weights, rule.scales, strict=False):
+            if weight and scale != 1:
+                raise ValueError(f"feature {name!r} has scale {scale}, so it is no yes/no question: fit with a schema")
+        schema = Schema([Categories(name, ["yes"], no="no") for name in names], intercept=rule.intercept)
+        return replace(rule, features=schema.features, schema=schema)
 
     @property
-    def model(self) -> Model:
-        """The model."""
+    def threshold(self) -> int:
+        """The least total that is decided positive."""
+        return self._asked.tally.threshold
 
     @property
-    def total(self) -> Guarantee:
-        """What is promised for everything in it."""
+    def positive(self) -> str:
+        """What a positive decision is called."""
+        return decision_words(self.rule.schema)[0]
 
     @property
-    def evaluation(self) -> Evaluation | None:
-        """How good the model is, if that was measured."""
+    def negative(self) -> str:
+        """What a negative decision is called."""
+        return decision_words(self.rule.schema)[1]
 
     @property
-    def version(self) -> str:
-        """Of the package that made it."""
+    def about(self) -> About:
+        """What the schema says of the card in words."""
+        return About() if self.rule.schema is None else self.rule.schema.about
 
+    @property
+    def bands(self) -> Bands | None:
+        """Names for ranges of totals."""
+        return self.rule.bands
 
-class Scorecard(Card):
-    """The points of a release by question, in every form a person may want them: see `Card`."""
+    @property
+    def risk_scale(self) -> RiskScale | None:
+        """The risks of totals, if the card states any."""
+        return self._asked.scale
 
-    @classmethod
-    def of(
-        cls,
-        release: Published,
-        questions: Iterable[Question] | None = None,
-        positive: str | None = None,
-        negative: str | None = None,
-    ) -> Scorecard:
-        """The scorecard of a release; only questions whose answer matters to the points are kept.
+    @property
+    def number_scale(self) -> NumberScale | None:
+        """The numbers that are predicted at totals, if the card predicts one."""
+        return self._asked.number_scale
 
-        `questions` say how a person is asked for the features; they are part of the public schema, never read off the
-        data. Without them and without a schema every feature is taken as a yes/no question, which is right for 0/1
-        features. An intercept becomes the threshold. The decisions are called by the schema's label unless named.
-        """
-        rule = getattr(release, "model", None)
-        if rule is None:
-            raise TypeError(f"release must be a Release, got {type(release).__name__}: pass run.release")
-        if not isinstance(rule, LinearRule):
-            raise ValueError(f"release is a {rule.kind}: only a linear rule is a scorecard")
-        yes, no = decision_words(rule.schema)
-        yes, no = positive or yes, negative or no
-        if yes == no:
-            raise ValueError(f"positive and negative are both {yes!r}: name the two decisions differently")
-        rows, threshold, unit = rows_and_threshold(rule, questions)
-        scale = rule.scale_of(int(threshold * unit), unit) if isinstance(rule, RiskScore | NumberCard) else None
-        about = About() if rule.schema is None else rule.schema.about
-        return cls(
-            rows,
-            threshold,
-            yes,
-            no,
-            release.total,
-            release.evaluation,
-            scale,
-            about,
-            release.version,
-            rule.bands,
-            rule if questions is None else None,
+    @property
+    def scale(self) -> RiskScale | NumberScale | None:
+        """What a total says beside the decision."""
+        return self.risk_scale or self.number_scale
+
+    @cached_property
+    def totals(self) -> tuple[TotalLine, ...]:
+        """The risk or number and the band of every total, if the card has any."""
+        if self.scale is None and self.bands is None:
+            return ()
+        points = [
+            range(row.lowest, row.highest + 1)
+            if isinstance(row, QuantityPoints)
+            else [option.points for option in row.options]
+            for row in self.rows
+        ]
+        return total_lines(points, self.scale, self.band_starts)
+
+    @property
+    def band_starts(self) -> tuple[int, ...]:
+        """The least total of every band but the first."""
+        return () if self.bands is None else self.bands.starts(self.risk_scale)
+
+    def band(self, answers: Mapping[str, Answer]) -> str | None:
+        """The band of one person's total; None if the card has no bands."""
+        return None if self.bands is None else self.bands.names[bisect_right(self.band_starts, self.score(answers))]
+
+    @property
+    def minimum(self) -> int:
+        """The lowest total there can be."""
+        return sum(row.lowest for row in self.rows)
+
+    @property
+    def maximum(self) -> int:
+        """The highest total there can be."""
+        return sum(row.highest for row in self.rows)
+
+    @property
+    def example(self) -> dict[str, Answer]:
+        """The answers of a made-up record: the highest and the lowest in turn, numbers in the middle. No data is involved."""
+        answers: dict[str, Answer] = {}
+        for i, row in enumerate(self.rows):
+            if isinstance(row, QuantityPoints):
+                answers[row.column] = float(row.exact_step * row.steps(row.low / 2 + row.high / 2))
+            else:
+                best = (max, min)[i % 2](row.options, key=lambda option: option.points)
+                answers[row.column] = best.text if best.span is not None or not best.covers else best.covers[0]
+        return answers
+
+    def lines(self, answers: Mapping[str, Answer]) -> tuple[AnsweredLine, ...]:
+        """One person's answers with their points; answers to other columns are ignored."""
+        if missing := [row.column for row in self.rows if row.column not in answers]:
+            raise ValueError(f"answers has no {', '.join(map(repr, missing))}: give one answer per question")
+        said = [(row, answers[row.column]) for row in self.rows]
+        return tuple(
+            AnsweredLine(row.asked, answer if isinstance(answer, str) else f"{answer:.15g}", row.points_for(answer))
+            for row, answer in said
         )
+
+    def reasons(self, answers: Mapping[str, Answer], most: int = 4) -> tuple[AnsweredLine, ...]:
+        """The answers that raised the total most above the lowest one: what lenders call reason codes.
+
+        Args:
+            answers: an answer for each column of the card, as for `score`.
+            most: how many reasons to give at most.
+
+        Returns:
+            The answers, those that raised the total most first, each with the points by which it did.
+        """
+        lines = zip(self.rows, self.lines(answers), strict=True)
+        raised = [replace(line, points=line.points - row.lowest) for row, line in lines]
+        return tuple(sorted((line for line in raised if line.points), key=lambda line: -line.points)[:most])
+
+    def score(self, answers: Mapping[str, Answer]) -> int:
+        """The total of one person's answers: a text of an option or a number per column; other columns are ignored."""
+        return sum(line.points for line in self.lines(answers))
+
+    @property
+    def constant(self) -> bool:
+        """Whether the card says the same of everybody: one decision, and no risks that differ."""
+        decided = self.minimum >= self.threshold or self.maximum < self.threshold
+        return not self.rows or (decided and self.scale is None)
+
+    def decide(self, answers: Mapping[str, Answer]) -> str:
+        """What the card says of one person: `positive` or `negative` as they were named, or a number in figures."""
+        return self.said(self.score(answers))
+
+    def said(self, total: int) -> str:
+        """What the card says at a total."""
+        if self.number_scale is not None:
+            return self.number_scale.text(total)
+        return self.positive if total >= self.threshold else self.negative
 
     def to_text(self, width: int = 80) -> str:
         """The card for a terminal of the given width."""
-        return scorecard_text(self, width)
+        return scorecard_document(self, full=False).to_text(width)
 
     def to_markdown(self) -> str:
         """The card as Markdown."""
-        return scorecard_markdown(self)
+        return scorecard_document(self, full=True).to_markdown()
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """A query that adds score, risk, prediction and band to the rows of a table `data`: one `CASE` for each question.
@@ -116,7 +228,7 @@ class Scorecard(Card):
     def _applied(self) -> LinearRule:
         """The rule, where its schema says how columns become answers."""
         self._refuse_number("a program or query")
-        if self.rule is None or self.rule.schema is None:
+        if self.rule.schema is None:
             raise ValueError(
                 "the card has no schema that says how columns become answers: fit with one to write a program"
             )
@@ -131,13 +243,6 @@ class Scorecard(Card):
         if self.number_scale is not None:
             raise ValueError(f"a card for a number cannot be written as {form}: use `privsolve predict` or the page")
 
-    def _repr_html_(self) -> str:
-        privacy = words.privacy_words(self.guarantee)
-        notes = [words.rule(self), *words.notes(self), *words.facts_line(self.about), f"Privacy: {privacy.sentence}"]
-        notes += words.other_count(self.guarantee)
-        warnings = (*words.problems(self), *privacy.warnings)
-        return panel(words.title(self), ("Question", "Answer", "Points"), words.answer_lines(self), notes, warnings)
-
     def to_html(self, date: str | None = None) -> str:
         """The card as one self-contained page that adds up the points of the answers a person ticks.
 
@@ -145,3 +250,27 @@ class Scorecard(Card):
             date: the day to print on it, where the schema states none.
         """
         return scorecard_html(self, date)
+
+    def _repr_html_(self) -> str:
+        privacy = words.privacy_words(self.guarantee)
+        notes = [words.rule(self), *words.notes(self), *words.facts_line(self.about), f"Privacy: {privacy.sentence}"]
+        notes += words.other_count(self.guarantee)
+        warnings = (*words.problems(self), *privacy.warnings)
+        return panel(words.title(self), words.POINTS, words.answer_lines(self), notes, warnings)
+
+
+ModelCard = Scorecard | TreeCard
+
+
+def has_card(model: Model) -> bool:
+    """Whether there is a card of a model."""
+    return isinstance(model, DecisionTree | LinearRule)
+
+
+def card_of(model: Model, guarantee: Guarantee, evaluation: Evaluation | None = None, version: str = "") -> ModelCard:
+    """A model in the form that people use: a tree card for a decision tree, a scorecard for a linear rule."""
+    if isinstance(model, DecisionTree):
+        return TreeCard(model, guarantee, evaluation, version)
+    if not isinstance(model, LinearRule):
+        raise ValueError(f"release is a {model.kind}: only a linear rule is a scorecard")
+    return Scorecard(model, guarantee, evaluation, version)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.cards.card import UNKNOWN
+from privsolve.cards.rows import UNKNOWN
 from privsolve.checks import check_integer
 from privsolve.data.codes import codes_of_frame, computed_once, with_read
 from privsolve.data.columns import MISSING, Number
@@ -21,7 +21,6 @@ from privsolve.data.duckdb import read_each_value
 from privsolve.data.questions import Quantity, answered
 from privsolve.data.reading import check_columns
 from privsolve.models.linear import LinearRule, answers
-from privsolve.models.number_card import NumberCard
 from privsolve.models.tally import Entry
 
 if TYPE_CHECKING:
@@ -43,11 +42,11 @@ def scored_frame(table: Any, model: LinearRule, reasons: int = 0) -> pd.DataFram
 
     names, tally = added_names(model, reasons), model.tally
     totals = tally.totals(table)
-    found: dict[str, Any] = {"score": totals / tally.unit if tally.unit > 1 else totals}
+    found: dict[str, Any] = {"score": totals}
     if model.scale is not None:
-        found["risk"] = model.scale.risks(totals / tally.unit)
-    if isinstance(model, NumberCard):
-        found["prediction"] = model.number_scale.numbers(totals / tally.unit)
+        found["risk"] = model.scale.risks(totals)
+    if model.number_scale is not None:
+        found["prediction"] = model.number_scale.numbers(totals)
     else:
         yes, no = (np.array(value, dtype=object) for value in answers(model.stated_schema.label))
         found["prediction"] = np.where(totals >= tally.threshold, yes, no)
@@ -118,13 +117,12 @@ def with_predictions(table: Any, model: LinearRule, reasons: int = 0, names: Map
     parts = _reason_parts(model, values, points) if reasons else []
     wider, places = computed_once(wider, [sum(points, ibis.literal(0, type="int64")), *parts])
     total, *rest = (wider[name] for name in places)
-    found = [total / tally.unit if tally.unit > 1 else total]
+    found = [total]
     if model.scale is not None:
-        above = total.cast("float64") / tally.unit - float(model.scale.half)
+        above = total.cast("float64") - model.scale.half
         found.append(1 / (1 + (above * -model.scale.log_odds).exp()))
-    if isinstance(model, NumberCard):
-        scale = model.number_scale
-        predicted = total.cast("float64") / tally.unit * scale.per_point + scale.start
+    if (scale := model.number_scale) is not None:
+        predicted = total.cast("float64") * scale.per_point + scale.start
         found.append(predicted.clip(scale.low, scale.high))
     else:
         yes, no = answers(model.stated_schema.label)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from privsolve.cards.markdown import escape as markdown
-from privsolve.cards.markdown import privacy_markdown
+from privsolve.cards.document import Document, Lines, privacy_blocks, quality_blocks
 from privsolve.cards.pages import tree_html
 from privsolve.cards.tree_picture import Picture, tree_picture
-from privsolve.cards.words import facts_line, privacy_words
+from privsolve.cards.words import facts_line, privacy_warnings, privacy_words
 from privsolve.evaluation import Evaluation
-from privsolve.evaluation.words import HELP, quality_lines, quality_markdown, useless
-from privsolve.models.tree import DecisionTree, Leaf, Node, Split, leaf_paths
+from privsolve.evaluation.words import HELP, useless
+from privsolve.models.tree import DecisionTree, leaf_paths
 from privsolve.models.tree_sql import tree_sql
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
@@ -51,22 +49,17 @@ class TreeCard:
 
     def to_text(self, width: int = 80) -> str:
         """The tree for a terminal of the given width."""
-        privacy = privacy_words(self.guarantee, "tree")
-        parts = [f"WARNING: {warning}" for warning in (*self._problems, *privacy.warnings)]
-        wrapped = [line for part in parts for line in textwrap.wrap(part, width)]
-        sentence = textwrap.wrap(f"Privacy: {privacy.sentence}", width)
-        quality = [line for part in quality_lines(self.evaluation) for line in textwrap.wrap(part, width) or [""]]
-        return "\n".join([*wrapped, self.title, *self._facts, "", self.tree.describe(), *quality, "", *sentence]) + "\n"
+        return self._document(full=False).to_text(width)
 
     def to_markdown(self) -> str:
-        """The tree as a nested list."""
-        privacy = privacy_words(self.guarantee, "tree")
-        lines = [f"## {markdown(self.title)}", ""]
-        lines += [part for line in self._facts for part in (markdown(line), "")]
-        for warning in (*self._problems, *privacy.warnings):
-            lines += [f"> **Warning:** {markdown(warning)}", ""]
-        lines += [*_items(self.tree, self.tree.root, 0), "", *quality_markdown(self.evaluation, markdown)]
-        return "\n".join([*lines, *privacy_markdown(privacy)]) + "\n"
+        """The tree as Markdown."""
+        return self._document(full=True).to_markdown()
+
+    def _document(self, *, full: bool) -> Document:
+        warnings = (*self._problems, *privacy_warnings(self.guarantee))
+        privacy = privacy_blocks(self.guarantee, "tree", full=full)
+        body = [Lines(self.tree.describe()), *quality_blocks(self.evaluation), *privacy]
+        return Document(self.title, warnings, self._facts, body)
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The prediction as one SQL expression on the columns of a table, with the schema's meaning of every value."""
@@ -93,14 +86,3 @@ class TreeCard:
 def rules(tree: DecisionTree) -> Iterator[tuple[str, str]]:
     """One line per leaf: the answers that lead to it, and what it says."""
     return ((path, tree.says(value)) for path, value in leaf_paths(tree))
-
-
-def _items(tree: DecisionTree, node: Node, level: int) -> Iterator[str]:
-    if isinstance(node, Leaf):
-        yield f"- **{markdown(tree.says(node.value))}**"
-        return
-    for child, word in ((node.yes, "yes"), (node.no, "no")):
-        ending = "" if isinstance(child, Split) else f" → **{markdown(tree.says(child.value))}**"
-        yield f"{'  ' * level}- {markdown(tree.features[node.question])}: {word}{ending}"
-        if isinstance(child, Split):
-            yield from _items(tree, child, level + 1)

@@ -4,75 +4,69 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from itertools import compress
+from itertools import compress, groupby
+from typing import TYPE_CHECKING
 
-from privsolve.cards.card import UNKNOWN, AnsweredLine, Card, ChoicePoints, QuantityPoints
+from privsolve.cards.rows import UNKNOWN, ChoicePoints, QuantityPoints
 from privsolve.data.about import About
 from privsolve.data.questions import answered
 from privsolve.evaluation.words import HELP, useless
+from privsolve.models.scales import NumberScale, RiskScale
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import shown_above
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import BoundedRange
 
-DECIMALS = 4
+if TYPE_CHECKING:
+    from privsolve.cards.scorecard import AnsweredLine, Scorecard
+
 LONG = 12
 """Cards with more questions have no worked example, and a box to search for questions."""
 
+POINTS = ("Question", "Answer", "Points")
+"""The heads of a table of points."""
 
-def number(value: Fraction, plus: str = "") -> str:
-    """A number in figures: exact where a few decimals are enough, else rounded and marked as such."""
-    scaled = abs(value) * 10**DECIMALS
-    whole, decimals = divmod(int(scaled + Fraction(1, 2)), 10**DECIMALS)
-    figures = f"{whole:,}" + f".{decimals:0{DECIMALS}d}".rstrip("0").rstrip(".")
-    sign = "−" if value < 0 else plus if value > 0 else ""
-    return ("" if scaled.denominator == 1 else "≈ ") + sign + figures
+MOST_TOTALS = 2_000
+MOST_LINES = 20
 
 
-def total(card: Card, value: Fraction) -> str:
-    """A total in figures: as a fraction where rounding would hide on which side of the threshold it is."""
-    close = abs(value - card.threshold) <= Fraction(1, 10**DECIMALS)
-    return _fraction(value) if close else number(value)
+def number(value: int, plus: str = "") -> str:
+    """A whole number in figures."""
+    return f"{'−' if value < 0 else plus if value else ''}{abs(value):,}"
 
 
-def _fraction(value: Fraction, over: str = "/") -> str:
-    """A number as an exact fraction, or as a whole number if it is one."""
-    numerator = number(Fraction(value.numerator))
-    return numerator + (f"{over}{value.denominator:,}" if value.denominator > 1 else "")
-
-
-def signed(points: Fraction) -> str:
+def signed(points: int) -> str:
     """The points of an answer, with their sign."""
     return number(points, plus="+")
 
 
 def multiplier(row: QuantityPoints) -> str:
-    """What to multiply a number by to get its points."""
-    return f"× {_fraction(row.points_per_one, ' ÷ ')}"
+    """What to multiply a rounded number by to get its points."""
+    factor = row.points / row.exact_step
+    return f"× {number(factor.numerator)}" + (f" ÷ {factor.denominator:,}" if factor.denominator > 1 else "")
 
 
 def interval(row: QuantityPoints) -> str:
     """What number is asked for."""
-    unknown = "" if row.unknown is None else f"; {row.unknown:,.15g} if it is not known"
+    unknown = f"; {row.unknown:,.15g} if it is not known"
     if row.step == 1:
         return f"a whole number from {row.low:,.15g} to {row.high:,.15g}{unknown}"
     return f"a number from {row.low:,.15g} to {row.high:,.15g}, to the nearest multiple of {row.step:,.15g}{unknown}"
 
 
-def condition(card: Card) -> str:
+def condition(card: Scorecard) -> str:
     """When a total is positive."""
-    return f"at least {_fraction(first_positive(card))}"
+    return f"at least {number(first_positive(card))}"
 
 
-def first_positive(card: Card) -> Fraction:
-    """The lowest total that is decided positive; of a risk score not beyond the ends of the scale by more than one."""
+def first_positive(card: Scorecard) -> int:
+    """The lowest total that is decided positive; of a card with risks not beyond the ends of the scale by more than one."""
     return card.threshold if card.scale is None else min(max(card.threshold, card.minimum), card.maximum + 1)
 
 
-def title(card: Card) -> str:
+def title(card: Scorecard) -> str:
     """What the card is about."""
     if card.about.question:
         return card.about.question
@@ -94,14 +88,14 @@ def facts_line(about: About) -> list[str]:
     return [". ".join(f"{name}: {text}" for name, text in facts(about)) + "."] if facts(about) else []
 
 
-def problems(card: Card) -> list[str]:
+def problems(card: Scorecard) -> list[str]:
     """What makes the card useless, if anything: to be read before everything else."""
     if card.constant:
         return [f"This card is of no use: it says “{card.said(card.minimum)}” of everybody. {HELP}"]
     return list(filter(None, [useless(card.evaluation)]))
 
 
-def answer_lines(card: Card) -> Iterator[tuple[str, str, str]]:
+def answer_lines(card: Scorecard) -> Iterator[tuple[str, str, str]]:
     """Question, answer and points, one line for each answer; the question stands on its first line only.
 
     "Not known" is left out where it counts nothing: a note says so.
@@ -115,12 +109,12 @@ def answer_lines(card: Card) -> Iterator[tuple[str, str, str]]:
             yield "" if i else row.asked, option.text, signed(option.points)
 
 
-def has_example(card: Card) -> bool:
+def has_example(card: Scorecard) -> bool:
     """Whether a worked example is shown: of long cards it would be as long as the card."""
     return 0 < len(card.rows) <= LONG
 
 
-def made_up(card: Card) -> str:
+def made_up(card: Scorecard) -> str:
     """What the worked example is."""
     return f"Example, a made-up {card.about.called}"
 
@@ -135,14 +129,14 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def risk_of(card: Card) -> str:
+def risk_of(card: Scorecard) -> str:
     """The heading of a table of risks or numbers."""
     if card.number_scale is not None:
         return f"Predicted {card.number_scale.name}"
     return f"Risk: {card.positive}" if card.about.positive else f"Risk of {card.positive}"
 
 
-def total_table(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def total_table(card: Scorecard) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Heads and lines of the table that says what a total means."""
     there = [True, card.scale is not None, card.bands is not None]
     names = ("",) if card.bands is None else card.bands.names
@@ -151,32 +145,29 @@ def total_table(card: Card) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return heads, rows
 
 
-def bands(card: Card) -> list[tuple[str, str, str]]:
+def bands(card: Scorecard) -> list[tuple[str, str, str]]:
     """The name of every band, its totals and its risks in words."""
     if card.bands is None:
         return []
-    ends = [None, *card.band_starts, None]
-    said = []
-    for name, low, high, risk in zip(card.bands.names, ends, ends[1:], card.bands.conditions(), strict=False):
-        first = card.minimum if low is None else max(low, card.minimum)
-        empty = first > card.maximum or (high is not None and high <= first)
-        last = high is None or high > card.maximum
-        said.append((name, "no total" if empty else _span(low, None if last else high, card.unit), risk))
-    return said
+    starts = card.band_starts
+    ends = [None, *starts], [*starts, None]
+    named = zip(card.bands.names, *ends, card.bands.conditions(), strict=True)
+    return [(name, _span(card, low, high), risk) for name, low, high, risk in named]
 
 
-def _span(low: Fraction | None, high: Fraction | None, unit: int) -> str:
-    """Totals from `low` to below `high`."""
+def _span(card: Scorecard, low: int | None, high: int | None) -> str:
+    """The totals of the card from `low` to below `high`."""
+    first = card.minimum if low is None else max(low, card.minimum)
+    if first > card.maximum or (high is not None and high <= first):
+        return "no total"
+    if high is None or high > card.maximum:
+        return "every total" if low is None else f"{number(low)} or more"
     if low is None:
-        return "every total" if high is None else f"under {_fraction(high)}"
-    if high is None:
-        return f"{_fraction(low)} or more"
-    if unit > 1:
-        return f"{_fraction(low)} to under {_fraction(high)}"
-    return _fraction(low) if high == low + 1 else f"{_fraction(low)} to {_fraction(high - 1)}"
+        return f"under {number(high)}"
+    return number(low) if high == low + 1 else f"{number(low)} to {number(high - 1)}"
 
 
-def rule(card: Card) -> str:
+def rule(card: Scorecard) -> str:
     """How the decision follows from the total."""
     if (scale := card.number_scale) is not None:
         low, high = scale.figures(scale.low), scale.figures(scale.high)
@@ -187,30 +178,30 @@ def rule(card: Card) -> str:
     return f"The decision is {card.positive} if the total is {condition(card)}, and {card.negative} otherwise."
 
 
-def moved(card: Card) -> str:
+def moved(card: Scorecard) -> str:
     """Where a risk score decides, and that it need not decide there."""
     if card.risk_scale is not None and _decided(card):
         reach = f"{'No' if card.threshold > card.maximum else 'Every'} total reaches its threshold"
         said = f"{reach}, a risk of {card.risk_scale.text(card.threshold)}: it decides for {card.said(card.minimum)}"
         return f"{said} whatever the answers; any other threshold may be used."
     start = f"It decides for {card.positive} if the total is {condition(card)}"
-    if card.unit == 1 and card.risk_scale is not None:
+    if card.risk_scale is not None:
         start += f", a risk of {card.risk_scale.text(first_positive(card))}"
     return f"{start}; any other threshold may be used."
 
 
-def _decided(card: Card) -> bool:
+def _decided(card: Scorecard) -> bool:
     """Whether all totals lie on one side of the threshold."""
     return card.minimum >= card.threshold or card.maximum < card.threshold
 
 
-def notes(card: Card) -> list[str]:
+def notes(card: Scorecard) -> list[str]:
     """What else a person needs to know to use the card."""
     found = []
     if not card.rows:
         found.append("No question has points, so the total is always 0.")
     else:
-        found.append(f"Totals run from {total(card, card.minimum)} to {total(card, card.maximum)}.")
+        found.append(f"Totals run from {number(card.minimum)} to {number(card.maximum)}.")
     if card.scale is None and _decided(card):
         found.append(f"The decision is {card.said(card.minimum)} whatever the answers.")
     if card.bands is not None:
@@ -223,19 +214,76 @@ def notes(card: Card) -> list[str]:
     return found
 
 
-def says(card: Card) -> str:
+def says(card: Scorecard) -> str:
     """The words before what the card says of a record."""
     return "The decision is" if card.number_scale is None else f"The predicted {card.number_scale.name} is"
 
 
-def verdict(card: Card) -> str:
+def verdict(card: Scorecard) -> str:
     """How the worked example ends."""
-    value = card.example.total
+    value = card.score(card.example)
     if card.number_scale is not None:
-        return f"Total {total(card, value)}."
+        return f"Total {number(value)}."
     risk = "" if card.risk_scale is None else f", a risk of {card.risk_scale.text(value)}"
     band = "" if card.bands is None else f" (band “{card.bands.names[bisect_right(card.band_starts, value)]}”)"
-    return f"Total {total(card, value)}{risk}{band}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
+    return f"Total {number(value)}{risk}{band}, which is {'' if value >= card.threshold else 'not '}{condition(card)}."
+
+
+Read = tuple[int, str, int]
+"""A total, its risk or number in words, and the number of its band."""
+
+
+@dataclass(frozen=True)
+class TotalLine:
+    """A run of totals of about the same risk and of one band, by its number."""
+
+    low: int
+    high: int
+    risk: str
+    band: int = 0
+
+    @property
+    def totals(self) -> str:
+        """The totals in words."""
+        low, high = (str(value).replace("-", "−") for value in (self.low, self.high))
+        return _range(low, high)
+
+
+def total_lines(
+    rows: Iterable[Iterable[int]], scale: RiskScale | NumberScale | None = None, starts: Sequence[int] = ()
+) -> tuple[TotalLine, ...]:
+    """A line for each total that the answers can add up to; neighbours of one band whose risks read the same are one.
+
+    `rows` are the points of the answers to each question, `starts` the least totals of all bands but the first. Where there
+    would be too many lines, each is for a round number of totals, such as 40 to 44.
+    """
+    totals = {0}
+    for points in rows:
+        totals = {total + p for total in totals for p in set(points)}
+        if len(totals) > MOST_TOTALS:
+            totals = set(range(min(totals), max(totals) + 1))
+    found = [
+        (total, "" if scale is None else scale.text(total), bisect_right(starts, total)) for total in sorted(totals)
+    ]
+    lines = _runs(found, lambda line: line[1])
+    if len(lines) <= MOST_LINES:
+        return lines
+    for step in (k * 10**e for e in range(9) for k in (2, 5, 10)):
+        # many totals that read like the first or the last are one line
+        ends = {text for _, text, _ in (found[0], found[-1]) if sum(text == other for _, other, _ in found) > step}
+        lines = _runs(found, lambda line: line[1] if line[1] in ends else line[0] // step)  # noqa: B023
+        if len(lines) <= MOST_LINES + len(starts):
+            break
+    return lines
+
+
+def _runs(found: Sequence[Read], key: Callable[[Read], object]) -> tuple[TotalLine, ...]:
+    runs = [list(run) for _, run in groupby(found, key=lambda line: (line[2], key(line)))]
+    return tuple(TotalLine(run[0][0], run[-1][0], _range(run[0][1], run[-1][1]), run[0][2]) for run in runs)
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privsolve.cards import words
-from privsolve.cards.card import Card, ChoicePoints, QuantityPoints, Row
+from privsolve.cards.rows import ChoicePoints, QuantityPoints, Row
 from privsolve.errors import from_extra
+
+if TYPE_CHECKING:
+    from privsolve.cards.scorecard import Scorecard
 
 LARGEST_TOTAL = 10**15
 """Spreadsheets calculate with 15 digits."""
@@ -21,7 +24,7 @@ FIRST = 6
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
-def scorecard_workbook(card: Card) -> bytes:
+def scorecard_workbook(card: Scorecard) -> bytes:
     """The bytes of an .xlsx file with a sheet to fill in, the points, and what privacy is promised."""
     with from_extra("excel"):
         from openpyxl import Workbook
@@ -41,16 +44,12 @@ def scorecard_workbook(card: Card) -> bytes:
     return file.getvalue()
 
 
-def _check(card: Card) -> None:
-    if card.unit != 1:
-        raise ValueError(
-            "a risk score that asks for a number with a scale has no whole points: it cannot be a workbook"
-        )
+def _check(card: Scorecard) -> None:
     if max(abs(card.minimum), abs(card.maximum), abs(card.threshold)) >= LARGEST_TOTAL:
         raise ValueError("the card has totals of more than 15 digits, which spreadsheets round: use the page instead")
 
 
-def _card_sheet(sheet: Any, card: Card, places: dict[int, tuple[int, int]]) -> None:
+def _card_sheet(sheet: Any, card: Scorecard, places: dict[int, tuple[int, int]]) -> None:
     from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
     from openpyxl.worksheet.datavalidation import DataValidation
 
@@ -83,7 +82,7 @@ def _card_sheet(sheet: Any, card: Card, places: dict[int, tuple[int, int]]) -> N
     sheet.row_dimensions[3].height = 64
 
 
-def _result(sheet: Any, card: Card) -> None:
+def _result(sheet: Any, card: Scorecard) -> None:
     from openpyxl.styles import Alignment, Font
 
     last = FIRST + len(card.rows) - 1
@@ -92,14 +91,14 @@ def _result(sheet: Any, card: Card) -> None:
     added = f"SUM(C{FIRST}:C{last})" if card.rows else "0"
     lines = [("Total", f'=IF({answered},{added},"answer every question")')]
     if card.risk_scale is not None:
-        score = f"(C{total}-({float(card.risk_scale.half)!r}))"
+        score = f"(C{total}-({card.risk_scale.half!r}))"
         lines.append(("Risk", f'=IF(ISNUMBER(C{total}),1/(1+EXP(-({card.risk_scale.log_odds!r})*{score})),"")'))
     yes, no = _quoted(card.positive), _quoted(card.negative)
-    lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={int(card.threshold)},{yes},{no}),"")'))
+    lines.append(("Decision", f'=IF(ISNUMBER(C{total}),IF(C{total}>={card.threshold},{yes},{no}),"")'))
     if card.bands is not None:
         shown = _quoted(card.bands.names[0])
         for start, name in zip(card.band_starts, card.bands.names[1:], strict=True):
-            shown = f"IF(C{total}>={int(start)},{_quoted(name)},{shown})"
+            shown = f"IF(C{total}>={start},{_quoted(name)},{shown})"
         lines.append(("Band", f'=IF(ISNUMBER(C{total}),{shown},"")'))
     for k, (name, formula) in enumerate(lines):
         _write(sheet[f"A{total + k}"], name, Font(name=FONT, bold=True))
@@ -117,7 +116,7 @@ def _result(sheet: Any, card: Card) -> None:
 def _points_formula(row: Row, at: int, place: tuple[int, int] | None) -> str:
     if isinstance(row, QuantityPoints):
         clipped = f"MIN(MAX(B{at},{row.low!r}),{row.high!r})"
-        return f'=IF(ISNUMBER(B{at}),INT({clipped}/{row.step!r}+0.5)*{int(row.points)},"")'
+        return f'=IF(ISNUMBER(B{at}),INT({clipped}/{row.step!r}+0.5)*{row.points},"")'
     assert place is not None
     texts, points = (f"Points!${c}${place[0]}:${c}${place[1]}" for c in "BC")
     # EXACT, because a look-up would take * and ? for wildcards and upper case for lower
@@ -137,7 +136,7 @@ def _validation(kind: Any, row: Row, place: tuple[int, int] | None) -> Any:
     return found
 
 
-def _points_sheet(sheet: Any, card: Card) -> dict[int, tuple[int, int]]:
+def _points_sheet(sheet: Any, card: Scorecard) -> dict[int, tuple[int, int]]:
     """All answers with their points; the rows of each question that has answers to choose from."""
     from openpyxl.styles import Font
 
@@ -154,14 +153,14 @@ def _points_sheet(sheet: Any, card: Card) -> dict[int, tuple[int, int]]:
         for option in row.options:
             _write(sheet[f"A{at}"], row.asked)
             _write(sheet[f"B{at}"], option.text)
-            sheet[f"C{at}"] = int(option.points)
+            sheet[f"C{at}"] = option.points
             at += 1
     for column, width in zip("ABC", (44, 34, 16), strict=True):
         sheet.column_dimensions[column].width = width
     return places
 
 
-def _privacy_sheet(sheet: Any, card: Card) -> None:
+def _privacy_sheet(sheet: Any, card: Scorecard) -> None:
     from openpyxl.styles import Alignment, Font
 
     said = words.privacy_words(card.guarantee)

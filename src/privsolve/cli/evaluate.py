@@ -20,7 +20,6 @@ from privsolve.data.duckdb import private_folder
 from privsolve.data.tables import open_table
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.evaluation.measure import promise, summary
-from privsolve.evaluation.words import quality_lines
 from privsolve.learn.evaluating import counted, evaluated
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.ledger import Ledger
@@ -106,7 +105,7 @@ def _content(release: Release, evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths: list[Path]) -> None:
-    console.print(escape("\n".join(quality_lines(evaluation)).strip()))
+    console.print(escape(evaluation.to_text().rstrip()))
     console.print(escape(f"\nPrivacy of the evaluation: {evaluation.guarantee.sentence()}"))
     console.print(escape(f"Of the release with it: {release.total.sentence()}"))
     auc = exact["auc"]["value"]

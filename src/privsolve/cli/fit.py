@@ -38,7 +38,7 @@ from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
-from privsolve.models.risk import FullCard
+from privsolve.models.full_card import FullCard
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee

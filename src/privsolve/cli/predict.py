@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from privsolve.cards.of_release import has_card
+from privsolve.cards.scorecard import has_card
 from privsolve.cards.scoring import MOST_REASONS, added_names, with_predictions
 from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, write_out
 from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
@@ -140,7 +140,7 @@ def show(
 
 def _as_text(release: Release, width: int) -> str:
     """The card, or what the model says of itself where it is none, and the promise."""
-    if has_card(release):
+    if has_card(release.model):
         return release.card().to_text(width)
     return f"{release.model.describe()}\n\nPrivacy: {release.total.sentence()}"
 

@@ -12,7 +12,7 @@ from privsolve.arrays import Int64Array
 from privsolve.data.weights import UNITS, Weight
 from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.intervals import Figure, Moments
-from privsolve.evaluation.words import figure_cells, main_figures, quality_lines, rare_line, useless, where
+from privsolve.evaluation.words import figure_cells, main_figures, quality, rare_line, useless, where
 from privsolve.models.outcomes import Outcome
 from privsolve.notebooks import panel
 from privsolve.privacy.adjacency import Adjacency
@@ -88,7 +88,8 @@ class Evaluation:
 
     def to_text(self) -> str:
         """The figures in words, one per line."""
-        return "\n".join(quality_lines(self)).strip() + "\n"
+        lead, *lines = quality(self)
+        return "\n".join([f"How good it is: {lead}", *(f"  {line}" for line in lines)]) + "\n"
 
     __str__ = to_text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from privsolve.evaluation.cells import Cells
@@ -88,19 +88,17 @@ def main_figures(cells: Cells, labels: tuple[str, str]) -> Iterator[tuple[str, F
     yield from ranking + figures if is_rare(cells) else figures + ranking
 
 
-def quality_lines(evaluation: Evaluation | None) -> list[str]:
-    """Sentences for text; none without an evaluation."""
-    if evaluation is None:
-        return []
-    lines = ["", f"How good it is. {where(evaluation)} In brackets: 95% intervals for people of the same kind."]
-    lines += [f"  {line}" for line in (useless(evaluation), rare_line(evaluation)) if line]
-    lines += [f"  {name}: {figure.percent()}" for name, figure in main_figures(evaluation.cells, evaluation.labels)]
+def quality(evaluation: Evaluation) -> list[str]:
+    """What was measured, and a line for each figure."""
+    lines = [f"{where(evaluation)} In brackets: 95% intervals for people of the same kind."]
+    lines += [line for line in (useless(evaluation), rare_line(evaluation)) if line]
+    lines += [f"{name}: {figure.percent()}" for name, figure in main_figures(evaluation.cells, evaluation.labels)]
     if evaluation.kind == "total":
-        lines.append(f"  Share of “{evaluation.labels[1]}” by total: {', '.join(_steps(evaluation))}.")
+        lines.append(f"Share of “{evaluation.labels[1]}” by total: {', '.join(_steps(evaluation))}.")
     if evaluation.by is not None:
         for name in evaluation.groups:
             accuracy = evaluation.of_group(name).accuracy().percent()
-            lines.append(f"  {evaluation.by} {name}: decisions that are right {accuracy}")
+            lines.append(f"{evaluation.by} {name}: decisions that are right {accuracy}")
     return lines
 
 
@@ -114,18 +112,6 @@ def _steps(evaluation: Evaluation) -> list[str]:
         else:
             runs.append((first, last, risk))
     return [f"{low if low == high else f'{low} to {high}'}: {100 * risk:.3g}%" for low, high, risk in runs]
-
-
-def quality_markdown(evaluation: Evaluation | None, escape: Callable[[str], str]) -> list[str]:
-    """A table for Markdown; nothing without an evaluation."""
-    if evaluation is None:
-        return []
-    lines = ["### How good it is", "", escape(where(evaluation)), ""]
-    lines += [part for line in (useless(evaluation), rare_line(evaluation)) if line for part in (escape(line), "")]
-    lines += ["| figure | value | 95% interval | noise alone |", "|---|--:|---|---|"]
-    for name, figure in main_figures(evaluation.cells, evaluation.labels):
-        lines.append(f"| {escape(name)} | {' | '.join(escape(cell) for cell in figure_cells(figure))} |")
-    return [*lines, ""]
 
 
 def figure_cells(figure: Figure) -> tuple[str, str, str]:

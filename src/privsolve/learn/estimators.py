@@ -29,8 +29,8 @@ from privsolve.learn.labels import binary_labels, classes_of
 from privsolve.learn.recipe import Recipe, encode
 from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.models.base import Model
+from privsolve.models.full_card import FullCard
 from privsolve.models.linear import LinearRule
-from privsolve.models.risk import FullCard
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import Prior
@@ -82,7 +82,9 @@ class _PrivateClassifier(ClassEstimator):
     def scorecard_(self) -> Scorecard:
         """The model as a scorecard that people can use."""
         self._check_fitted()
-        return Scorecard.of(self.release_)
+        card = self.release_.card()
+        assert isinstance(card, Scorecard)
+        return card
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -97,7 +99,7 @@ class _PrivateClassifier(ClassEstimator):
         """The score of every row by the weights themselves: positive is the positive class. It ranks finer than totals do."""
         return np.asarray(self._scores(X) / self._rule.used.unit - self._rule.cut)
 
-    def totals(self, X: Any) -> NDArray[np.float64]:
+    def totals(self, X: Any) -> NDArray[np.int64]:
         """The total of every row, as the card prints it."""
         return self._rule.totals(self._frame(X, reset=False))
 

@@ -19,8 +19,8 @@ from privsolve.learn.recipe import RandomState, joined_constraints, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.card_points import Card, Options
 from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card
-from privsolve.models.odds import cut_of_threshold
-from privsolve.models.risk import FullCard
+from privsolve.models.full_card import FullCard
+from privsolve.models.scales import cut_of_threshold
 from privsolve.models.tally import check_scores
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency

@@ -146,7 +146,9 @@ class PrivateScorecardRegressor(RegressorMixin, PrivateEstimator):  # type: igno
     def scorecard_(self) -> Scorecard:
         """The model as a scorecard that people can use."""
         self._check_fitted()
-        return Scorecard.of(self.release_)
+        card = self.release_.card()
+        assert isinstance(card, Scorecard)
+        return card
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -157,7 +159,7 @@ class PrivateScorecardRegressor(RegressorMixin, PrivateEstimator):  # type: igno
         """The names of the features that the schema makes of the columns."""
         return np.array(self._card.features, dtype=object)
 
-    def totals(self, X: Any) -> NDArray[np.float64]:
+    def totals(self, X: Any) -> NDArray[np.int64]:
         """The total of every row, as the card prints it."""
         return self._card.totals(self._frame(X, reset=False))
 

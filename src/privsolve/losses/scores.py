@@ -13,7 +13,7 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer, check_items
 from privsolve.losses.base import COST_LIMIT, Loss
-from privsolve.models.odds import FARTHEST_LOG_ODDS, check_log_odds, check_span, last_score, risks_of
+from privsolve.models.scales import FARTHEST_LOG_ODDS, check_log_odds, check_span, last_score, risks_of
 
 LARGEST_WINDOW = 2**12
 FARTHEST_SCORE = 2**20

@@ -10,7 +10,7 @@ import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_finite, check_integer
-from privsolve.models.odds import LARGEST_UNIT, LEAST_UNIT
+from privsolve.models.scales import LARGEST_UNIT, LEAST_UNIT
 
 MOST_FEATURES = 2_000
 

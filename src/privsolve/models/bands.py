@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from privsolve.models.odds import RiskScale
+from privsolve.models.scales import RiskScale
 
 NAMES = {
     1: ("low", "high"),
@@ -70,13 +69,13 @@ class Bands:
             raise ValueError(f"bands {stated!r}: more than four cuts need names, such as low,5%,medium,20%,high")
         return cls(names, cuts, isinstance(cuts[0], float))
 
-    def starts(self, scale: RiskScale | None, unit: int = 1) -> tuple[Fraction, ...]:
-        """The least total of every band but the first, on a card whose totals are multiples of `1 / unit`."""
+    def starts(self, scale: RiskScale | None) -> tuple[int, ...]:
+        """The least total of every band but the first."""
         if not self.by_risk:
-            return tuple(Fraction(int(cut)) for cut in self.cuts)
+            return tuple(int(cut) for cut in self.cuts)
         if scale is None:
             raise ValueError("the card has no risks, so bands are cut at totals: --bands 3,5 instead of percentages")
-        return tuple(scale.first_above(cut, unit) for cut in self.cuts)
+        return tuple(scale.first_above(cut) for cut in self.cuts)
 
     def conditions(self) -> tuple[str, ...]:
         """What the risks of every band are, in words; nothing where it is cut at totals."""

@@ -54,6 +54,11 @@ class Model(ABC):
 
 def model_from_dict(values: object) -> Model:
     """The inverse of a model's `to_dict`."""
+    if isinstance(values, dict) and values.get("kind") == "risk-score":
+        raise ValueError(
+            "the release file holds a short card with risks, which this version does not read: full scorecards state risks; "
+            "fit one, or read the file with the version that wrote it"
+        )
     cls: type[Model] = registry.look_up(Model.kinds, values, "the release file's model")
     assert isinstance(values, dict)
     return cls.from_dict(values)

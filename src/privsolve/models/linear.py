@@ -20,9 +20,9 @@ from privsolve.data.patterns import checked_names, checked_scales
 from privsolve.data.questions import Quantity
 from privsolve.models.bands import Bands
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
-from privsolve.models.odds import RiskScale
 from privsolve.models.outcomes import Outcomes, total_outcomes
 from privsolve.models.points import Levels, Part, Points, Slope, from_zero, smallest
+from privsolve.models.scales import NumberScale, RiskScale
 from privsolve.models.tally import Entry, Tally, check_scores
 
 
@@ -42,7 +42,11 @@ class LinearRule(Model):
     bands: Bands | None = None
     cut: ClassVar[int] = 0
     kind: ClassVar[str] = "linear-rule"
+    own_fields: ClassVar[tuple[str, ...]] = ()
+    """What a description of the model states beside what every linear rule does."""
+
     states_risks: ClassVar[bool] = False
+    states_numbers: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))
@@ -52,6 +56,8 @@ class LinearRule(Model):
             raise ValueError(f"the release's intercept must be true or false, got {self.intercept!r}")
         if self.bands is not None and self.bands.by_risk and not self.states_risks:
             raise ValueError("bands: this card has no risks; cut its totals instead, for example 3,5")
+        if self.unit != 1 and (self.states_risks or self.states_numbers):
+            raise ValueError(f"the release's scales must be 1 in a {self.kind}")
         if self.schema is None:
             return
         stated = (self.schema.features, self.schema.scales, self.schema.intercept)
@@ -103,25 +109,29 @@ class LinearRule(Model):
             mine = tuple(weights[first : first + len(column.names)])
             first += len(mine)
             raw.append((column, mine, _part(column, mine)))
-        printed = self.as_printed(Points(tuple(part for *_, part in raw), int(rule.threshold * rule.unit) + 1))
+        chosen = Points(tuple(part for *_, part in raw), int(rule.threshold * rule.unit) + 1)
+        printed = from_zero(chosen) if self.keeps_totals else smallest(chosen)
         entries = [Entry(*found, part) for found, part in zip(raw, printed.parts, strict=True)]
         asked = [entry for entry in entries if entry.asked]
-        unit = rule.unit if self.keeps_totals else 1
         some = [entry.column for entry in asked or entries[:1]]  # a schema has at least one column
-        return Tally(tuple(asked), printed.threshold, unit, schema.of_columns(some, intercept=False))
+        return Tally(tuple(asked), printed.threshold, schema.of_columns(some, intercept=False))
 
     @property
     def keeps_totals(self) -> bool:
-        """Whether the card prints the points as they were chosen: so that a question that is required stays on it."""
-        return self.schema is not None and bool(self.schema.constraints.required)
-
-    def as_printed(self, points: Points) -> Points:
-        """The points of a card: whatever decides the same may be printed, unless a question is required."""
-        return from_zero(points) if self.keeps_totals else smallest(points)
+        """Whether the card prints the points as they were chosen, from 0 on: each total says something, or a question is
+        required, and stays on the card.
+        """
+        required = self.schema is not None and bool(self.schema.constraints.required)
+        return self.states_risks or self.states_numbers or required
 
     @property
     def scale(self) -> RiskScale | None:
         """The risk of every total as the card prints it, if it states risks."""
+        return None
+
+    @property
+    def number_scale(self) -> NumberScale | None:
+        """What is predicted at totals as the card prints them, if that is a number."""
         return None
 
     def with_bands(self, bands: str | Bands | None) -> Self:
@@ -130,12 +140,10 @@ class LinearRule(Model):
 
     @property
     def band_starts(self) -> tuple[tuple[int, str], ...]:
-        """The bands but the first, the highest first: the least total, in units of the tally, and the name."""
+        """The bands but the first, the highest first: the least total, and the name."""
         if self.bands is None:
             return ()
-        unit = self.tally.unit
-        found = zip(self.bands.starts(self.scale, unit), self.bands.names[1:], strict=True)
-        return tuple((int(start * unit), name) for start, name in found)[::-1]
+        return tuple(zip(self.bands.starts(self.scale), self.bands.names[1:], strict=True))[::-1]
 
     @property
     def stated_schema(self) -> Schema:
@@ -157,9 +165,9 @@ class LinearRule(Model):
         """The totals of the card."""
         return total_outcomes(self.tally)
 
-    def totals(self, table: Any) -> NDArray[np.float64]:
+    def totals(self, table: Any) -> Int64Array:
         """The total of every row, as the card prints it. Only the columns that the card asks for are looked at."""
-        return np.asarray(self.tally.totals(table) / self.tally.unit)
+        return self.tally.totals(table)
 
     def decide(self, table: Any) -> NDArray[np.bool_]:
         """Whether each row is predicted positive, by the exact total."""
@@ -188,28 +196,26 @@ class LinearRule(Model):
             "scales": list(self.scales),
             "intercept": self.intercept,
         }
+        values |= {name: getattr(self, name) for name in self.own_fields}
         stated = {"schema": self.schema, "bands": self.bands}
         return values | {name: found.to_dict() for name, found in stated.items() if found is not None}
 
     @classmethod
     @override
     def from_dict(cls, values: dict[str, Any]) -> LinearRule:
-        return cls(**cls._arguments(values))
-
-    @classmethod
-    def _arguments(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The fields of a description, each checked."""
-        check_fields(values, {"weights", "features", "scales", "intercept"}, frozenset({"schema", "bands"}))
+        own = set(cls.own_fields)
+        check_fields(values, {"weights", "features", "scales", "intercept"} | own, frozenset({"schema", "bands"}))
         if not isinstance(values["scales"], list):
             raise ValueError("the release file's scales must be a list of integers")
-        return {
-            "weights": whole_numbers(values["weights"], "weights"),
-            "features": tuple(texts(values["features"], "features")),
-            "scales": tuple(values["scales"]),
-            "intercept": values["intercept"],
-            "schema": Schema.from_dict(values["schema"]) if "schema" in values else None,
-            "bands": Bands.from_dict(values["bands"]) if "bands" in values else None,
-        }
+        return cls(
+            whole_numbers(values["weights"], "weights"),
+            tuple(texts(values["features"], "features")),
+            tuple(values["scales"]),
+            values["intercept"],
+            Schema.from_dict(values["schema"]) if "schema" in values else None,
+            Bands.from_dict(values["bands"]) if "bands" in values else None,
+            **{name: values[name] for name in own},
+        )
 
 
 def _part(column: Column, weights: tuple[int, ...]) -> Part:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -74,14 +73,13 @@ class Outcomes:
     """What they are called: total, or leaf."""
 
 
-def total_outcomes(tally: Tally, risk: Callable[[Fraction], float] | None = None) -> Outcomes:
+def total_outcomes(tally: Tally, risk: Callable[[int], float] | None = None) -> Outcomes:
     """The totals of a card. `risk`, if given, is the probability that the model states at a total."""
-    unit = tally.unit
-    groups = _grouped(_reachable(tally), tally.threshold, None if risk is None else lambda t: risk(Fraction(t, unit)))
+    groups = _grouped(_reachable(tally), tally.threshold, risk)
     listed = []
     for rank, (low, high) in enumerate(groups):
-        text = _number(low, unit) if low == high else f"{_number(low, unit)} to {_number(high, unit)}"
-        stated = None if risk is None else (risk(Fraction(low, unit)) + risk(Fraction(high, unit))) / 2
+        text = str(low) if low == high else f"{low} to {high}"
+        stated = None if risk is None else (risk(low) + risk(high)) / 2
         listed.append(Outcome(text, rank, low >= tally.threshold, stated))
     starts = np.array([low for low, _ in groups[1:]], dtype=np.int64)
 
@@ -133,8 +131,3 @@ def _place(risk: float) -> int:
     """Which of the equal parts of the log-odds a risk lies in: all but three of `MOST_OUTCOMES`, and the two beyond."""
     odds = math.log(max(risk, 1e-300) / max(1 - risk, 1e-300))
     return math.floor(min(max(odds / FARTHEST, -1.0), 1.0) * (MOST_OUTCOMES - 3) / 2)
-
-
-def _number(total: int, unit: int) -> str:
-    exact = Fraction(total, unit)
-    return str(exact.numerator) if exact.denominator == 1 else f"{float(exact):.4g}"

@@ -77,11 +77,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Tally:
-    """The columns that a card asks for, and the least total that is decided positive. Totals are in units of `1 / unit`."""
+    """The columns that a card asks for, and the least total that is decided positive."""
 
     entries: tuple[Entry, ...]
     threshold: int
-    unit: int
     schema: Schema
     """Of the columns that are asked for, without intercept."""
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -17,9 +16,9 @@ from privsolve.cards.words import badge
 from privsolve.data.columns import Bins, Categories, Column, Dates, Number, Value, value_text
 from privsolve.data.questions import Choice, Span
 from privsolve.models.base import Model
+from privsolve.models.full_card import FullCard
 from privsolve.models.linear import LinearRule, decision_words
 from privsolve.models.number_card import NumberCard
-from privsolve.models.risk import RiskScore
 from privsolve.models.tree import DecisionTree, leaf_paths
 from privsolve.privacy.accounting import one_after_another
 from privsolve.privacy.guarantee import Guarantee
@@ -27,7 +26,6 @@ from privsolve.releases.release import Release
 
 NAMES = {
     "full-card": "full scorecard",
-    "risk-score": "short card with risks",
     "linear-rule": "short card",
     "number-card": "full scorecard for a number",
 }
@@ -82,7 +80,7 @@ def differences(old: Release, new: Release) -> Differences:
     if old.model.to_dict() == new.model.to_dict():
         return Differences(("The two models are the same.",), unit, changes, _privacy(old, new))
     rules = [model for model in models if isinstance(model, LinearRule)]
-    risks = [model for model in models if isinstance(model, RiskScore)]
+    risks = [model for model in models if isinstance(model, FullCard)]
     numbers = [model for model in models if isinstance(model, NumberCard)]
     if len(numbers) == 2 and _predicted(old) == _predicted(new) and asked:
         unit, changes = f"predicted {numbers[0].number_scale.name}", _changes(rules, used, asked)
@@ -161,8 +159,8 @@ def _added(rule: LinearRule, frame: pd.DataFrame) -> Floats:
     """The total of every row, in log-odds where it has a risk, and in units of the outcome where that is a number."""
     totals = rule.totals(frame)
     if isinstance(rule, NumberCard):
-        return totals * rule.per_point
-    return totals * rule.log_odds if isinstance(rule, RiskScore) else totals
+        return np.asarray(totals * rule.per_point)
+    return np.asarray(totals * (rule.log_odds if isinstance(rule, FullCard) else 1.0))
 
 
 def _changes(
@@ -208,18 +206,18 @@ def _thresholds(rules: Sequence[LinearRule]) -> list[str]:
     """From which total on the two decide positively, and at which risk."""
     said = []
     for rule in rules:
-        total = Fraction(rule.tally.threshold, rule.tally.unit)
-        risk = f", a risk of {_percent(rule.scale.risk(total))}" if isinstance(rule, RiskScore) else ""
-        said.append(f"{float(total):g}{risk}")
+        total = rule.tally.threshold
+        risk = f", a risk of {_percent(rule.scale.risk(total))}" if isinstance(rule, FullCard) else ""
+        said.append(f"{total}{risk}")
     return [f"Positive from a total of {said[0]} before; from {said[1]} now."]
 
 
-def _risks(rules: Sequence[RiskScore], asked: Mapping[str, Answers]) -> list[str]:
+def _risks(rules: Sequence[FullCard], asked: Mapping[str, Answers]) -> list[str]:
     """Risks at the same answers: the first ones, and where they rose and fell most. Log-odds add up over questions."""
 
     def risks(row: Mapping[str, tuple[str, object]]) -> list[float]:
         frame = _frame([{name: value for name, (_, value) in row.items()}])
-        return [rule.scale.risk(Fraction(rule.totals(frame)[0])) for rule in rules]
+        return [rule.scale.risk(int(rule.totals(frame)[0])) for rule in rules]
 
     first = {name: answers[0] for name, answers in asked.items()}
     rows = {"Every first answer": first, "Risen most": dict(first), "Fallen most": dict(first)}

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privsolve._version import __version__
 from privsolve.arrays import Int64Array
-from privsolve.cards.of_release import ModelCard, card_of, has_card
+from privsolve.cards.scorecard import ModelCard, card_of, has_card
 from privsolve.cards.scoring import scored_frame
 from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
@@ -178,13 +178,13 @@ class Release:
         return scored_frame(table, self.model, reasons)
 
     def _repr_html_(self) -> str:
-        if has_card(self) and self.schema is not None:
+        if has_card(self.model) and self.schema is not None:
             return self.card()._repr_html_()
         return panel(self.model.describe(), notes=[f"Privacy: {self.total.sentence()}"])
 
     def card(self) -> ModelCard:
         """The release in the form that people use, with one question per column of the schema."""
-        return card_of(self)
+        return card_of(self.model, self.total, self.evaluation, self.version)
 
 
 def _says_of_parts(parts: object) -> bool:

@@ -1,8 +1,7 @@
 "use strict";
-// Points are integers in units of 1 / unit: sums and comparisons are exact. Only what is shown is rounded.
+// Points are whole numbers of any length: sums and comparisons are exact.
 (() => {
   const card = JSON.parse(document.getElementById("data").textContent);
-  const unit = BigInt(card.unit);
   const decides = card.positive !== undefined; // a card for a number decides nothing
   let threshold = BigInt(card.threshold);
   const rows = card.rows.map((row, i) => ({
@@ -18,21 +17,7 @@
   const size = (n) => (n < 0n ? -n : n);
   const grouped = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 
-  function figures(n, plus = "") {
-    const rounded = (2n * size(n) * 10000n + unit) / (2n * unit);
-    const decimals = (rounded % 10000n).toString().padStart(4, "0").replace(/0+$/, "");
-    const exact = (size(n) * 10000n) % unit === 0n;
-    const sign = n < 0n ? "−" : n > 0n ? plus : "";
-    return (exact ? "" : "≈ ") + sign + grouped(rounded / 10000n) + (decimals && "." + decimals);
-  }
-
-  // a total that rounding would put on the threshold is shown as a fraction
-  function totalText(n) {
-    if (n % unit === 0n || size(n - threshold) * 10000n > unit) return figures(n);
-    let [a, b] = [size(n), unit];
-    while (b) [a, b] = [b, a % b];
-    return (n < 0n ? "−" : "") + grouped(size(n) / a) + "/" + grouped(unit / a);
-  }
+  const figures = (n, plus = "") => (n < 0n ? "−" : n > 0n ? plus : "") + grouped(size(n));
 
   // the same arithmetic on doubles as where the data is encoded: clip, divide, round halves up
   function stepsOf(row, value) {
@@ -65,7 +50,7 @@
     const low = total + sum(open.map((row) => row.lowest));
     const high = total + sum(open.map((row) => row.highest));
     const state = !decides ? "open" : low >= threshold ? "positive" : high < threshold ? "negative" : "open";
-    element("total").textContent = totalText(total);
+    element("total").textContent = figures(total);
     element("so-far").textContent = open.length ? "points so far" : "points";
     showRisk(low, high);
     showBand(low, high);
@@ -76,7 +61,7 @@
     element("progress").textContent = !open.length
       ? "All questions are answered."
       : state === "open"
-        ? `${rows.length - open.length} of ${rows.length} answered; the total can still be ${totalText(low)} to ${totalText(high)}.`
+        ? `${rows.length - open.length} of ${rows.length} answered; the total can still be ${figures(low)} to ${figures(high)}.`
         : `${rows.length - open.length} of ${rows.length} answered; the others cannot change the decision.`;
     showReasons(points);
     element("result").dataset.answered = open.length ? "no" : "yes";
@@ -137,8 +122,8 @@
     const start = element("threshold").value;
     threshold = BigInt(start);
     const risk = card.risks[start];
-    element("from").textContent = totalText(BigInt(start)) + (risk ? ` (${risk})` : " (never)");
-    element("needed").textContent = `at least ${totalText(BigInt(start))}`;
+    element("from").textContent = figures(BigInt(start)) + (risk ? ` (${risk})` : " (never)");
+    element("needed").textContent = `at least ${figures(BigInt(start))}`;
     update();
   }
 
@@ -151,7 +136,7 @@
     const at = (n) => Math.min(Math.max((100 * (Number(n) - Number(lowest))) / Number(highest - lowest), 0), 100);
     const gauge = element("gauge");
     gauge.querySelector(".over").style.left = (decides ? at(Number(threshold) - 0.5) : 100) + "%";
-    border.textContent = decides && threshold > lowest && threshold <= highest ? totalText(threshold) : "";
+    border.textContent = decides && threshold > lowest && threshold <= highest ? figures(threshold) : "";
     border.style.left = at(threshold) + "%";
     border.parentElement.dataset.near = !border.textContent ? "" : at(threshold) < 12 ? "low" : at(threshold) > 88 ? "high" : "";
     gauge.querySelector(".reach").style.left = at(low) + "%";

@@ -1,12 +1,13 @@
-"""Risks by log-odds: the probability that a score of whole points stands for."""
+"""What a total means: a risk, by log-odds, or a predicted number."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from privsolve.arrays import Floats, Int64Array
@@ -36,14 +37,9 @@ def last_score(log_odds: float, span: float = FARTHEST_LOG_ODDS) -> int:
     return max(1, math.floor(span / log_odds))
 
 
-def risks_of(log_odds: float, scores: Floats | Int64Array) -> Floats:
+def risks_of(log_odds: float, scores: NDArray[Any]) -> Floats:
     """The risk at each score: `1 / (1 + exp(-log_odds·s))`."""
     return np.asarray(expit(log_odds * np.asarray(scores, dtype=np.float64)))
-
-
-def risk_at(log_odds: float, score: Fraction) -> float:
-    """The risk at one score."""
-    return float(expit(log_odds * float(score)))
 
 
 @dataclass(frozen=True)
@@ -51,28 +47,28 @@ class RiskScale:
     """What a total means: log-odds per point, and the total at which the risk is one half."""
 
     log_odds: float
-    half: Fraction
+    half: float
 
-    def risk(self, total: Fraction) -> float:
+    def risk(self, total: int) -> float:
         """The risk of a total."""
-        return risk_at(self.log_odds, total - self.half)
+        return float(expit(self.log_odds * (total - self.half)))
 
-    def risks(self, totals: Floats) -> Floats:
+    def risks(self, totals: Int64Array) -> Floats:
         """The risks of many totals."""
-        return risks_of(self.log_odds, totals - float(self.half))
+        return risks_of(self.log_odds, totals - self.half)
 
-    def text(self, total: Fraction) -> str:
+    def text(self, total: int) -> str:
         """The risk in percent."""
         return percent(self.risk(total))
 
-    def first_above(self, risk: float, unit: int = 1) -> Fraction:
-        """The least multiple of `1 / unit` whose risk is above this one."""
-        k = math.floor((math.log(risk / (1 - risk)) / self.log_odds + self.half) * unit)
-        while self.risk(Fraction(k, unit)) > risk:
-            k -= 1
-        while self.risk(Fraction(k, unit)) <= risk:
-            k += 1
-        return Fraction(k, unit)
+    def first_above(self, risk: float) -> int:
+        """The least total whose risk is above this one."""
+        total = math.floor(math.log(risk / (1 - risk)) / self.log_odds + self.half)
+        while self.risk(total) > risk:
+            total -= 1
+        while self.risk(total) <= risk:
+            total += 1
+        return total
 
 
 def percent(risk: float) -> str:
@@ -82,6 +78,35 @@ def percent(risk: float) -> str:
     if risk < 0.001 or risk > 0.999:
         return "under 0.1%" if risk < 0.001 else "over 99.9%"
     return f"{100 * risk:.1f}%"
+
+
+@dataclass(frozen=True)
+class NumberScale:
+    """What a total means: `start + per_point × total`, cut to `low..high`, for an outcome that is called `name`."""
+
+    name: str
+    start: float
+    per_point: float
+    low: float
+    high: float
+
+    def numbers(self, totals: Any) -> Any:
+        """What is predicted at totals."""
+        return np.clip(self.start + self.per_point * np.asarray(totals, dtype=np.float64), self.low, self.high)
+
+    def figures(self, value: float, more: int = 0) -> str:
+        """A number to about a hundredth of the distance between the bounds, with so many decimals more."""
+        decimals = max(0, math.ceil(2 - math.log10(self.high - self.low))) + more
+        return f"{round(float(value), decimals) + 0.0:,.{decimals}f}".replace("-", "−")
+
+    @property
+    def formula(self) -> str:
+        """The prediction as a sum, before it is cut to the bounds."""
+        return f"{self.figures(self.start, 1)} + {self.figures(self.per_point, 3)} × total"
+
+    def text(self, total: int) -> str:
+        """What is predicted at a total, in figures."""
+        return self.figures(self.numbers(float(total)))
 
 
 def cut_of_threshold(log_odds: float, threshold: float, base: float = 0.0) -> int:

@@ -1,0 +1,59 @@
+"""The full scorecard: whole points on answers, and a risk for every total."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from typing_extensions import override
+
+from privsolve.arrays import Floats
+from privsolve.checks import check_finite, check_integer
+from privsolve.models.linear import LinearRule
+from privsolve.models.outcomes import Outcomes, total_outcomes
+from privsolve.models.scales import FARTHEST_CUT, RiskScale, check_log_odds, cut_of_threshold, risks_of
+
+
+@dataclass(frozen=True, eq=False)
+class FullCard(LinearRule):
+    """A linear rule whose score is a risk: `1 / (1 + exp(-(log_odds·score + base)))`.
+
+    A record is decided positive if its score is above `cut`. The cut can be moved at any time (`deciding_at`), which takes
+    nothing from the data. It was found by objective perturbation; the release's setting says by which public numbers
+    (`objective`).
+    """
+
+    log_odds: float = 0.5
+    cut: int = 0  # type: ignore[misc]
+    base: float = 0.0
+    kind: ClassVar[str] = "full-card"
+    setting_fields: ClassVar[frozenset[str]] = frozenset({"objective"})
+    own_fields: ClassVar[tuple[str, ...]] = ("log_odds", "cut", "base")
+    states_risks: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        object.__setattr__(self, "base", check_finite("base", self.base, "be a finite number of log-odds"))
+        object.__setattr__(self, "cut", check_integer("cut", self.cut, -FARTHEST_CUT, FARTHEST_CUT))
+
+    def risks(self, table: Any) -> Floats:
+        """The risk of every row of a table."""
+        return risks_of(self.log_odds, self.scores(table) + self.base / self.log_odds)
+
+    @property
+    def scale(self) -> RiskScale:
+        """The risk of every total as the card prints it."""
+        return RiskScale(self.log_odds, self.tally.threshold - 1 - self.cut - self.base / self.log_odds)
+
+    def deciding_at(self, threshold: float) -> FullCard:
+        """The same risks, with the decision positive where the risk is above `threshold`. Free: it looks at no data."""
+        return replace(self, cut=cut_of_threshold(self.log_odds, threshold, self.base))
+
+    def outcomes(self) -> Outcomes:
+        """The totals of the card, with their risks."""
+        return total_outcomes(self.tally, self.scale.risk)
+
+    @override
+    def describe(self) -> str:
+        return f"a risk of 1 / (1 + exp(-({self.log_odds:g} × score + {self.base:g}))); {super().describe()}"
