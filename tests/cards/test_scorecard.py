@@ -94,7 +94,7 @@ def test_a_number_is_multiplied_by_an_exact_factor() -> None:
     assert "× 6 " in text
     assert "0 if it is not known" in text
     assert "× −40 " in " ".join(card([1, 2], False).to_text().split())  # a whole number of points per step
-    odd = card_of(schema_release([2, -1], Schema([Number("n", 0, 9, 3)])))
+    odd = card_of(schema_release([2, 3, -1], Schema([Number("n", 0, 9, 3), Number("m", 0, 9)])))
     assert "× 2 ÷ 3" in odd.to_text()
     assert number(-12_345, "+") == "−12,345"
     assert number(7, "+") == "+7"
