@@ -264,7 +264,6 @@ def test_wrong_problems_are_refused(change: dict[str, Any], message: str) -> Non
         ({"sigma": float("nan")}, "sigma"),
         ({"grid": 0.0}, "grid"),
         ({"centred": 1}, "centred"),
-        ({"beta": 2.0}, "beta"),
     ],
 )
 def test_wrong_noise_is_refused(change: dict[str, Any], message: str) -> None:

@@ -194,7 +194,6 @@ def test_published_stability_is_too_small_for_small_boxes() -> None:
         ({"sigma": 0.0}, "sigma"),
         ({"grid": 2.0}, "grid"),
         ({"grid": 1e-18}, "grid"),
-        ({"beta": 0.0}, "beta"),
         ({"calibration": "published", "draws": 5}, "draws must be at least"),
         ({"calibration": "published", "draws": None, "adjacency": "add-remove"}, "adjacency"),
     ],
@@ -208,7 +207,7 @@ def test_wrong_arguments_are_named(change: dict[str, object], name: str) -> None
         "delta": 1e-6,
         "draws": 100,
     }
-    noise = {key: change[key] for key in ("calibration", "sigma", "grid", "beta") if key in change}
+    noise = {key: change[key] for key in ("calibration", "sigma", "grid") if key in change}
     rest = {key: value for key, value in change.items() if key not in noise}
     with pytest.raises(ValueError, match=name):
         sb.plan_opsamp(**(arguments | rest), noise=sb.SamplingNoise(**noise))  # type: ignore[arg-type]

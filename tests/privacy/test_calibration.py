@@ -274,7 +274,7 @@ def test_utility_bounds_are_quantiles(beta: float) -> None:
 
 def test_separator_scales() -> None:
     v = 2.0 * np.array([1, -1, 1, 1, -1, 1, 1, 1, -1])
-    shift = Separators(ps.SignCube(9), 9).shift(2.0, Adjacency.REPLACE, 1.0)
+    shift = Separators(ps.SignCube(9)).shift(2.0, Adjacency.REPLACE, 1.0)
     assert (shift.l1, shift.l2, shift.linf) == pytest.approx([np.linalg.norm(v, norm) for norm in (1, 2, np.inf)])
     assert Laplace.scale_for(shift, 0.5, 0.0) == pytest.approx(np.abs(v).sum() / 0.5)
     assert LinfGamma.scale_for(shift, 0.5, 0.0) == pytest.approx(np.abs(v).max() / 0.5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,10 @@ from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import Calibration, SamplingNoise
 from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
-from privsolve.mechanisms.base import Mechanism, Variant
-from privsolve.mechanisms.exponential import ExponentialSampler
-from privsolve.mechanisms.opdisc import OPDisc, sphere_noise
-from privsolve.mechanisms.perturbed import Noise
-from privsolve.mechanisms.registry import all_mechanisms
-from privsolve.mechanisms.rspm import RSPM, separator_noise
+from privsolve.mechanisms.exponential import ExponentialSampler, exponential_law
+from privsolve.mechanisms.opdisc import Sphere, opdisc, sphere_noise
+from privsolve.mechanisms.perturbed import Noise, calibrate, perturbed_draws
+from privsolve.mechanisms.rspm import Separators, rspm, separator_noise
 from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
 from privsolve.models.choices import BoxPoint
@@ -39,6 +38,7 @@ from privsolve.privacy.guarantee import Proof
 from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
+from privsolve.releases import Run
 
 EPSILON = 1.0
 COMMON_DELTA = 1e-3
@@ -131,9 +131,10 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         ("tree", "record duplicated", SparsePrior()),
         ("supports", "scorecard", SparsePrior()),
     ]
-    by_law = sorted(all_mechanisms(), key=lambda mechanism: mechanism.exact_law)
     return [
-        *(check for mechanism in by_law for check in _registered(mechanism, cases, many, few, rng)),
+        *_perturbed(opdisc, Sphere, cases, many, few, rng),
+        *_perturbed(rspm, Separators, cases, many, few, rng),
+        *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *(_exact_tree(case) for case in TREE_CASES),
         *(_exact_choice(case, method) for case in SELECTION_CASES for method in Selection),
@@ -167,53 +168,42 @@ def _pure(mechanism: str, words: str, case: Case) -> Claim:
     return Claim(mechanism, words, case.name, EPSILON, 0.0, Proof.COMPLETE)
 
 
-def _registered(mechanism: Mechanism, cases: Sequence[Case], many: int, few: int, rng: Randomness) -> Iterator[Check]:
-    """All variants of a mechanism on all cases: exactly if its law is known, else by many draws at once or one by one.
-
-    Where there is a fast way to draw, the public function itself is attacked too, one call per run: calibration, noise,
-    tables, tree and release.
-    """
-    for variant in mechanism.variants(COMMON_DELTA):
-        for case in cases:
-            if mechanism.exact_law:
-                yield _exact(mechanism, variant, case)
-            elif mechanism.fast_draws:
-                yield _fast(mechanism, variant, case, many, rng)
-            else:
-                yield _by_calls(mechanism, variant, case, EPSILON, few, rng)
-    if mechanism.fast_draws:
-        yield _by_calls(mechanism, Variant("default, tree oracle"), cases[0], ORACLE_EPSILON, few, rng)
-
-
-def _exact(mechanism: Mechanism, variant: Variant, case: Case) -> Check:
-    def law(problem: BaseProblem) -> Floats:
-        return mechanism.log_law(problem, EPSILON, adjacency=case.adjacency, **variant.options)
-
-    return _by_laws(_pure(mechanism.name, variant.words, case), case, law)
-
-
-def _fast(mechanism: Mechanism, variant: Variant, case: Case, runs: int, rng: Randomness) -> Check:
-    def draw(problem: BaseProblem, n: int) -> Int64Array:
-        return mechanism.draws(problem, EPSILON, n, rng, adjacency=case.adjacency, **variant.options)
-
-    return _by_draws(_promise(mechanism, variant, case, EPSILON), case, draw, runs)
-
-
-def _by_calls(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float, runs: int, rng: Randomness) -> Check:
-    def run(problem: BaseProblem) -> Any:
-        return mechanism.run(problem, epsilon, adjacency=case.adjacency, random_state=rng, **variant.options)
-
-    return _by_draws(_promise(mechanism, variant, case, epsilon), case, run, runs)
-
-
-def _promise(mechanism: Mechanism, variant: Variant, case: Case, epsilon: float) -> Claim:
-    """What the mechanism promises for this case.
+def _perturbed(
+    mechanism: Callable[..., Run],
+    geometry: type[Sphere | Separators],
+    cases: Sequence[Case],
+    many: int,
+    few: int,
+    rng: Randomness,
+) -> Iterator[Check]:
+    """Every law that is proved, on all cases and by many draws at once; then the public function, one call per run.
 
     Draws attack the law and not the last bits, so a proof in real arithmetic has to stand them like a complete one.
     """
-    said = mechanism.promise(case.data, epsilon, adjacency=case.adjacency, **variant.options)
-    proof = Proof.NONE if said.proof is Proof.NONE else Proof.COMPLETE
-    return Claim(said.mechanism, variant.words, case.name, said.epsilon, said.delta, proof)
+    for option, (law, _) in geometry.laws.items():
+        if law.proof is Proof.NONE:
+            continue
+        delta = COMMON_DELTA if law.needs_delta else None
+        for case in cases:
+            public: dict[str, Any] = {"noise": option, "delta": delta, "adjacency": case.adjacency}
+
+            def draw(problem: BaseProblem, n: int, public: dict[str, Any] = public) -> Int64Array:
+                found = calibrate(geometry(problem.domain), EPSILON, loss=problem.loss, **public)
+                return perturbed_draws(problem, found, n, rng)
+
+            claim = Claim(geometry.title, law.name, case.name, EPSILON, delta or 0.0, Proof.COMPLETE)
+            yield _by_draws(claim, case, draw, many)
+    case = cases[0]
+    claim = Claim(geometry.title, "default, tree oracle", case.name, ORACLE_EPSILON, 0.0, Proof.COMPLETE)
+    run = partial(mechanism, epsilon=ORACLE_EPSILON, adjacency=case.adjacency, random_state=rng)
+    yield _by_draws(claim, case, lambda problem: run(problem), few)
+
+
+def _exact(case: Case, prior: UniformPrior | SparsePrior) -> Check:
+    def law(problem: BaseProblem) -> Floats:
+        return exponential_law(problem, EPSILON, adjacency=case.adjacency, prior=prior)
+
+    return _by_laws(_pure("exponential", f"{prior.kind} prior", case), case, law)
 
 
 def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
@@ -222,7 +212,7 @@ def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
         warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
         on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
         on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
-    return [_parity(OPDisc.title, on_sphere, runs, rng), _parity(RSPM.title, on_separators, runs // 2, rng)]
+    return [_parity(Sphere.title, on_sphere, runs, rng), _parity(Separators.title, on_separators, runs // 2, rng)]
 
 
 def _parity(mechanism: str, noise: Noise, runs: int, rng: Randomness) -> Check:

@@ -7,7 +7,6 @@ from one noise vector to the next (theory, section 5). An answer that cannot be 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -294,16 +293,22 @@ def _model_minimum(cuts: _Cuts, box: Box, eta: Floats) -> tuple[Floats, float]:
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Boxes given by centre and half sides (rows), with the loss at the centre and a lower bound of it on the box."""
+    """Boxes, a row for each: its centre, its half sides, the loss at the centre and a lower bound of it on the box."""
 
     objective: Objective
-    centres: Floats
-    halves: Floats
-    values: Floats
-    bounds: Floats
+    rows: Floats
 
-    def __getitem__(self, index: Any) -> _Cells:
-        return _Cells(self.objective, self.centres[index], self.halves[index], self.values[index], self.bounds[index])
+    @property
+    def centres(self) -> Floats:
+        return self.rows[:, : (self.rows.shape[1] - 2) // 2]
+
+    @property
+    def halves(self) -> Floats:
+        return self.rows[:, (self.rows.shape[1] - 2) // 2 : -2]
+
+    @property
+    def values(self) -> Floats:
+        return self.rows[:, -2]
 
 
 class LipschitzOracle(ContinuousOracle):
@@ -348,7 +353,7 @@ class LipschitzOracle(ContinuousOracle):
                 f"tolerance={self.tolerance:g} is below the rounding error of the total loss: raise it"
             )
         best, point, evaluated, discarded = np.inf, cells.centres[0], 0, np.inf
-        new, old, lower_old = cells, cells[:0], np.empty(0)
+        new, old, lower_old = cells, cells.rows[:0], np.empty(0)
         while True:
             along = (new.centres - box.corner) @ eta
             tilted = new.values - along
@@ -356,15 +361,15 @@ class LipschitzOracle(ContinuousOracle):
             if tilted[k] < best:
                 best, point = float(tilted[k]), new.centres[k]
             evaluated += len(tilted)
-            loss = np.maximum(new.bounds, new.values - total * new.halves.sum(axis=1))
-            cells = _joined(old, new)
+            loss = np.maximum(new.rows[:, -1], new.values - total * new.halves.sum(axis=1))
+            rows = np.concatenate([old, new.rows])
             lower = np.concatenate([lower_old, loss - along - new.halves @ np.abs(eta)])
             gap = best - min(float(lower.min()), discarded, best) + 2 * allowance
             if gap <= self.tolerance:
                 return BoxSolution(point, gap, {"evaluations": evaluated})
             kept = lower < best - self.tolerance + 2 * allowance
             discarded = min(discarded, float(lower[~kept].min(initial=np.inf)))
-            cells, lower = cells[kept], lower[kept]
+            rows, lower = rows[kept], lower[kept]
             if len(lower) > self.max_cells:
                 raise WorkLimitReached(
                     f"branch-and-bound left a gap of {gap:.3g} with {len(lower)} boxes, more than its tolerance "
@@ -373,7 +378,8 @@ class LipschitzOracle(ContinuousOracle):
             # the most promising half is split; the fixed order makes the answer a function of data and noise
             order = np.argsort(lower, kind="stable")
             split = max(64, len(order) // 2)
-            new, old, lower_old = _halved(cells[order[:split]]), cells[order[split:]], lower[order[split:]]
+            new = _halved(_Cells(cells.objective, rows[order[:split]]))
+            old, lower_old = rows[order[split:]], lower[order[split:]]
 
 
 def _evaluated(objective: Objective, centres: Floats, halves: Floats) -> _Cells:
@@ -384,7 +390,7 @@ def _evaluated(objective: Objective, centres: Floats, halves: Floats) -> _Cells:
     if getattr(objective, "lower_bounds", None) is not None:
         assert objective.lower_bounds is not None
         bounds = np.asarray(objective.lower_bounds(centres - halves, centres + halves), dtype=np.float64)
-    return _Cells(objective, centres, np.array(halves), values, bounds)
+    return _Cells(objective, np.column_stack([centres, halves, values, bounds]))
 
 
 def _halved(cells: _Cells) -> _Cells:
@@ -398,14 +404,6 @@ def _halved(cells: _Cells) -> _Cells:
     return _evaluated(
         cells.objective, np.vstack([cells.centres - step, cells.centres + step]), np.vstack([halves, halves])
     )
-
-
-def _joined(first: _Cells, second: _Cells) -> _Cells:
-    arrays: Sequence[Floats] = [
-        np.concatenate([getattr(first, name), getattr(second, name)])
-        for name in ("centres", "halves", "values", "bounds")
-    ]
-    return _Cells(first.objective, *arrays)
 
 
 def _allowance(objective: Objective, values: Floats, box: Box, eta: Floats) -> float:

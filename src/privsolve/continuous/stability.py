@@ -19,7 +19,7 @@ from scipy.optimize import minimize_scalar
 from privsolve.checks import check_choice, check_count, check_error, check_items, check_positive
 from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length
+from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length, smallest
 
 NOISE_ERROR = 2.0**-40
 """Absolute error of the computed noise in units of `1/σ`: no uniform is below 2^-1022, so `ln(1/u) <= 709`."""
@@ -31,7 +31,6 @@ GRID_SHARE = 128
 """The default grid is so fine that rounding to it adds at most one part in this many to the sensitivity."""
 
 _KL_ALLOWANCE = 1e-9
-_BRACKET = 1e-13
 _MANY_DRAWS = 10**12
 
 
@@ -69,13 +68,7 @@ def kl_inverse(p: float, x: float) -> float:
     target = x * (1 + _KL_ALLOWANCE) + 1e-15
     if p in (0.0, 1.0) or target >= -log(p):
         return p if p == 0.0 else 1.0
-    low, high = p, 1.0
-    while high - low > _BRACKET * high:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if kl(middle, p) <= target else (low, middle)
-    return high
+    return smallest(lambda q: kl(q, p) > target, p, 1.0)
 
 
 def sensitivity(mean_distance: float, diameter: float, draws: int, delta: float) -> float:
@@ -162,14 +155,12 @@ class SamplingNoise:
         sigma: rate of the objective noise; chosen to minimise the bound on the excess loss if None.
         grid: step of the public grid on which the result lies; fine enough not to matter if None.
         centred: subtract the mean from the objective noise, which costs no privacy. Not done when published.
-        beta: failure probability in the published σ; not used otherwise.
     """
 
     calibration: Calibration = Calibration.PROVED
     sigma: float | None = None
     grid: float | None = None
     centred: bool = True
-    beta: float = 0.05
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "calibration", check_choice("calibration", self.calibration, Calibration))
@@ -178,7 +169,6 @@ class SamplingNoise:
                 object.__setattr__(self, name, check_positive(name, value))
         if not isinstance(self.centred, bool):
             raise ValueError(f"centred must be True or False, got {reprlib.repr(self.centred)}")
-        object.__setattr__(self, "beta", check_beta(self.beta))
 
 
 @dataclass(frozen=True)
@@ -309,23 +299,20 @@ def plan_opsamp(
     m = fewest if draws is None else check_count("draws", draws)
     if m < fewest:
         raise ValueError(f"draws must be at least {fewest} for the published calibration, got {m}")
-    if noise.sigma is not None:
-        rate = noise.sigma
-    elif proved:
-        rate = _best_sigma(n, sides, lipschitz, epsilon, delta, m, error, change, noise.centred)
-    else:
-        rate = published_sigma(n, sides, lipschitz, epsilon, beta=noise.beta)
-    bound = stability(rate, sides, change, _with_noise_error(error, sides, rate))
+    given = n, sides, lipschitz, epsilon
     if proved:
-        lam = sensitivity(bound, fsum(sides), m, delta)
+        rate = noise.sigma or _best_sigma(*given, delta, m, error, change, noise.centred)
+        bound, lam = _proved(rate, sides, change, error, m, delta)
     else:
-        lam = published_sensitivity(n, sides, lipschitz, epsilon, rate, error=error)
+        rate = noise.sigma or published_sigma(*given)
+        bound, _ = _proved(rate, sides, change, error, m, delta)
+        lam = published_sensitivity(*given, rate, error=error)
     # by default the largest power of two that is at most λ/(128·d)
     step = noise.grid or 2.0 ** (frexp(lam / (GRID_SHARE * len(sides)))[1] - 1)
     if step > min(sides):
         raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
-    public = n, sides, lipschitz, epsilon, delta, m, Adjacency.of(adjacency), error
-    plan = SamplingPlan(*public, noise.centred and proved, rate, bound, lam, step, proved)
+    centred = noise.centred and proved
+    plan = SamplingPlan(*given, delta, m, Adjacency.of(adjacency), error, centred, rate, bound, lam, step, proved)
     if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
@@ -367,6 +354,14 @@ def _with_noise_error(error: float, widths: Sequence[float], sigma: float) -> fl
     return error + NOISE_ERROR * fsum(widths) / sigma
 
 
+def _proved(
+    sigma: float, widths: Sequence[float], change: float, error: float, draws: int, delta: float
+) -> tuple[float, float]:
+    """The bounds `s` and `λ` at this rate of the noise."""
+    bound = stability(sigma, widths, change, _with_noise_error(error, widths, sigma))
+    return bound, sensitivity(bound, fsum(widths), draws, delta)
+
+
 def _best_sigma(
     n: int,
     widths: tuple[float, ...],
@@ -379,16 +374,15 @@ def _best_sigma(
     centred: bool,
 ) -> float:
     """The σ of the smallest bound on the excess loss. A choice of accuracy only: privacy holds for every σ."""
-    diameter = fsum(widths)
 
     def excess(log_sigma: float) -> float:
         sigma = exp(log_sigma)
-        bound = stability(sigma, widths, change, _with_noise_error(error, widths, sigma))
-        lam = sensitivity(bound, diameter, draws, delta)
+        _, lam = _proved(sigma, widths, change, error, draws, delta)
         return expected_excess(n, widths, lipschitz, epsilon, sigma, lam, error=error, centred=centred)
 
     # beyond the upper end λ is the whole box; below the lower end the bias bound is
     root = fsum(sqrt(w) for w in widths)
+    diameter = fsum(widths)
     upper = log(diameter**2 / (4 * diameter + 12 * error / change) / (change * root**2))
     lower = min(log(1e-3 / (n * lipschitz)), upper - 1.0)
     steps = 64

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_callback, check_choice, check_count
 from privsolve.compiled import compile_for
-from privsolve.domains import Domain, FiniteSet, SparsePoints, check_domain
+from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
 from privsolve.engines.rejection import SamplingCallback, SamplingProgress
@@ -27,7 +27,6 @@ from privsolve.engines.supports.problems import (
 )
 from privsolve.engines.supports.sample import SupportSampler
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -38,11 +37,8 @@ from privsolve.privacy.profiles import BoundedRange
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import (
     Prior,
-    SparsePrior,
     UniformPrior,
     check_prior,
-    default_prior,
-    least_log_of_short,
     log_weights,
     prior_or_uniform,
 )
@@ -389,45 +385,3 @@ def exponential_law(
 
 SHORT = 3
 """The sparsity prior helps cards with about so many features; the bound is for them."""
-
-
-class Exponential(Mechanism):
-    """The exponential mechanism with a public prior."""
-
-    name: ClassVar[str] = "exponential"
-    rank: ClassVar[int] = 0
-    title: ClassVar[str] = "exponential mechanism"
-    options: ClassVar[frozenset[str]] = frozenset({"prior"})
-    exact_law: ClassVar[bool] = True
-    keeps_constraints: ClassVar[bool] = True
-    called = "the exponential mechanism"
-
-    def run(self, problem: BaseProblem, epsilon: float, **options: Any) -> Run:
-        """See `exponential`."""
-        return exponential(problem, epsilon, **options)
-
-    def defaults(self, domain: Domain) -> dict[str, Any]:
-        """A prior that makes short scorecards likely."""
-        return {"prior": default_prior(domain)}
-
-    def expectations(
-        self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
-    ) -> tuple[Expectation, ...]:
-        """For short scorecards under the prior that fitting uses, and for all members under the uniform one."""
-        uniform = exponential_utility_bound(domain, epsilon, adjacency=adjacency, loss=loss, beta=beta)
-        if not isinstance(domain, SparsePoints):
-            return (Expectation(self.name, uniform),)
-        features, log_p = least_log_of_short(default_prior(domain), domain, SHORT)
-        sparse = (-log_p - math.log(calibration.check_beta(beta))) / inverse_temperature(epsilon, adjacency, loss)
-        words = f"{features} features, 1 point each" if features > 1 else "1 feature, 1 point"
-        return Expectation(self.name, sparse, words), Expectation(f"{self.name} (uniform)", uniform)
-
-    def variants(self, delta: float) -> tuple[Variant, ...]:
-        """Two priors."""
-        return tuple(Variant(f"{prior.kind} prior", {"prior": prior}) for prior in (UniformPrior(), SparsePrior()))
-
-    def log_law(
-        self, problem: BaseProblem, epsilon: float, *, adjacency: Adjacency, **options: Any
-    ) -> NDArray[np.float64]:
-        """By listing the members."""
-        return exponential_law(problem, epsilon, adjacency=adjacency, **options)

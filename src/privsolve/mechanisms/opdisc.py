@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss
-from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism
+from privsolve.mechanisms.perturbed import Geometry, Noise, calibrate, minimise_perturbed
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -32,6 +32,12 @@ class Sphere(Geometry):
     """The members lifted to the unit sphere: noise adds `-<η, π(w)>`, and `v_w = c·π(w)` has length c (theory, section 2)."""
 
     domain: Domain
+    title: ClassVar[str] = "OPDisc"
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
+        L2Gamma.option: (L2Gamma, "2.1"),
+        Gaussian.option: (Gaussian, "2.2"),
+        PublishedGaussian.option: (PublishedGaussian, "2.3"),
+    }
 
     def __post_init__(self) -> None:
         check_domain(self.domain)
@@ -83,23 +89,6 @@ class Sphere(Geometry):
         return law.l2_quantile(NOISE_BEYOND_RANGE)
 
 
-class OPDisc(PerturbedMechanism):
-    """Objective perturbation on the sphere."""
-
-    name: ClassVar[str] = "opdisc"
-    rank: ClassVar[int] = 1
-    title: ClassVar[str] = "OPDisc"
-    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
-        L2Gamma.option: (L2Gamma, "2.1"),
-        Gaussian.option: (Gaussian, "2.2"),
-        PublishedGaussian.option: (PublishedGaussian, "2.3"),
-    }
-
-    def geometry(self, domain: Domain) -> Sphere:
-        """The sphere lift."""
-        return Sphere(domain)
-
-
 def sphere_noise(
     domain: Domain,
     epsilon: float,
@@ -111,8 +100,15 @@ def sphere_noise(
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    public: dict[str, Any] = {"adjacency": adjacency, "loss": loss, "solver_tolerance": solver_tolerance}
-    return OPDisc().calibrate(Sphere(domain), epsilon, noise=noise, delta=delta, **public)
+    return calibrate(
+        Sphere(domain),
+        epsilon,
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        loss=loss,
+        solver_tolerance=solver_tolerance,
+    )
 
 
 def opdisc(
@@ -151,7 +147,8 @@ def opdisc(
         After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error depended on
         the data.
     """
-    return OPDisc().run(
+    return minimise_perturbed(
+        Sphere,
         problem,
         epsilon,
         noise=noise,

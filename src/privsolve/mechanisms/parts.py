@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between, check_integer
 from privsolve.data.patterns import PatternTable
-from privsolve.mechanisms.registry import Mechanism, mechanism_of
+from privsolve.mechanisms.exponential import exponential
+from privsolve.mechanisms.opdisc import opdisc
+from privsolve.mechanisms.rspm import rspm
 from privsolve.models.choices import NoAnswer
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
-from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.accounting import Account, charged, promised
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
@@ -32,6 +35,8 @@ from privsolve.releases import Diagnostics, Release, Run
 
 SHARE = Fraction(9, 10)
 """Of epsilon, for the test of how many parts failed: what the parts themselves cost is divided by their number."""
+
+MECHANISMS: dict[str, Callable[..., Run]] = {"opdisc": opdisc, "rspm": rspm, "exponential": exponential}
 
 MOST_PARTS = 10_000_000
 
@@ -108,12 +113,7 @@ class Parts:
     @property
     def setting(self) -> dict[str, Any]:
         """Plain values for a release."""
-        return {
-            "count": self.count,
-            "threshold": self.threshold,
-            "withheld": self.withheld,
-            "part_epsilon": self.part_epsilon,
-        }
+        return {name: getattr(self, name) for name in ("count", "threshold", "withheld", "part_epsilon")}
 
     @cached_property
     def noise(self) -> DiscreteLaplace:
@@ -174,35 +174,66 @@ def release_or_failure(
         raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
     if not callable(problem_of):
         raise ValueError("problem_of must be a function that makes a problem from some of the records")
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
     if getattr(options.get("oracle"), "time_limit", None) is not None:  # a clock ticks for all parts at once
         raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
-    how, rng = mechanism_of(mechanism), as_randomness(random_state)
+    rng = as_randomness(random_state)
+    run = partial(MECHANISMS[mechanism], adjacency=Adjacency.ADD_REMOVE, random_state=rng, **options)
     like_a_part = _taken(records, np.arange(max(1, _count(records) // parts.count)))
     whole, some = _problem(problem_of, records), _problem(problem_of, like_a_part)
     if some.setting != whole.setting:
         raise ValueError(
             "problem_of must state the same domain and loss for any of the records: make them of public numbers"
         )
-    guarantee = _guarantee(how, some, parts, Adjacency.of(adjacency), rng, options)
-    options |= {"adjacency": Adjacency.ADD_REMOVE, "random_state": rng}
+    # the mechanism checks its options on as many records as a part has, before its noise
+    guarantee = _guarantee(promised(run, some, parts.part_epsilon), parts, Adjacency.of(adjacency))
+
+    def answer(part: Any) -> Int64Array | None:
+        """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
+        try:
+            problem = _problem(problem_of, part)
+            if problem.setting != whole.setting:
+                return None
+            weights = run(problem, parts.part_epsilon).release.weights
+            return weights if whole.domain.contains(weights) else None
+        except Exception as error:
+            if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+                # all parts share it, as they share time: the run ends
+                raise MemoryError("too little memory for a part: nothing was released") from None
+            return None
+
     with charged(budget, guarantee, draft=draft_of(whole)):
         try:
-            answers = [
-                None if part is None else _answer(how, part, problem_of, whole, parts.part_epsilon, options)
-                for part in in_parts(records, parts.count, rng)
-            ]
+            answers = [None if part is None else answer(part) for part in in_parts(records, parts.count, rng)]
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
-        failed = sum(answer is None for answer in answers)
+        failed = sum(found is None for found in answers)
         noisy = failed + int(parts.noise.draws(rng, 1)[0])
         drawn = answers[rng.integer_below(parts.count)]
         withheld = rng.integer_below(parts.coin.denominator) < parts.coin.numerator
         chosen = None if withheld or noisy > parts.threshold else drawn
-    diagnostics = Diagnostics(
-        time.perf_counter() - start, _quality(whole, chosen), {"parts": parts.count, "failed": failed}
-    )
+    quality: dict[str, Any] = {}
+    with suppress(Exception):  # the curator's figures on all records must not decide whether there is a release
+        quality = {} if chosen is None else whole.quality(chosen)
+    diagnostics = Diagnostics(time.perf_counter() - start, quality, {"parts": parts.count, "failed": failed})
     model = NoAnswer() if chosen is None else whole.model(chosen)
     return Run(Release(model, guarantee, whole.setting | {"parts": parts.setting}), diagnostics)
+
+
+def _guarantee(one: Guarantee, parts: Parts, adjacency: Adjacency) -> Guarantee:
+    """What release or failure promise, if the mechanism promises `one` on each part."""
+    if one.delta or not one.proved:
+        raise ValueError("noise must be pure and proved for every part: leave it out, or use another law")
+    return replace(
+        one,
+        profile=Approximate(parts.epsilon, parts.delta),
+        adjacency=adjacency,
+        mechanism=f"{one.mechanism} on one of {parts.count} parts, or no answer",
+        noise=f"{one.noise}, then discrete Laplace noise",
+        theory="15.4",
+        negligible=parts.count * one.negligible,
+    )
 
 
 def _problem(problem_of: Callable[[Any], BaseProblem], records: Any) -> BaseProblem:
@@ -215,62 +246,11 @@ def _problem(problem_of: Callable[[Any], BaseProblem], records: Any) -> BaseProb
     return problem
 
 
-def _quality(problem: BaseProblem, chosen: Int64Array | None) -> dict[str, Any]:
-    """The curator's figures on all records; where a loss cannot say, none: they must not decide whether there is a release."""
-    try:
-        return {} if chosen is None else problem.quality(chosen)
-    except Exception:
-        return {}
-
-
-def _guarantee(
-    how: Mechanism, some: BaseProblem, parts: Parts, adjacency: Adjacency, rng: Randomness, options: dict[str, Any]
-) -> Guarantee:
-    """What release or failure promise; the mechanism checks its options on as many records as a part has, before its noise."""
-    one = how.promise(some, parts.part_epsilon, adjacency=Adjacency.ADD_REMOVE, **options)
-    if one.delta or not one.proved:
-        raise ValueError("noise must be pure and proved for every part: leave it out, or use another law")
-    return Guarantee(
-        Approximate(parts.epsilon, parts.delta),
-        adjacency,
-        f"{one.mechanism} on one of {parts.count} parts, or no answer",
-        f"{one.noise}, then discrete Laplace noise",
-        theory="15.4",
-        oracle=one.oracle,
-        proof=one.proof,
-        seeded=rng.is_seeded,
-        negligible=parts.count * one.negligible,
-    )
-
-
-def _answer(
-    how: Mechanism,
-    part: Any,
-    problem_of: Callable[[Any], BaseProblem],
-    whole: BaseProblem,
-    epsilon: float,
-    options: dict[str, Any],
-) -> Int64Array | None:
-    """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
-    try:
-        problem = _problem(problem_of, part)
-        if problem.setting != whole.setting:
-            return None
-        weights = how.run(problem, epsilon, **options).release.weights
-        return weights if whole.domain.contains(weights) else None
-    except Exception as error:
-        if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
-            # all parts share it, as they share time: the run ends
-            raise MemoryError("too little memory for a part: nothing was released") from None
-        return None
-
-
 def _count(records: Any) -> int:
     """How many records there are; raises unless single ones can be taken out."""
-    if isinstance(records, PatternTable):
-        return records.n
     try:
-        count = records.shape[0] if hasattr(records, "shape") else len(records)
+        shape = (records.n,) if isinstance(records, PatternTable) else getattr(records, "shape", None)
+        count = len(records) if shape is None else shape[0]
         _taken(records, np.arange(min(count, 1)))
     except (TypeError, IndexError, KeyError):
         raise ValueError(
@@ -292,12 +272,11 @@ def in_parts(records: Any, count: int, rng: Randomness) -> Iterator[Any]:
 def _taken(records: Any, places: NDArray[np.intp]) -> Any:
     """The records at these places; those of a pattern table are counted row by row, the positive ones first."""
     if isinstance(records, PatternTable):
-        ends = np.cumsum(np.concatenate([records.positives, records.negatives]))
-        entries = np.searchsorted(ends, places, side="right")
-        rows, where = np.unique(entries % len(records.features), return_inverse=True)
-        positive = entries < len(records.features)
-        yes, no = (np.bincount(where[some], minlength=len(rows)) for some in (positive, ~positive))
-        return PatternTable(records.features[rows], yes, no, records.names, records.scales, records.ranges)
+        counts = np.concatenate([records.positives, records.negatives])
+        entries = np.searchsorted(np.cumsum(counts), places, side="right")
+        yes, no = np.bincount(entries, minlength=len(counts)).reshape(2, -1)
+        rows = yes + no > 0
+        return PatternTable(records.features[rows], yes[rows], no[rows], records.names, records.scales, records.ranges)
     if hasattr(records, "iloc"):
         return records.iloc[places]
     return [records[place] for place in places] if isinstance(records, list | tuple) else records[places]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,7 +20,6 @@ from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import IntegerRangeError, PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.base import Expectation, Mechanism, Variant
 from privsolve.mechanisms.solving import PaidNoise, exact_enough, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -29,7 +29,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
-from privsolve.privacy.profiles import Profile
+from privsolve.privacy.profiles import Profile, profile_of
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, draft_of
 from privsolve.releases import Release, Run
@@ -37,17 +37,20 @@ from privsolve.releases import Release, Run
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
 
-DEFAULT = "default"
-"""Asks for the first of a mechanism's noise distributions."""
-
 BLOCK = 4_000_000
 """Numbers held at a time by many draws at once."""
 
 
 class Geometry(ABC):
-    """How a noise vector perturbs the members of a domain, and how far it must be able to move."""
+    """How a noise vector perturbs the members of a domain, and how far it must be able to move.
+
+    Class attributes: `title`, the word in guarantees; `laws`, by the word that asks for each, with the section of the theory
+    that proves it, the default first.
+    """
 
     domain: Domain
+    title: ClassVar[str]
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]]
 
     @property
     @abstractmethod
@@ -127,145 +130,92 @@ class Noise:
         return self.geometry.excess(self.law, calibration.check_beta(beta))
 
 
-class PerturbedMechanism(Mechanism):
-    """A mechanism that perturbs by a geometry. Class attributes: `laws`, by option, with the section that proves each."""
-
-    options: ClassVar[frozenset[str]] = frozenset({"oracle", "noise", "delta"})
-    fast_draws: ClassVar[bool] = True
-    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]]
-
-    @classmethod
-    def offer(cls, law: type[NoiseLaw], theory: str) -> None:
-        """Offer one more noise law, proved by that section of the theory."""
-        cls.laws[law.option] = (law, theory)
-
-    @abstractmethod
-    def geometry(self, domain: Domain) -> Geometry:
-        """The geometry on a domain where nothing else is asked for."""
-
-    def noises(self) -> tuple[str, ...]:
-        """The laws on offer."""
-        return tuple(self.laws)
-
-    def law_of(self, noise: object) -> tuple[type[NoiseLaw], str]:
-        """The law of that name, the first one by default, and the section that proves it."""
-        noise = self.noises()[0] if noise is DEFAULT else noise
-        if not isinstance(noise, str) or noise not in self.laws:
-            raise ValueError(f"noise must be one of {', '.join(self.laws)}, got {noise!r}")
-        return self.laws[noise]
-
-    def calibrate(
-        self,
-        geometry: Geometry,
-        epsilon: float,
-        *,
-        noise: str = DEFAULT,
-        delta: float | None = None,
-        adjacency: Adjacency | str = Adjacency.REPLACE,
-        loss: Loss | None = None,
-        solver_tolerance: float = 0.0,
-    ) -> Noise:
-        """The noise that a release needs: looks at no data (theory, sections 1 and 6)."""
-        epsilon = calibration.check_epsilon(epsilon)
-        law, theory = self.law_of(noise)
-        delta = _checked_delta(law, delta)
-        the_loss, the_adjacency = loss or ZeroOneLoss(), Adjacency.of(adjacency)
-        largest = geometry.effect(the_loss)
-        spread = calibration.effective_range(
-            the_loss.range_factor(the_adjacency) * largest,
-            calibration.rounding_error(geometry.domain.dim),
-            solver_tolerance,
+def calibrate(
+    geometry: Geometry,
+    epsilon: float,
+    *,
+    noise: str,
+    delta: float | None = None,
+    adjacency: Adjacency | str = Adjacency.REPLACE,
+    loss: Loss | None = None,
+    solver_tolerance: float = 0.0,
+) -> Noise:
+    """The noise that a release needs: looks at no data (theory, sections 1 and 6)."""
+    epsilon = calibration.check_epsilon(epsilon)
+    law, theory = _law_of(geometry, noise)
+    delta = _checked_delta(law, delta)
+    the_loss, the_adjacency = loss or ZeroOneLoss(), Adjacency.of(adjacency)
+    largest = geometry.effect(the_loss)
+    spread = calibration.effective_range(
+        the_loss.range_factor(the_adjacency) * largest,
+        calibration.rounding_error(geometry.domain.dim),
+        solver_tolerance,
+    )
+    scale = law.scale_for(geometry.shift(spread, the_adjacency, largest), epsilon, delta)
+    if law.proof is Proof.NONE:
+        warnings.warn(
+            f"noise={law.option!r} has no valid proof (theory, section {theory}): for reproducing the paper only",
+            PrivacyWarning,
+            stacklevel=4,
         )
-        scale = law.scale_for(geometry.shift(spread, the_adjacency, largest), epsilon, delta)
-        if law.proof is Proof.NONE:
-            warnings.warn(
-                f"noise={law.option!r} has no valid proof (theory, section {theory}): for reproducing the paper only",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-        found = Noise(geometry, law, scale, law.profile(epsilon, delta), theory)
-        longest = geometry.longest(found.law)
-        if not longest <= LARGEST_NORM:
-            raise ValueError(
-                f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
-                f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
-            )
-        return found
+    found = Noise(geometry, law, scale, profile_of(epsilon, delta), theory)
+    longest = geometry.longest(found.law)
+    if not longest <= LARGEST_NORM:
+        raise ValueError(
+            f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "
+            f"epsilon >= {epsilon * longest / LARGEST_NORM:.2g} or a domain with a smaller radius"
+        )
+    return found
 
-    def run(  # type: ignore[override]
-        self,
-        problem: BaseProblem,
-        epsilon: float,
-        *,
-        geometry: Geometry | None = None,
-        noise: str = DEFAULT,
-        delta: float | None = None,
-        adjacency: Adjacency | str = Adjacency.REPLACE,
-        oracle: str | Oracle = "tree",
-        penalty: Perturbation | None = None,
-        random_state: int | np.random.SeedSequence | Randomness | None = None,
-        progress: ProgressCallback | None = None,
-        budget: Account | None = None,
-    ) -> Run:
-        """Check everything, calibrate, pay, draw the noise, solve once, release."""
-        check_arguments(problem, penalty)
-        check_callback("progress", progress)
-        geometry = geometry or self.geometry(problem.domain)
-        rng, the_oracle, the_adjacency = as_randomness(random_state), resolve_oracle(oracle), Adjacency.of(adjacency)
-        prepared = the_oracle.prepare(problem, _with_penalty(geometry.template(), penalty))
-        if delta is None and self.law_of(noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
-            delta = max(problem.n, 1) ** -2.0  # n is public
-        tolerance = oracle_tolerance(the_oracle)
-        public: dict[str, Any] = {"adjacency": the_adjacency, "loss": problem.loss, "solver_tolerance": tolerance}
-        found = self.calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
-        check_scipy()
 
-        def promise(with_oracle: Oracle) -> Guarantee:
-            return Guarantee(
-                found.profile,
-                the_adjacency,
-                self.title,
-                f"{found.law_type.name} noise",
-                theory=found.theory,
-                oracle=with_oracle.name,
-                proof=found.proof,
-                seeded=rng.is_seeded,
-                negligible=NOISE_BEYOND_RANGE,
-            )
+def minimise_perturbed(
+    geometry_of: Callable[[Domain], Geometry],
+    problem: BaseProblem,
+    epsilon: float,
+    *,
+    noise: str,
+    delta: float | None,
+    adjacency: Adjacency | str,
+    oracle: str | Oracle,
+    penalty: Perturbation | None,
+    random_state: int | np.random.SeedSequence | Randomness | None,
+    progress: ProgressCallback | None,
+    budget: Account | None,
+) -> Run:
+    """Check everything, calibrate, pay, draw the noise, solve once, release."""
+    _check_arguments(problem, penalty)
+    check_callback("progress", progress)
+    geometry = geometry_of(problem.domain)
+    rng, the_oracle, the_adjacency = as_randomness(random_state), resolve_oracle(oracle), Adjacency.of(adjacency)
+    prepared = the_oracle.prepare(problem, _with_penalty(geometry.template(), penalty))
+    if delta is None and _law_of(geometry, noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
+        delta = max(problem.n, 1) ** -2.0  # n is public
+    tolerance = oracle_tolerance(the_oracle)
+    public: dict[str, Any] = {"adjacency": the_adjacency, "loss": problem.loss, "solver_tolerance": tolerance}
+    found = calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
+    check_scipy()
 
-        def answer(with_oracle: Oracle) -> Run:
-            ready = prepared if with_oracle is the_oracle else with_oracle.prepare(problem, perturbation)
-            solution, diagnostics = solve(with_oracle, ready, problem, perturbation, progress)
-            return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
-
-        with charged(budget, promise(the_oracle), draft=draft_of(problem)):
-            perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
-            return PaidNoise(exact_enough(tolerance), answer).solve_with(the_oracle)
-
-    def expectations(
-        self, domain: Domain, epsilon: float, *, adjacency: Adjacency, loss: Loss, beta: float
-    ) -> tuple[Expectation, ...]:
-        """The bound for the default law."""
-        found = self.calibrate(self.geometry(domain), epsilon, adjacency=adjacency, loss=loss)
-        return (Expectation(self.name, found.utility_bound(beta)),)
-
-    def variants(self, delta: float) -> tuple[Variant, ...]:
-        """Every law that is proved, with the oracle that takes any small problem."""
-        return tuple(
-            Variant(
-                law.name, {"noise": option, "oracle": "enumeration"} | ({"delta": delta} if law.needs_delta else {})
-            )
-            for option, (law, _) in self.laws.items()
-            if law.proof is not Proof.NONE
+    def promise(with_oracle: Oracle) -> Guarantee:
+        return Guarantee(
+            found.profile,
+            the_adjacency,
+            geometry.title,
+            f"{found.law_type.name} noise",
+            theory=found.theory,
+            oracle=with_oracle.name,
+            proof=found.proof,
+            seeded=rng.is_seeded,
+            negligible=NOISE_BEYOND_RANGE,
         )
 
-    def draws(
-        self, problem: BaseProblem, epsilon: float, runs: int, rng: Randomness, *, adjacency: Adjacency, **options: Any
-    ) -> Int64Array:
-        """By listing the members and adding the noise in floating point."""
-        noise, delta, geometry = options["noise"], options.get("delta"), self.geometry(problem.domain)
-        found = self.calibrate(geometry, epsilon, noise=noise, delta=delta, adjacency=adjacency, loss=problem.loss)
-        return perturbed_draws(problem, found, runs, rng)
+    def answer(with_oracle: Oracle) -> Run:
+        ready = prepared if with_oracle is the_oracle else with_oracle.prepare(problem, perturbation)
+        solution, diagnostics = solve(with_oracle, ready, problem, perturbation, progress)
+        return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
+
+    with charged(budget, promise(the_oracle), draft=draft_of(problem)):
+        perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
+        return PaidNoise(exact_enough(tolerance), answer).solve_with(the_oracle)
 
 
 def perturbed_draws(problem: BaseProblem, noise: Noise, runs: int, rng: Randomness) -> Int64Array:
@@ -283,7 +233,7 @@ def perturbed_draws(problem: BaseProblem, noise: Noise, runs: int, rng: Randomne
     return chosen
 
 
-def check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
+def _check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
     """What can be refused before anything is calibrated. A penalty must leave room for noise up to `LARGEST_NORM`."""
     if not isinstance(problem, BaseProblem):
         raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
@@ -299,6 +249,12 @@ def check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
 
 def _with_penalty(perturbation: Perturbation, penalty: Perturbation | None) -> Perturbation:
     return perturbation if penalty is None else perturbation + penalty
+
+
+def _law_of(geometry: Geometry, noise: object) -> tuple[type[NoiseLaw], str]:
+    if not isinstance(noise, str) or noise not in geometry.laws:
+        raise ValueError(f"noise must be one of {', '.join(geometry.laws)}, got {noise!r}")
+    return geometry.laws[noise]
 
 
 def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss
-from privsolve.mechanisms.perturbed import Geometry, Noise, PerturbedMechanism
+from privsolve.mechanisms.perturbed import Geometry, Noise, calibrate, minimise_perturbed
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -29,25 +29,28 @@ from privsolve.releases import Run
 
 @dataclass(frozen=True)
 class Separators(Geometry):
-    """Noise on the `count` thresholds of a domain: `v_w` has entries ±ρ (section 3)."""
+    """Noise on the m thresholds of a domain: `v_w` has entries ±ρ (section 3)."""
 
     domain: Domain
-    count: int
+    title: ClassVar[str] = "RSPM"
+    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
+        law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
+    }
 
-    @property
-    def dim(self) -> int:
+    @cached_property
+    def dim(self) -> int:  # type: ignore[override]
         """Number m of thresholds."""
-        return self.count
+        return Thresholds(check_domain(self.domain)).count
 
     def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
         """`mρ`, `√m·ρ` and `ρ`."""
-        m = self.count
+        m = self.dim
         return Shift(m, m * spread, sqrt(m) * spread, spread, partial(self._published, adjacency, largest))
 
     def _published(self, adjacency: Adjacency, largest: float, epsilon: float, delta: float) -> float:
         if adjacency is not Adjacency.REPLACE or largest != 1:
             raise ValueError("noise='gaussian-published' is stated for adjacency='replace' and losses in [0, 1] only")
-        return calibration.separator_sigma_published(self.count, epsilon, delta)
+        return calibration.separator_sigma_published(self.dim, epsilon, delta)
 
     def perturbation(self, eta: ArrayLike) -> Perturbation:
         """`Σ_i η_i e_i(w)` in exact integers."""
@@ -56,7 +59,7 @@ class Separators(Geometry):
     def features(self, members: Int64Array) -> Floats:
         """The thresholds of each member."""
         columns = [members[:, j] <= t for j in range(self.domain.dim) for t in self.domain.values(j)[:-1]]
-        return np.array(columns, dtype=np.float64).reshape(self.count, len(members)).T
+        return np.array(columns, dtype=np.float64).reshape(self.dim, len(members)).T
 
     def excess(self, law: NoiseLaw, beta: float) -> float:
         """`L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`."""
@@ -65,21 +68,6 @@ class Separators(Geometry):
     def longest(self, law: NoiseLaw) -> float:
         """`‖η‖₁`, since a member adds up to m entries."""
         return law.l1_quantile(NOISE_BEYOND_RANGE)
-
-
-class RSPM(PerturbedMechanism):
-    """Noise on separators."""
-
-    name: ClassVar[str] = "rspm"
-    rank: ClassVar[int] = 2
-    title: ClassVar[str] = "RSPM"
-    laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
-        law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
-    }
-
-    def geometry(self, domain: Domain) -> Separators:
-        """The thresholds of the domain."""
-        return Separators(domain, Thresholds(check_domain(domain)).count)
 
 
 def separator_noise(
@@ -93,8 +81,15 @@ def separator_noise(
     solver_tolerance: float = 0.0,
 ) -> Noise:
     """Calibrate RSPM's noise on the domain's thresholds; looks at no data."""
-    public: dict[str, Any] = {"adjacency": adjacency, "loss": loss, "solver_tolerance": solver_tolerance}
-    return RSPM().calibrate(RSPM().geometry(domain), epsilon, noise=noise, delta=delta, **public)
+    return calibrate(
+        Separators(domain),
+        epsilon,
+        noise=noise,
+        delta=delta,
+        adjacency=adjacency,
+        loss=loss,
+        solver_tolerance=solver_tolerance,
+    )
 
 
 def rspm(
@@ -127,7 +122,8 @@ def rspm(
         the scale. Running time, failures and the diagnostics are not covered (section 7). After an error use its `retry`:
         calling again draws fresh noise, which voids the guarantee if the error depended on the data.
     """
-    return RSPM().run(
+    return minimise_perturbed(
+        Separators,
         problem,
         epsilon,
         noise=noise,

@@ -3,8 +3,8 @@
 Every law is drawn by inverse CDF from uniforms of full *relative* precision, with a random sign or a random choice of tail. The
 far tails are therefore really reached, and the error of a draw is relative to its size (theory, section 6).
 
-A law is a class with a `name`. To add one, write a class and offer it to a mechanism in one line (`PerturbedMechanism.offer`):
-its scale, privacy and utility bound, and its place in `fit`, `plan` and `audit`, follow from what the class says.
+A law is a class with a `name`. To add one, write a class and enter it in the `laws` of a geometry (`Sphere`, `Separators`): its
+scale, privacy, utility bound and audit follow from what the class says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
-from privsolve.privacy.profiles import Profile, profile_of
 
 SHORT = 0.25  # the length below which a normal vector is drawn with more bits
 
@@ -82,9 +81,9 @@ class Shift:
 class NoiseLaw(ABC):
     """A law on `R^dim` with a scale.
 
-    Class attributes: `name`, the word in guarantees; `option`, the word that asks for it (the name unless given);
-    `needs_delta`; `proof`, how far the proof of the scale reaches: nowhere unless the class
-    says so.
+    Class attributes: `name`, the word in guarantees; `option`, the word that asks for it (the name unless given); `norm`,
+    the one in which a pure law pays for the length of a shift; `needs_delta`; `proof`, how far the proof of the scale
+    reaches: nowhere unless the class says so.
     """
 
     dim: int
@@ -92,6 +91,7 @@ class NoiseLaw(ABC):
 
     name: ClassVar[str]
     option: ClassVar[str]
+    norm: ClassVar[str] = "l2"
     needs_delta: ClassVar[bool] = False
     proof: ClassVar[Proof] = Proof.NONE
 
@@ -105,14 +105,9 @@ class NoiseLaw(ABC):
             cls.option = cls.name
 
     @classmethod
-    @abstractmethod
     def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
-        """The scale at which moving the noise by the shift costs `epsilon` and `delta`."""
-
-    @classmethod
-    def profile(cls, epsilon: float, delta: float) -> Profile:
-        """What a release with noise of that scale promises."""
-        return profile_of(epsilon, delta)
+        """The scale at which moving the noise by the shift costs `epsilon` and `delta`: `‖v‖/ε` for pure laws (section 1)."""
+        return float(getattr(shift, cls.norm)) / epsilon
 
     @abstractmethod
     def draws(self, rng: Randomness, count: int) -> Floats:
@@ -122,9 +117,9 @@ class NoiseLaw(ABC):
         """One noise vector."""
         return np.asarray(self.draws(rng, 1)[0])
 
-    @abstractmethod
     def l1_quantile(self, beta: float) -> float:
-        """A length that `‖η‖₁` exceeds with probability at most `beta`."""
+        """A length that `‖η‖₁` exceeds with probability at most `beta`: `√dim` times that of `‖η‖₂`, unless more is known."""
+        return sqrt(self.dim) * self.l2_quantile(beta)
 
     @abstractmethod
     def l2_quantile(self, beta: float) -> float:
@@ -139,19 +134,10 @@ class L2Gamma(NoiseLaw):
     option: ClassVar[str] = "gamma"
     proof: ClassVar[Proof] = Proof.COMPLETE
 
-    @classmethod
-    def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
-        """`‖v‖₂/ε`."""
-        return shift.l2 / epsilon
-
     def draws(self, rng: Randomness, count: int) -> Floats:
         """A uniform direction times a gamma length."""
         rows = directions(rng, self.dim, count)
         return gamma(rng, self.dim, self.scale, count)[:, None] * rows
-
-    def l1_quantile(self, beta: float) -> float:
-        """`√dim` times that of `‖η‖₂`."""
-        return sqrt(self.dim) * self.l2_quantile(beta)
 
     def l2_quantile(self, beta: float) -> float:
         """That of a gamma law of shape `dim`, exactly."""
@@ -163,12 +149,8 @@ class LinfGamma(NoiseLaw):
     """Density proportional to `exp(-‖η‖_∞/scale)`: pure privacy at scale `‖v‖_∞/ε` (theory, sections 1 and 3)."""
 
     name: ClassVar[str] = "linf-gamma"
+    norm: ClassVar[str] = "linf"
     proof: ClassVar[Proof] = Proof.COMPLETE
-
-    @classmethod
-    def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
-        """`‖v‖_∞/ε`."""
-        return shift.linf / epsilon
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """A uniform point of the cube times a gamma length."""
@@ -194,12 +176,8 @@ class Laplace(NoiseLaw):
     """Independent Laplace coordinates: pure privacy at scale `‖v‖₁/ε` (theory, sections 1 and 3)."""
 
     name: ClassVar[str] = "laplace"
+    norm: ClassVar[str] = "l1"
     proof: ClassVar[Proof] = Proof.COMPLETE
-
-    @classmethod
-    def scale_for(cls, shift: Shift, epsilon: float, delta: float) -> float:
-        """`‖v‖₁/ε`."""
-        return shift.l1 / epsilon
 
     def draws(self, rng: Randomness, count: int) -> Floats:
         """Coordinate by coordinate."""
@@ -231,10 +209,6 @@ class Gaussian(NoiseLaw):
     def draws(self, rng: Randomness, count: int) -> Floats:
         """Coordinate by coordinate."""
         return self.scale * standard_normal(rng, self.dim * count).reshape(count, self.dim)
-
-    def l1_quantile(self, beta: float) -> float:
-        """`√dim` times that of `‖η‖₂`."""
-        return sqrt(self.dim) * self.l2_quantile(beta)
 
     def l2_quantile(self, beta: float) -> float:
         """That of σχ, exactly."""

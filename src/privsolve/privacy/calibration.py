@@ -108,7 +108,7 @@ def gaussian_sigma(dim: int, shift: float, epsilon: float, delta: float) -> floa
         low /= 2
     while not proves(high):
         high *= 2
-    return _smallest(proves, low, high)
+    return smallest(proves, low, high)
 
 
 def gaussian_sigma_published(
@@ -145,7 +145,7 @@ def _log_gaussian_delta(dim: int, a: float, epsilon: float) -> float:
         return (dim - 1) / x + a * exp(-z) / -expm1(-z) <= x
 
     # The peak may be at y = 0 (k = 1), where x vanishes; nothing is lost by staying just above.
-    peak = _smallest(falls, 1e-9 / (1 + start), _double_until(falls, 1.0))
+    peak = smallest(falls, 1e-9 / (1 + start), _double_until(falls, 1.0))
     top = height(peak)
     step = 1 / (1 + start + peak)
     right = peak + _double_until(lambda w: height(peak + w) < top - _NEGLIGIBLE, step)
@@ -164,7 +164,7 @@ def _integrate(f: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]], 
     return float(np.sum(half * _WEIGHTS * f(edges[:-1, None] + half * (1 + _NODES))))
 
 
-def _smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
+def smallest(holds: Callable[[float], bool], low: float, high: float) -> float:
     """Bisection for the point where `holds` turns true: `holds` is true at what is returned."""
     while high - low > _BRACKET * high:
         middle = (low + high) / 2
