@@ -25,7 +25,6 @@ import scipy
 
 import privsolve as ps
 from privsolve import oracles
-from privsolve.oracles import solver
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0)
 ORACLES = ("tree", "highs", "gurobi")
@@ -119,7 +118,7 @@ def cases(options: argparse.Namespace) -> Iterator[Case]:
         for epsilon in options.epsilons:
             for seed in range(options.seeds):
                 for oracle in options.oracles:
-                    if solver(oracle).installed:
+                    if oracles.get(oracle).about.installed:
                         yield Case(problem, epsilon, seed, oracle, options.limit)
 
 
@@ -186,7 +185,7 @@ def summary(results: dict[Case, Result]) -> str:
 
 
 def document(options: argparse.Namespace, results: dict[Case, Result], rows: list[str]) -> str:
-    versions = f"highs of SciPy {scipy.__version__}, gurobi {solver('gurobi').status}"
+    versions = f"highs of SciPy {scipy.__version__}, gurobi {oracles.GurobiOracle.about.status}"
     described = "\n".join(f"* {name}: {PROBLEMS[name]}." for name in options.problems)
     command = " ".join(["python benchmarks/oracles.py", *sys.argv[1:]])
     return (

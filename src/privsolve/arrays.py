@@ -1,4 +1,4 @@
-"""Types of arrays, under one name each."""
+"""Types of arrays, under one name each, and arrays as JSON has them."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ Floats = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 IntArray = NDArray[np.integer[Any]]
 Words = NDArray[np.uint64]
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: lists for arrays and tuples."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return [plain(entry) for entry in value] if isinstance(value, (tuple, list)) else value

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
@@ -278,10 +276,6 @@ def test_what_the_objective_states_need_not_be_said_again() -> None:
     assert said_again.release.to_json() == opsamp(**small()).release.to_json()
 
 
-def test_opsamp_takes_at_most_ten_arguments() -> None:
-    assert len(inspect.signature(opsamp).parameters) <= 10
-
-
 def test_random_state_of_a_wrong_kind() -> None:
     with pytest.raises(TypeError, match="random_state"):
         opsamp(**small(random_state="seed"))
@@ -479,17 +473,6 @@ def test_averages_of_neighbours_are_within_lambda() -> None:
 # --- workers --------------------------------------------------------------------------------------
 
 
-THREADS: set[str] = set()
-
-
-class Traced(PiecewiseLinearOracle):
-    """Remembers which threads solved, wherever its copies are sent."""
-
-    def minimise_many(self, objective: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
-        THREADS.add(threading.current_thread().name)
-        return super().minimise_many(objective, box, etas)
-
-
 def test_result_does_not_depend_on_workers() -> None:
     data = np.random.default_rng(0).random((300, 2))
     box = [(0.0, 1.0)] * 2
@@ -499,25 +482,6 @@ def test_result_does_not_depend_on_workers() -> None:
         together = opsamp(*args, random_state=5, n_jobs=3)
     assert alone.release.to_json() == together.release.to_json()
     assert np.array_equal(alone.diagnostics.points, together.diagnostics.points)
-
-
-def test_dask_cluster_gives_the_same_release() -> None:
-    distributed = pytest.importorskip("distributed")
-    arguments = small(draws=400)
-    alone = opsamp(**arguments)
-    THREADS.clear()
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
-        ) as cluster,
-        distributed.Client(cluster),
-        parallel_config("dask"),
-    ):
-        far = opsamp(**(arguments | {"oracle": Traced()}))
-    assert far.release.model == alone.release.model
-    assert np.array_equal(far.diagnostics.points, alone.diagnostics.points)
-    assert THREADS
-    assert threading.main_thread().name not in THREADS
 
 
 # --- examples -------------------------------------------------------------------------------------

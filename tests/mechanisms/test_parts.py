@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -200,26 +199,6 @@ def test_runs_have_the_exact_law_failures_included() -> None:
     right, wrong = (((counts - runs * p) ** 2 / (runs * p)).sum() for p in (law, other))
     assert law[3] > 0.05
     assert right < chi2.ppf(1 - 1e-4, 3) < wrong
-
-
-@pytest.mark.nightly
-def test_the_number_of_failed_parts_is_noisy() -> None:
-    plan, runs, published = ps.Parts(8, 2.0, 0.9, allowed=4, withheld=0.5), 1500, 0
-    assert plan.threshold == 4
-    calls, rng = count(), Randomness.seeded(6)
-
-    def five_of_eight_fail(records: Any) -> ps.DiscreteProblem:
-        if next(calls) % 10 > 4:  # the first two calls are for all records and for as many as a part has
-            raise RuntimeError("gave up")
-        return ps.DiscreteProblem(LINE, lost, records, bound=1)
-
-    for _ in range(runs):
-        run = ps.release_or_failure([0] * 150, five_of_eight_fail, plan, mechanism="exponential", random_state=rng)
-        assert run.diagnostics.failed == 5
-        published += run.release.model != NoAnswer()
-    law = binom(runs, plan.publishing[5] * 3 / 8)
-    assert law.ppf(1e-5) <= published <= law.ppf(1 - 1e-5)
-    assert law.ppf(1e-5) > 20
 
 
 PLAN = ps.Parts(40, 2.0, 0.01)

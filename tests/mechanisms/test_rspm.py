@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -15,7 +14,7 @@ from privsolve.noise.entropy import Randomness
 from privsolve.oracles import EnumerationOracle, TreeOracle
 from privsolve.privacy import calibration
 from privsolve.privacy.guarantee import Proof
-from privsolve.problems.perturbation import Thresholds
+from privsolve.problems.perturbation import count_thresholds
 from random_problems import DOMAIN_KINDS, random_problem
 
 LAWS = ("linf-gamma", "laplace", "gaussian")
@@ -32,19 +31,19 @@ def test_thresholds_separate_and_perturb(kind: str) -> None:
     for seed in range(10):
         rng = np.random.default_rng([seed, *kind.encode()])
         domain = random_problem(rng, kind, 3).domain
-        separators, indicators = Thresholds(domain), matrix(domain)
-        assert separators.count == indicators.shape[1]
+        indicators = matrix(domain)
+        assert count_thresholds(domain) == indicators.shape[1]
         assert len(np.unique(indicators, axis=0)) == domain.size
-        eta = rng.normal(size=separators.count) * 10
+        eta = rng.normal(size=indicators.shape[1]) * 10
         exact = indicators @ eta
-        rounded = separators.perturbation(eta).of_members(domain.members()) / 2**20
+        rounded = ps.Perturbation.of_thresholds(domain, eta).of_members(domain.members()) / 2**20
         assert np.abs(rounded - exact).max() <= (domain.dim + 1) * 2**-21
 
 
 def test_counts_of_the_theory_page() -> None:
-    assert Thresholds(ps.SignCube(7)).count == 7
-    assert Thresholds(ps.TernaryCube(7)).count == 14
-    assert Thresholds(ps.IntegerBall(5, 9)).count == 2 * 3 * 5
+    assert count_thresholds(ps.SignCube(7)) == 7
+    assert count_thresholds(ps.TernaryCube(7)) == 14
+    assert count_thresholds(ps.IntegerBall(5, 9)) == 2 * 3 * 5
 
 
 def test_calibration_follows_the_theory() -> None:
@@ -75,48 +74,6 @@ def test_shift_of_the_lemma_moves_any_minimiser(law: str) -> None:
         assert np.argmin(neighbour + indicators @ (eta + shift)) == best
 
 
-def rspm_draws(problem: ps.Problem, law, runs: int, rng: Randomness) -> np.ndarray:  # type: ignore[no-untyped-def]
-    indicators = matrix(problem.domain).astype(float)
-    loss = problem.losses_of(problem.domain.members())
-    eta = np.stack([law.draw(rng) for _ in range(runs)])
-    return np.argmin(loss + eta @ indicators.T, axis=1)
-
-
-PAIRS = [
-    (ps.SignCube(1), [[1]] * 2, [True] * 2, [True, False]),
-    (ps.TernaryCube(2), [[1, 0], [0, 1], [1, 1]], [True, False, True], [True, False, False]),
-]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("domain", "features", "labels", "changed"), PAIRS)
-def test_audit(law: str, domain: Domain, features: list[list[int]], labels: list[bool], changed: list[bool]) -> None:
-    delta = 1e-3 if law == "gaussian" else None
-    noise = ps.separator_noise(domain, 1.0, noise=law, delta=delta)
-    tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
-
-    def bound(scale: float) -> audit.Finding:
-        scaled = dataclasses.replace(noise, scale=noise.scale * scale)
-        rng = Randomness.seeded(4)
-        return audit.lower_bound(
-            lambda t, runs: rspm_draws(ps.Problem(t, domain), scaled, runs, rng), *tables, 20_000, delta=delta or 0.0
-        )
-
-    assert not bound(1.0).refutes(1.0)
-    assert bound(1 / 8).refutes(1.0)
-
-
-@pytest.mark.nightly
-def test_laplace_uses_its_whole_budget_on_the_worst_pair() -> None:
-    domain, features, labels, changed = PAIRS[0]
-    rng = Randomness.seeded(1)
-    noise = ps.separator_noise(domain, 1.0, noise="laplace")
-    tables = [ps.PatternTable.from_records(features, y) for y in (labels, changed)]
-    finding = audit.lower_bound(lambda t, runs: rspm_draws(ps.Problem(t, domain), noise, runs, rng), *tables, 120_000)
-    assert 0.9 < finding.epsilon <= 1.0
-
-
 @pytest.mark.parametrize("law", LAWS)
 def test_a_run(law: str) -> None:
     problem = random_problem(np.random.default_rng(3), "ternary-cube", 4)
@@ -134,8 +91,8 @@ def test_tree_and_enumeration_agree_on_separator_noise() -> None:
     for seed in range(60):
         rng = np.random.default_rng(seed)
         problem = random_problem(rng, DOMAIN_KINDS[seed % 5])
-        separators = Thresholds(problem.domain)
-        perturbation = separators.perturbation(rng.normal(size=separators.count) * float(rng.choice([0.5, 5.0, 50.0])))
+        eta = rng.normal(size=count_thresholds(problem.domain)) * float(rng.choice([0.5, 5.0, 50.0]))
+        perturbation = ps.Perturbation.of_thresholds(problem.domain, eta)
         tree = TreeOracle().minimise(problem, perturbation)
         assert tree.value == EnumerationOracle().minimise(problem, perturbation).value
 
@@ -156,7 +113,7 @@ def test_utility_bounds_hold() -> None:
         noise = ps.separator_noise(
             problem.domain, 2.0, noise=law, loss=problem.loss, delta=1e-3 if law == "gaussian" else None
         )
-        chosen = rspm_draws(problem, noise, 3000, Randomness.seeded(1))
+        chosen = audit.perturbed_draws(problem, noise, 3000, Randomness.seeded(1))
         assert (losses[chosen] - losses.min() > noise.utility_bound(0.1)).mean() < 0.1
 
 

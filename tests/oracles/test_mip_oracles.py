@@ -43,7 +43,7 @@ def available(name: str) -> pytest.MarkDecorator:
     """Skip the tests of a solver that cannot be used here, with the reason."""
     reason = None
     try:
-        solver = ps.oracles.solver(name).load()
+        solver = ps.oracles.get(name).about.load()
         if name == "gurobi":
             with gurobi_environment(solver):
                 pass
@@ -139,7 +139,7 @@ class TestGurobi(MipConformance):
 
     def test_problems_beyond_the_built_in_licence_are_refused_before_noise_is_drawn(self) -> None:
         problem = ps.Problem(ps.datasets.adult_paper(seed=0), ps.IntegerBall(23, 23))
-        solver = ps.oracles.solver("gurobi").load()
+        solver = GurobiOracle.about.load()
         with gurobi_environment(solver) as env:
             if not gurobi_is_limited(solver, env):
                 pytest.skip("this Gurobi has a full licence")
@@ -162,7 +162,7 @@ def _encoded(model: Model, problem: ps.Problem, w: Int64Array) -> Int64Array:
     choices = np.zeros(matrix.shape[1] - dim, dtype=np.int64)
     end = 0
     for j in range(dim):  # a row that picks one binary, and one that says which value it stands for
-        pick, link = matrix[2 * j, dim:], matrix[2 * j + 1]
+        pick, link = matrix[j, dim:], matrix[dim + j]
         end = int(np.flatnonzero(pick)[-1]) + 1
         choices[np.flatnonzero(pick)[np.flatnonzero(-link[dim:][pick == 1] == w[j])[0]]] = 1
     if end < len(choices):  # one per total cost: the last row says that what is spent is the total
@@ -319,17 +319,17 @@ def test_a_missing_solver_names_its_extra_before_noise_is_drawn(monkeypatch: pyt
     problem = random_problem(np.random.default_rng(3), "integer-ball", 3)
     with pytest.raises(SolverUnavailable, match=r"pip install 'privsolve\[gurobi\]', or use oracle='tree'"):
         ps.opdisc(problem, epsilon=1.0, oracle="gurobi", random_state=no_noise)
-    assert ps.oracles.solver("gurobi").status == "missing: pip install 'privsolve[gurobi]'"
+    assert GurobiOracle.about.status == "missing: pip install 'privsolve[gurobi]'"
 
 
 def test_a_broken_installation_is_an_error_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "broken_solver.py").write_text("raise ImportError('no library')")
     monkeypatch.syspath_prepend(tmp_path)
-    broken = replace(ps.oracles.solver("gurobi"), module="broken_solver")
+    broken = replace(GurobiOracle.about, module="broken_solver")
     with pytest.raises(SolverUnavailable, match="is installed but cannot be loaded here"):
         broken.load()
     with pytest.raises(ValueError, match="'cpsat' is unknown: choose one of tree"):
-        ps.oracles.solver("cpsat")
+        ps.oracles.get("cpsat")
 
 
 def _python(code: str) -> str:
@@ -345,7 +345,7 @@ def test_the_catalogue_imports_no_native_code() -> None:
     printed = _python(
         "import sys\n"
         "from privsolve.oracles import SOLVERS\n"
-        "for s in SOLVERS: print(s.name, s.installed, s.status, s.domains, s.licence, s.note)\n"
+        "for s in SOLVERS: print(s.name, s.installed, s.status, s.licence, s.note)\n"
         "assert 'gurobipy' not in sys.modules\n"
     )
     assert [line.split()[0] for line in printed.splitlines()] == names

@@ -65,7 +65,7 @@ def opsamp(
         noise: how the noise is calibrated, if not by default.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
-        n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says, for instance a Dask cluster. The
+        n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says. The
             result does not depend on it.
         budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before the noise is drawn.
 

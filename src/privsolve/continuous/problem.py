@@ -168,10 +168,8 @@ class BoxProblem:
             raise ValueError(f"box has {the_box.dim} coordinates but the objective has {dim}")
         if n is None and getattr(objective, "n", None) is None:
             raise ValueError("n must be given: the objective does not say how many records it is the loss of")
-        object.__setattr__(self, "objective", objective)
-        object.__setattr__(self, "box", the_box)
-        object.__setattr__(self, "lipschitz", _lipschitz(objective, lipschitz))
-        object.__setattr__(self, "n", None if n is None else check_count("n", n))
+        records = None if n is None else check_count("n", n)
+        vars(self).update(objective=objective, box=the_box, lipschitz=_lipschitz(objective, lipschitz), n=records)
 
     def public_n(self, adjacency: Adjacency | str) -> int:
         """The number of records that may be used and published under this adjacency."""

@@ -1,6 +1,6 @@
 """The finite sets `W` that weights are chosen from, each known under its `kind`."""
 
-from privsolve.domains.base import Domain, FiniteSet, KnapsackDomain, check_domain, domain_from_dict, domain_kinds
+from privsolve.domains.base import Domain, FiniteSet, KnapsackDomain, check_domain, domain_from_dict
 from privsolve.domains.combinatorial import Permutations, SpanningTrees, Subsets
 from privsolve.domains.integers import IntegerBall, IntegerGrid, SignCube, SparseSigns, TernaryCube
 from privsolve.domains.knapsack import Knapsack
@@ -23,5 +23,4 @@ __all__ = [
     "TernaryCube",
     "check_domain",
     "domain_from_dict",
-    "domain_kinds",
 ]

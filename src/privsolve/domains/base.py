@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from typing_extensions import override
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Int64Array, plain
 from privsolve.checks import check_length
 from privsolve.domains.knapsack import Knapsack, check_totals
 from privsolve.registry import enter
@@ -131,7 +131,7 @@ class Domain(ABC):
         """Public description, as written into a release: the kind and the arguments of the constructor."""
         if not dataclasses.is_dataclass(self):
             raise TypeError(f"{type(self).__name__} must be a dataclass or have a to_dict of its own")
-        return {"kind": self.kind} | {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        return {"kind": self.kind} | {f.name: plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
 
 class KnapsackDomain(Domain):
@@ -298,11 +298,6 @@ class FiniteSet(Domain):
         return hash((self.points.shape, self.points.tobytes()))
 
 
-def domain_kinds(base: type[Domain] | tuple[type[Domain], ...] = Domain) -> tuple[str, ...]:
-    """The kinds of domain that are known at this moment, of all classes or of those derived from `base`."""
-    return tuple(kind for kind, cls in _KINDS.items() if issubclass(cls, base))
-
-
 def domain_from_dict(description: dict[str, Any]) -> Domain:
     """The inverse of `Domain.to_dict`, for every kind whose class has been imported."""
     if not isinstance(description, dict):
@@ -330,13 +325,6 @@ def check_domain(domain: object) -> Domain:
             "says what it is and can be read back"
         )
     return domain
-
-
-def _plain(value: Any) -> Any:
-    """A field as JSON has it: lists for arrays and tuples."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return [_plain(entry) for entry in value] if isinstance(value, (tuple, list)) else value
 
 
 def _readable(size: int) -> str:

@@ -22,7 +22,7 @@ from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
-from privsolve.problems.perturbation import Perturbation, Thresholds
+from privsolve.problems.perturbation import Perturbation, count_thresholds
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
 
@@ -40,7 +40,7 @@ class Separators(Geometry):
     @cached_property
     def dim(self) -> int:  # type: ignore[override]
         """Number m of thresholds."""
-        return Thresholds(check_domain(self.domain)).count
+        return count_thresholds(check_domain(self.domain))
 
     def shift(self, spread: float, adjacency: Adjacency, largest: float) -> Shift:
         """`mρ`, `√m·ρ` and `ρ`."""
@@ -54,7 +54,7 @@ class Separators(Geometry):
 
     def perturbation(self, eta: ArrayLike) -> Perturbation:
         """`Σ_i η_i e_i(w)` in exact integers."""
-        return Thresholds(self.domain).perturbation(eta)
+        return Perturbation.of_thresholds(self.domain, eta)
 
     def features(self, members: Int64Array) -> Floats:
         """The thresholds of each member."""

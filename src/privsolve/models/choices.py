@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import floor
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from typing_extensions import override
 
-from privsolve.arrays import Floats, Int64Array
+from privsolve.arrays import Floats, Int64Array, plain
 from privsolve.checks import LARGEST, check_finite, check_integer, check_positive
 from privsolve.data.patterns import checked_names
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 
 
+@dataclass(frozen=True)
+class _Plain(Model):
+    """A model that goes to and from JSON field by field; its `__post_init__` checks them."""
+
+    @override
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind} | {f.name: plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    @override
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        check_fields(values, {f.name for f in fields(cls)})
+        return cls(**{name: value for name, value in values.items() if name != "kind"})
+
+
 @dataclass(frozen=True, eq=False)
-class Member(Model):
+class Member(_Plain):
     """Whole numbers, one per named coordinate."""
 
     weights: Int64Array
@@ -25,29 +40,19 @@ class Member(Model):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weights", whole_numbers(self.weights, "weights"))
-        object.__setattr__(self, "names", checked_names(self.names, len(self.weights)))
+        object.__setattr__(self, "names", checked_names(texts(plain(self.names), "names"), len(self.weights)))
 
     def describe(self) -> str:
         """The coordinates that are not zero."""
         chosen = [f"{name} = {w}" for name, w in zip(self.names, self.weights.tolist(), strict=True) if w]
         return ", ".join(chosen) or "all zero"
 
-    @override
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "weights": self.weights.tolist(), "names": list(self.names)}
-
-    @classmethod
-    @override
-    def from_dict(cls, values: dict[str, Any]) -> Member:
-        check_fields(values, {"weights", "names"})
-        return cls(whole_numbers(values["weights"], "weights"), tuple(texts(values["names"], "names")))
-
 
 LARGEST_INDEX = 2**53
 
 
 @dataclass(frozen=True)
-class Candidate(Model):
+class Candidate(_Plain):
     """The candidate that was chosen: its place in the list of candidates, which is public, and its name."""
 
     index: int
@@ -64,19 +69,9 @@ class Candidate(Model):
         """The name."""
         return self.name
 
-    @override
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "index": self.index, "name": self.name}
-
-    @classmethod
-    @override
-    def from_dict(cls, values: dict[str, Any]) -> Candidate:
-        check_fields(values, {"index", "name"})
-        return cls(values["index"], values["name"])
-
 
 @dataclass(frozen=True)
-class NoAnswer(Model):
+class NoAnswer(_Plain):
     """What is released where too many parts of the records have failed; the guarantee covers it (theory, section 15.4)."""
 
     kind: ClassVar[str] = "no-answer"
@@ -84,16 +79,6 @@ class NoAnswer(Model):
     @override
     def describe(self) -> str:
         return "no answer: too many parts have failed, or the noise says so"
-
-    @override
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind}
-
-    @classmethod
-    @override
-    def from_dict(cls, values: dict[str, Any]) -> NoAnswer:
-        check_fields(values, set())
-        return cls()
 
 
 _BOUNDS = "have finite bounds with low < high in every coordinate"

@@ -29,13 +29,6 @@ def get(name: str) -> Oracle:
     return _BY_NAME[name]()
 
 
-def solver(name: str) -> Solver:
-    """The catalogue entry of that name."""
-    entry = get(name).about
-    assert entry is not None
-    return entry
-
-
 __all__ = [
     "ORACLES",
     "SOLVERS",
@@ -51,6 +44,5 @@ __all__ = [
     "SubsetOracle",
     "TreeOracle",
     "get",
-    "solver",
     "verified",
 ]

@@ -17,7 +17,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_error, check_finite
-from privsolve.domains import Domain, FiniteSet, KnapsackDomain, domain_kinds
+from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified, PrivsolveError
 from privsolve.losses import Loss
@@ -41,12 +41,6 @@ class Solver:
     arithmetic: str
     note: str
     module: str | None = None
-    takes: tuple[type[Domain], ...] = (KnapsackDomain, FiniteSet)
-
-    @property
-    def domains(self) -> tuple[str, ...]:
-        """The kinds of domain that it solves, users' own included."""
-        return domain_kinds(self.takes)
 
     @property
     def installed(self) -> bool:
@@ -214,7 +208,8 @@ def oracle_tolerance(oracle: Oracle) -> float:
 
 def verified(answer: Any, problem: BaseProblem, perturbation: Perturbation, oracle: object) -> Solution:
     """The answer of any oracle held to its certificate: membership, exact objective and gap are recomputed here."""
-    name, tolerance = as_oracle(oracle).name, oracle_tolerance(as_oracle(oracle))
+    held = as_oracle(oracle)
+    name, tolerance = held.name, oracle_tolerance(held)
     weights = _member(answer, problem, name)
     value = problem.objective(weights, perturbation)
     lower = _lower_bound(answer, name)

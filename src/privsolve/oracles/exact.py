@@ -33,9 +33,7 @@ EXACT_IN_FLOATS = 2**52
 class EnumerationOracle(Oracle):
     """Exact minimum over a domain small enough to list (ten million members at most): the reference for all others."""
 
-    about: ClassVar[Solver | None] = Solver(
-        "enumeration", "MIT", EXACT, "domains of at most 10,000,000 members", takes=Oracle.domains
-    )
+    about: ClassVar[Solver | None] = Solver("enumeration", "MIT", EXACT, "domains of at most 10,000,000 members")
 
     def check(self, problem: BaseProblem) -> None:
         """Raise `ValueError` before any noise is drawn if the domain cannot be listed."""
@@ -137,7 +135,7 @@ class AssignmentOracle(_LinearOracle):
     """The best assignment by SciPy's shortest augmenting paths, which only adds and subtracts costs."""
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Permutations,)
-    about: ClassVar[Solver | None] = Solver("assignment", "MIT", EXACT, "permutations with linear costs", takes=domains)
+    about: ClassVar[Solver | None] = Solver("assignment", "MIT", EXACT, "permutations with linear costs")
 
     def best(self, domain: Permutations, costs: Int64Array) -> Int64Array:
         """Indices of the assigned pairs."""
@@ -155,9 +153,7 @@ class SpanningTreeOracle(_LinearOracle):
     """The cheapest spanning tree by Kruskal's algorithm on integers."""
 
     domains: ClassVar[tuple[type[Domain], ...]] = (SpanningTrees,)
-    about: ClassVar[Solver | None] = Solver(
-        "spanning-tree", "MIT", EXACT, "spanning trees with linear costs", takes=domains
-    )
+    about: ClassVar[Solver | None] = Solver("spanning-tree", "MIT", EXACT, "spanning trees with linear costs")
 
     def best(self, domain: SpanningTrees, costs: Int64Array) -> Int64Array:
         """Indices of the tree's edges."""
@@ -168,7 +164,7 @@ class SubsetOracle(_LinearOracle):
     """The `k` cheapest items."""
 
     domains: ClassVar[tuple[type[Domain], ...]] = (Subsets,)
-    about: ClassVar[Solver | None] = Solver("subset", "MIT", EXACT, "subsets with linear costs", takes=domains)
+    about: ClassVar[Solver | None] = Solver("subset", "MIT", EXACT, "subsets with linear costs")
 
     def best(self, domain: Subsets, costs: Int64Array) -> Int64Array:
         """Indices of the chosen items."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, hstack, vstack
+from scipy.sparse import block_array, block_diag, csr_array, diags_array, eye_array, hstack, vstack
 
 from privsolve.arrays import Int64Array
 from privsolve.domains import Domain, KnapsackDomain
@@ -154,30 +154,15 @@ def build(problem: Problem, perturbation: Perturbation) -> Model:
     )
 
 
-class _Row(NamedTuple):
-    """A row of an integer matrix with its bounds."""
-
-    columns: Sequence[int]
-    values: Sequence[int]
-    low: int
-    high: int
-
-
 def _choices(domain: Domain, perturbation: Perturbation) -> Choices:
     """One binary per value of each coordinate, and one per total cost if a table of totals is needed."""
     knapsack, by_total = perturbation.by_total()
-    dim, rows, starts = domain.dim, [], [0]
-    tables, spent = [], []
-    for j in range(dim):
-        inside = np.flatnonzero(knapsack.costs[j] <= knapsack.limit)
+    dim, tables, values, spent = domain.dim, [], [], []
+    for j, costs in enumerate(knapsack.costs):
+        inside = np.flatnonzero(costs <= knapsack.limit)
         tables.append(perturbation.coordinate[j][inside])
-        spent += knapsack.costs[j][inside].tolist()
-        columns = range(dim + starts[-1], dim + starts[-1] + len(inside))
-        rows.append(_Row(columns, [1] * len(inside), 1, 1))
-        rows.append(_Row([j, *columns], [1, *(-domain.values(j)[inside]).tolist()], 0, 0))
-        starts.append(starts[-1] + len(inside))
-
-    spending = range(dim, dim + starts[-1])
+        values.append(domain.values(j)[inside])
+        spent.append(costs[inside])
     reached = knapsack.reached
     allowed = np.flatnonzero(knapsack.allowed & reached)
     if len(allowed) == 0:
@@ -185,24 +170,26 @@ def _choices(domain: Domain, perturbation: Perturbation) -> Choices:
     psi = by_total[allowed]
     without_gaps = reached[allowed[0] : allowed[-1] + 1].sum() == len(allowed)
     one_hot = bool((psi != psi[0]).any()) or not without_gaps
+
+    # for every coordinate: one of its binaries is 1, and the weight is the value that it stands for
+    rows: list[list[Any]] = [
+        [None, block_diag([np.ones((1, len(v)), dtype=np.int64) for v in values])],
+        [eye_array(dim, dtype=np.int64), block_diag([-v[None, :] for v in values])],
+    ]
+    low = high = [1] * dim + [0] * dim
+    total = np.concatenate(spent)[None, :]
     if one_hot:
-        columns = range(spending.stop, spending.stop + len(allowed))
-        rows.append(_Row(columns, [1] * len(allowed), 1, 1))
-        rows.append(_Row([*spending, *columns], [*spent, *(-allowed).tolist()], 0, 0))
-    elif allowed[0] > 0 or allowed[-1] < sum(int(c[c <= knapsack.limit].max()) for c in knapsack.costs):
-        rows.append(_Row(spending, spent, int(allowed[0]), int(allowed[-1])))
+        ones = np.ones((1, len(allowed)), dtype=np.int64)
+        rows = [*([*row, None] for row in rows), [None, None, ones], [None, total, -allowed[None, :]]]
+        low = high = [*low, 1, 0]
+    elif allowed[0] > 0 or allowed[-1] < sum(int(costs.max()) for costs in spent):
+        rows.append([None, total])
+        low, high = [*low, int(allowed[0])], [*high, int(allowed[-1])]
     cost = np.concatenate([*(table - table.min() for table in tables), psi - psi.min() if one_hot else psi[:0]])
     constant = sum(int(table.min()) for table in [*tables, psi])
-    low, high = (np.array(ends, dtype=np.int64) for ends in zip(*((row.low, row.high) for row in rows), strict=True))
-    return Choices(_sparse(rows, dim + len(cost)), low, high, cost, constant)
-
-
-def _sparse(rows: Sequence[_Row], width: int) -> csr_array:
-    data = np.concatenate([np.asarray(row.values, dtype=np.int64) for row in rows])
-    ends = np.cumsum([0, *(len(row.columns) for row in rows)])
-    matrix = csr_array((data, np.concatenate([row.columns for row in rows]), ends), shape=(len(rows), width))
+    matrix = csr_array(block_array(rows))
     matrix.eliminate_zeros()
-    return matrix
+    return Choices(matrix, np.array(low), np.array(high), cost, constant)
 
 
 # --- the signs of the scores ------------------------------------------------------------------------------------------
@@ -379,7 +366,7 @@ class HighsOracle(MipOracle):
     later); the search itself then ends with the process or at its time limit.
     """
 
-    about: ClassVar[Solver] = Solver("highs", "MIT", TRUSTED, "part of SciPy", takes=MipOracle.domains)
+    about: ClassVar[Solver] = Solver("highs", "MIT", TRUSTED, "part of SciPy")
 
     def _solve(self, model: Model, time_limit: float | None) -> Outcome:
         from scipy import optimize  # takes a while to import
@@ -426,12 +413,7 @@ class GurobiOracle(MipOracle):
 
     threads: int | None = None
     about: ClassVar[Solver] = Solver(
-        "gurobi",
-        "commercial",
-        TRUSTED,
-        "2,000 columns and rows without a full licence",
-        "gurobipy",
-        takes=MipOracle.domains,
+        "gurobi", "commercial", TRUSTED, "2,000 columns and rows without a full licence", "gurobipy"
     )
 
     def __post_init__(self) -> None:

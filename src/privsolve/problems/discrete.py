@@ -105,9 +105,9 @@ class DiscreteProblem(MemberProblem):
         stated: StatedLoss | TotalLoss
         if sensitivity is None:
             stated = state(domain, bound, lipschitz, step, clip)
-            rule = Rounding(stated, None if bound is None else public_number("bound", bound))
+            highest = None if bound is None else public_number("bound", bound)
             count, block = _source(loss, records, members, columns)
-            totals, largest_total = _totals(count, block, rule, members), count * stated.largest
+            totals, largest_total = _totals(count, block, stated, highest, members), count * stated.largest
         else:
             if lipschitz is not None or clip or columns is not None or bound is None or not callable(loss):
                 raise ValueError(
@@ -117,15 +117,10 @@ class DiscreteProblem(MemberProblem):
             stated, largest_total = state_total(sensitivity, bound, step)
             count, totals = _called_once(loss, records, members, stated, largest_total)
         totals.setflags(write=False)
-        set_field = object.__setattr__
-        set_field(self, "domain", domain)
-        set_field(self, "loss", stated)
-        set_field(self, "records", count)
-        set_field(self, "labels", checked_names(names, domain.dim))
-        set_field(self, "_members", members)
-        set_field(self, "totals", totals)
-        set_field(self, "_largest_total", largest_total)
-        if max(int(np.abs(self.totals).max()), largest_total) * UNIT >= OBJECTIVE_LIMIT // 2:
+        labels = checked_names(names, domain.dim)
+        vars(self).update(domain=domain, loss=stated, records=count, labels=labels, totals=totals)
+        vars(self).update(_members=members, _largest_total=largest_total)
+        if max(int(np.abs(totals).max()), largest_total) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("losses add up beyond the exact integer range: use a coarser step")
 
     @property
@@ -229,7 +224,7 @@ def _order(columns: NDArray[Any], members: Int64Array) -> NDArray[np.intp]:
     raise ValueError(f"columns must be the {len(members)} members of the domain, each once, as rows of integers")
 
 
-def _totals(count: int, block: _Block, rule: Rounding, members: Int64Array) -> Int64Array:
+def _totals(count: int, block: _Block, stated: StatedLoss, bound: Fraction | None, members: Int64Array) -> Int64Array:
     """The sum over records, every loss checked and rounded on its own.
 
     Some records at a time, and some members only where one record with all of them is too much.
@@ -239,16 +234,15 @@ def _totals(count: int, block: _Block, rule: Rounding, members: Int64Array) -> I
     height = max(1, BLOCK // width)
     for row, column in product(range(0, count, height), range(0, len(members), width)):
         rows, some = slice(row, min(row + height, count)), slice(column, min(column + width, len(members)))
-        steps = rule.rounded(block(rows, some), rows.stop - row, some.stop - column)
-        if len(members) <= PAIRS_CHECKED:
-            _check_lipschitz(steps, rule.stated, members)
+        shape = rows.stop - row, some.stop - column
+        steps = _rounded(block(rows, some), shape, stated, bound)
+        if stated.lipschitz is not None and len(members) <= PAIRS_CHECKED:
+            _check_lipschitz(steps, stated, members)
         totals[some] += steps.sum(axis=0)
     return totals
 
 
 def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array) -> None:
-    if stated.lipschitz is None:
-        return
     for at, member in enumerate(members):
         allowed = [stated.within(int(square)) for square in ((members - member) ** 2).sum(axis=1)]
         if (np.abs(steps - steps[:, [at]]).max(axis=0) > np.maximum(allowed, 0.0)).any():
@@ -261,46 +255,32 @@ def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array)
 # --- what is stated, and rounding to steps ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Rounding:
-    """How the losses of a record become whole steps, and which are refused. Nothing here shows a loss."""
+def _rounded(values: ArrayLike, shape: tuple[int, int], stated: StatedLoss, bound: Fraction | None) -> Int64Array:
+    """Losses in whole steps, one row per record; those that break what was stated are refused or, where asked for, cut.
 
-    stated: StatedLoss
-    bound: Fraction | None
-
-    def rounded(self, values: ArrayLike, rows: int, columns: int) -> Int64Array:
-        """Losses in steps, one row per record; those that break what was stated are refused or, where asked for, cut."""
-        found = _floats(values, (rows, columns), self.stated.step, "one row per record and one column per member")
-        steps = self._steps(self._bounded(found))
-        if steps.size and int((steps.max(axis=1) - steps.min(axis=1)).max()) > self.stated.largest:
-            raise ValueError(
-                f"a record's losses vary by more than {self.stated.largest} steps, which follows from what was stated: state a "
-                "larger bound or Lipschitz constant"
-            )
-        return steps
-
-    def _bounded(self, found: Floats) -> Floats:
-        if self.bound is None:
-            return found
-        highest = float(self.bound)
-        if self.stated.clipped:
-            return np.asarray(np.clip(found, 0.0, highest))
-        if found.size and (found.min() < 0 or found.max() > highest):
+    No message shows a loss.
+    """
+    found = _floats(values, shape, stated.step, "one row per record and one column per member")
+    if bound is not None:
+        highest = float(bound)
+        if stated.clipped:
+            found = np.clip(found, 0.0, highest)
+        elif found.min() < 0 or found.max() > highest:
             raise ValueError(
                 f"a record's loss lies outside 0..bound={highest:g}: state a larger bound, or cut losses to it by clip=True"
             )
-        return found
-
-    def _steps(self, found: Floats) -> Int64Array:
-        unit = float(Fraction(self.stated.step or 1))
-        if found.size and max(abs(found.min()), abs(found.max())) / unit >= LARGEST_LOSS:
-            raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
-        if not self.stated.step:
-            return found.astype(np.int64)
-        steps = np.floor(found / unit + 0.5).astype(np.int64)
-        if self.bound is not None:  # floats could end one step above
-            steps = np.minimum(steps, steps_of_bound(self.bound, Fraction(self.stated.step), whole=False))
-        return np.asarray(steps)
+    unit = Fraction(stated.step or 1)
+    if max(abs(found.min()), abs(found.max())) / float(unit) >= LARGEST_LOSS:
+        raise IntegerRangeError(f"a record's loss is {LARGEST_LOSS:,} steps or more: use a coarser step")
+    steps = np.floor(found / float(unit) + (0.5 if stated.step else 0.0)).astype(np.int64)
+    if stated.step and bound is not None:  # floats could end one step above
+        steps = np.minimum(steps, steps_of_bound(bound, unit, whole=False))
+    if int((steps.max(axis=1) - steps.min(axis=1)).max()) > stated.largest:
+        raise ValueError(
+            f"a record's losses vary by more than {stated.largest} steps, which follows from what was stated: state a "
+            "larger bound or Lipschitz constant"
+        )
+    return np.asarray(steps)
 
 
 def state(

@@ -67,6 +67,20 @@ class Perturbation:
         sign = -1 if noise[-1] > 0 else 1
         return cls(domain, coordinate, _table([sign * _rounded_sqrt(x) for x in lengths]))
 
+    @classmethod
+    def of_thresholds(cls, domain: Domain, eta: ArrayLike) -> Perturbation:
+        """`Σ_i η_i e_i(w)` for the thresholds of a domain, which is separable (theory, section 3).
+
+        They are `1[w_j <= t]` for every coordinate and every value `t` of it but the largest. Value number x of a
+        coordinate collects the thresholds from x on.
+        """
+        noise, tables, start = noise_vector(eta, count_thresholds(domain)), [], 0
+        for j in range(domain.dim):
+            own = noise[start : start + len(domain.values(j)) - 1]
+            start += len(own)
+            tables.append(rounded_units([sum(own[x:], start=Fraction(0)) for x in range(len(own) + 1)]))
+        return cls(domain, tuple(tables))
+
     @property
     def largest(self) -> int:
         """An upper bound on the absolute value of the perturbation, in units."""
@@ -113,30 +127,9 @@ class Perturbation:
         return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """`1[w_j <= t]` for every coordinate and every value `t` of it but the largest: a separator set of any domain.
-
-    For sign vectors these are the `dim` indicators of a negative entry, for `{-1, 0, 1}^dim` the `2 dim` indicators of a
-    negative and of a non-positive entry, for integers in `[-B, B]` the `2 B dim` thresholds.
-    """
-
-    domain: Domain
-
-    @property
-    def count(self) -> int:
-        """Number of indicators `m`."""
-        return sum(len(self.domain.values(j)) - 1 for j in range(self.domain.dim))
-
-    def perturbation(self, eta: ArrayLike) -> Perturbation:
-        """`Σ_i η_i e_i(w)`, which is separable: value number x of a coordinate collects the thresholds from x on."""
-        noise = noise_vector(eta, self.count)
-        tables, start = [], 0
-        for j in range(self.domain.dim):
-            own = noise[start : start + len(self.domain.values(j)) - 1]
-            start += len(own)
-            tables.append(rounded_units([sum(own[x:], start=Fraction(0)) for x in range(len(own) + 1)]))
-        return Perturbation(self.domain, tuple(tables))
+def count_thresholds(domain: Domain) -> int:
+    """Number `m` of thresholds: `dim` for sign vectors, `2 dim` for `{-1, 0, 1}^dim`, `2 B dim` for integers in `[-B, B]`."""
+    return sum(len(domain.values(j)) - 1 for j in range(domain.dim))
 
 
 def rounded_units(values: Sequence[Fraction]) -> Int64Array:

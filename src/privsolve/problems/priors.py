@@ -143,13 +143,11 @@ def log_mass(prior: Prior, domain: SparsePoints) -> float:
     return float(np.logaddexp.reduce(sums) + np.logaddexp.reduce(intercepts))
 
 
-def least_log_of_short(
-    prior: Prior, domain: SparsePoints, features: int, *, normalised: bool = True
-) -> tuple[int, float]:
+def least_log_of_short(prior: Prior, domain: SparsePoints, features: int) -> tuple[int, float]:
     """How many features a short card has, about so many, and the least log prior of one with one point each.
 
     Under constraints it has at least a feature of every required variable, and the least is bounded by the least likely
-    columns, whether or not they may stand together (theory, section 16); the prior is divided by its sum if `normalised`.
+    columns, whether or not they may stand together (theory, section 16); the prior is divided by its sum.
     """
     tables = prior.log_tables(domain)
     intercept = float(tables[-1].min()) if domain.intercept is not None else 0.0
@@ -164,7 +162,7 @@ def least_log_of_short(
     nothing = sum(float(table[v == 0][0]) for table, v in zip(tables, values, strict=False))
     one = sorted(float((tables[j][np.abs(values[j]) == 1] - tables[j][values[j] == 0]).min()) for j in domain.usable)
     total = nothing + sum(one[:most]) + intercept
-    return most, total - (log_mass(prior, domain) + nothing if normalised else 0.0)
+    return most, total - log_mass(prior, domain) - nothing
 
 
 def prior_or_uniform(prior: Prior | None) -> Prior:

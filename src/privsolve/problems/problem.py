@@ -39,16 +39,6 @@ class BaseProblem(ABC):
     def n(self) -> int:
         """Number of records."""
 
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """Public names of the coordinates."""
-
-    @property
-    @abstractmethod
-    def scales(self) -> tuple[int, ...]:
-        """Public scales of the coordinates."""
-
     @abstractmethod
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)`, exactly. Data-dependent: not for publication."""
@@ -203,11 +193,6 @@ class MemberProblem(BaseProblem):
         """Names of the coordinates."""
         return self.labels
 
-    @property
-    @override
-    def scales(self) -> tuple[int, ...]:
-        return (1,) * self.domain.dim
-
     def model(self, weights: ArrayLike) -> Member:
         """The member with these coordinates."""
         return Member(np.asarray(weights), self.names)
@@ -248,12 +233,8 @@ class LinearProblem(MemberProblem):
                     f"a record's costs can make a difference of more than largest={loss.largest}: clip each record's costs "
                     "by a public rule first, or state a larger one"
                 )
-        set_field = object.__setattr__
-        set_field(self, "total", total)
-        set_field(self, "domain", domain)
-        set_field(self, "loss", loss)
-        set_field(self, "records", records)
-        set_field(self, "labels", checked_names(names, domain.dim))
+        labels = checked_names(names, domain.dim)
+        vars(self).update(total=total, domain=domain, loss=loss, records=records, labels=labels)
         reach = max(abs(int(domain.largest_linear(sign * self.total[None, :])[0])) for sign in (1, -1))
         if max(reach, self.n * loss.largest) * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("costs add up beyond the exact integer range: use smaller costs")
