@@ -45,8 +45,6 @@ from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress
 from .learn.scorecard_regressor import PrivateScorecardRegressor as PrivateScorecardRegressor
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
-from .losses import BrierLoss as BrierLoss
-from .losses import LogLoss as LogLoss
 from .losses import ScoreTable as ScoreTable
 from .losses import ZeroOneLoss as ZeroOneLoss
 from .mechanisms.exponential import ExponentialSampler as ExponentialSampler

@@ -199,8 +199,6 @@ CALLS: dict[str, Calls] = {
     "SpanningTrees": calls(SpanningTrees, nodes=[3], edges=[[(0, 1), (1, 2), (0, 2)], ((0, 1), (0, 2))]),
     "ZeroOneLoss": calls(ps.ZeroOneLoss, false_positive=[1, 5], false_negative=[1, 3]),
     "ScoreTable": calls(ps.ScoreTable, start=[0, -1], positive=[[3, 1], (5, 0)], negative=[[0, 1], (0, 2)]),
-    "BrierLoss": calls(ps.BrierLoss, log_odds=[0.5, 1], span=[1.5, 3]),
-    "LogLoss": calls(ps.LogLoss, log_odds=[0.5, 1], clip=[3.0, 2], span=[1.5, 3]),
     "LinearLoss": calls(LinearLoss, largest=[1, 100]),
     "SparsePrior": calls(ps.SparsePrior, p_zero=[0.9, 0.5], decay=[0.4, 1.0]),
     # problems

@@ -464,7 +464,7 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
         np.array([1.0, 2.0]),
         ps.ZeroOneLoss(),
         ps.ZeroOneLoss(1, 2),
-        ps.BrierLoss(0.5),
+        ps.ScoreTable(0, [3, 0], [0, 1]),
         ps.SparsePrior(),
         ps.UniformPrior(),
         TABLE,

@@ -57,7 +57,9 @@ def run(case: str) -> set[tuple[str, str]]:
     elif case == "exponential, supports":
         ps.exponential(few, 0.5, budget=account)
     elif case == "exponential, supports by risk":
-        ps.exponential(ps.Problem(table, ps.SparsePoints(8, 2, 2), ps.BrierLoss(0.5)), 0.5, budget=account)
+        ps.exponential(
+            ps.Problem(table, ps.SparsePoints(8, 2, 2), ps.ScoreTable(-1, [4, 1, 0], [0, 1, 4])), 0.5, budget=account
+        )
     elif case == "exponential, supports in blocks":
         ps.exponential(many, 0.5, adjacency="add-remove", budget=account)
     elif case == "exponential, tree":

@@ -16,7 +16,7 @@ from privsolve.models.leaves import LabelLeaves
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import TreeOracle
 
-LOSSES = {"mistakes": ps.ZeroOneLoss(), "Brier": ps.BrierLoss(0.7)}
+LOSSES = {"mistakes": ps.ZeroOneLoss(), "graded": ps.ScoreTable(-2, [9, 5, 3, 1, 0], [0, 1, 3, 5, 9])}
 PATHS = {"listed": 10**6, "blocks": 0}
 
 

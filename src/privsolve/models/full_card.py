@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from typing_extensions import override
 
 from privsolve.arrays import Floats
-from privsolve.checks import check_finite, check_integer
+from privsolve.checks import check_between, check_finite, check_integer
 from privsolve.models.linear import LinearRule
 from privsolve.models.outcomes import Outcomes, total_outcomes
-from privsolve.models.scales import FARTHEST_CUT, RiskScale, check_log_odds, cut_of_threshold, risks_of
+from privsolve.models.scales import FARTHEST_CUT, LARGEST_UNIT, LEAST_UNIT, RiskScale, cut_of_threshold, risks_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,8 @@ class FullCard(LinearRule):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "log_odds", check_log_odds(self.log_odds))
+        log_odds = check_between("log_odds", self.log_odds, LEAST_UNIT, LARGEST_UNIT)
+        object.__setattr__(self, "log_odds", log_odds)
         object.__setattr__(self, "base", check_finite("base", self.base, "be a finite number of log-odds"))
         object.__setattr__(self, "cut", check_integer("cut", self.cut, -FARTHEST_CUT, FARTHEST_CUT))
 

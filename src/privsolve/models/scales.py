@@ -13,28 +13,11 @@ from scipy.special import expit
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_between
 
-FARTHEST_LOG_ODDS = 5.0
-"""The widest span of a loss: beyond it one record could move more, and a wider one hardly predicts better."""
-
 FARTHEST_CUT = 2**20
 """No score of a card is as large."""
 
 LEAST_UNIT, LARGEST_UNIT = 1e-4, 3.5
-
-
-def check_log_odds(value: object, name: str = "log_odds") -> float:
-    """Log-odds per point."""
-    return check_between(name, value, LEAST_UNIT, LARGEST_UNIT)
-
-
-def check_span(value: object) -> float:
-    """Log-odds beyond which a loss does not tell scores apart."""
-    return check_between("span", value, LEAST_UNIT, FARTHEST_LOG_ODDS)
-
-
-def last_score(log_odds: float, span: float = FARTHEST_LOG_ODDS) -> int:
-    """Scores beyond plus or minus this count as it."""
-    return max(1, math.floor(span / log_odds))
+"""Of the log-odds of one point."""
 
 
 def risks_of(log_odds: float, scores: NDArray[Any]) -> Floats:

@@ -19,11 +19,10 @@ from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
 from privsolve.domains import ConstrainedPoints, Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import LinearLoss, Loss, RiskLoss, ScoreLoss, ZeroOneLoss
+from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss
 from privsolve.models.base import Model
 from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
-from privsolve.models.risk import RiskScore
 from privsolve.privacy.guarantee import Paid
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
 
@@ -133,7 +132,7 @@ class Problem(BaseProblem):
         return self.table.scales
 
     def model(self, weights: ArrayLike) -> LinearRule:
-        """The linear rule with these weights, a risk score where the loss is of risks.
+        """The linear rule with these weights.
 
         Without a schema a last feature called "intercept" is the constant 1.
         """
@@ -141,8 +140,7 @@ class Problem(BaseProblem):
         if schema is not None and isinstance(self.domain, ConstrainedPoints):
             schema = schema.requiring(self.domain.required)  # the card that is printed keeps these questions
         constant = self.names[-1] == INTERCEPT if schema is None else schema.intercept
-        rule = np.asarray(weights), self.names, self.scales, constant, schema
-        return RiskScore(*rule, log_odds=self.loss.log_odds) if isinstance(self.loss, RiskLoss) else LinearRule(*rule)
+        return LinearRule(np.asarray(weights), self.names, self.scales, constant, schema)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
         """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""
