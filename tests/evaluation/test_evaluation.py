@@ -118,10 +118,6 @@ def test_figures_are_those_of_scikit_learn() -> None:
     fpr, tpr, _ = roc_curve(truth, score, drop_intermediate=False)
     points = [(p.false_positives.value, 1 - (p.false_negatives.value or 0.0)) for p in cells.threshold_points()]
     np.testing.assert_allclose(sorted(points), sorted(zip(fpr, tpr, strict=True)), atol=1e-12)
-    costs = cells.costs(1, 5)
-    own = CARD.outcomes().listed[3]
-    assert costs[3].value == pytest.approx((fp + 5 * fn) / len(frame))
-    assert own.positive
     risky = DecisionTree(TREE.root, TREE.features, ProbabilityLeaves(["no", "yes"]), TREE.schema)
     of_tree = exact_cells(risky.outcomes(), [table(frame)])
     stated = risky.predict_proba(frame)[:, 1]

@@ -59,7 +59,7 @@ class Comparison:
             rows=[(model.name, model.privacy, *figures(cells)) for model, cells in self.found],
             confusions=[(model.name, *confusion(cells)) for model, cells in self.found],
             problems=[(model.name, model.problem) for model in self.models if model.problem],
-            roc=[(k, model.name, _roc(cells)) for k, (model, cells) in enumerate(self.found) if len(cells.ranks) > 1],
+            roc=[(k, model.name, cells.roc()) for k, (model, cells) in enumerate(self.found) if len(cells.ranks) > 1],
             calibration=[
                 (k, model.name, calibration_points(cells))
                 for k, (model, cells) in enumerate(self.found)
@@ -100,11 +100,6 @@ def calibration_points(cells: Cells) -> list[tuple[float, float]]:
             total = size[mine].sum()
             found.append((float(risks[mine] @ size[mine] / total), float(counts[mine, POSITIVE].sum() / total)))
     return found
-
-
-def _roc(cells: Cells) -> list[tuple[float, float]]:
-    points = [(p.false_positives.value, p.false_negatives.value) for p in cells.threshold_points()]
-    return [(wrong, 1 - missed) for wrong, missed in points if wrong is not None and missed is not None]
 
 
 def _percent(value: float | None) -> str:

@@ -185,6 +185,11 @@ class Scorecard:
         return sum(line.points for line in self.lines(answers))
 
     @property
+    def can_skip(self) -> bool:
+        """Whether a question has an answer for what is not known."""
+        return any(isinstance(r, ChoicePoints) and any(o.text == UNKNOWN for o in r.options) for r in self.rows)
+
+    @property
     def constant(self) -> bool:
         """Whether the card says the same of everybody: one decision, and no risks that differ."""
         decided = self.minimum >= self.threshold or self.maximum < self.threshold

@@ -9,6 +9,7 @@ from privsolve.cards.document import Document, Lines, privacy_blocks, quality_bl
 from privsolve.cards.pages import tree_html
 from privsolve.cards.tree_picture import Picture, tree_picture
 from privsolve.cards.words import facts_line, privacy_warnings, privacy_words
+from privsolve.data.about import About
 from privsolve.evaluation import Evaluation
 from privsolve.evaluation.words import HELP, useless
 from privsolve.models.tree import DecisionTree, leaf_paths
@@ -38,14 +39,15 @@ class TreeCard:
     def title(self) -> str:
         """What the tree is about."""
         schema = self.tree.schema
-        if schema is not None and schema.about.question:
-            return schema.about.question
+        if self.about.question:
+            return self.about.question
         predicted = None if schema is None else schema.predicted
         return "Decision tree" if predicted is None else f"Decision tree: {predicted}"
 
     @property
-    def _facts(self) -> list[str]:
-        return [] if self.tree.schema is None else facts_line(self.tree.schema.about)
+    def about(self) -> About:
+        """What the schema says of the tree in words."""
+        return About() if self.tree.schema is None else self.tree.schema.about
 
     def to_text(self, width: int = 80) -> str:
         """The tree for a terminal of the given width."""
@@ -59,7 +61,7 @@ class TreeCard:
         warnings = (*self._problems, *privacy_warnings(self.guarantee))
         privacy = privacy_blocks(self.guarantee, "tree", full=full)
         body = [Lines(self.tree.describe()), *quality_blocks(self.evaluation), *privacy]
-        return Document(self.title, warnings, self._facts, body)
+        return Document(self.title, warnings, facts_line(self.about), body)
 
     def to_sql(self, dialect: str = "duckdb") -> str:
         """The prediction as one SQL expression on the columns of a table, with the schema's meaning of every value."""
@@ -71,7 +73,7 @@ class TreeCard:
         Args:
             date: the day to print on it, where the schema states none.
         """
-        return tree_html(self.tree, self.guarantee, self.title, self.evaluation, self._problems, date, self.version)
+        return tree_html(self, self._problems, date)
 
     def plot(self) -> Picture:
         """The tree as a picture, which notebooks show by themselves."""
@@ -79,7 +81,7 @@ class TreeCard:
 
     def _repr_html_(self) -> str:
         privacy = privacy_words(self.guarantee, "tree")
-        notes = [*self._facts, f"Privacy: {privacy.sentence}"]
+        notes = [*facts_line(self.about), f"Privacy: {privacy.sentence}"]
         return self.plot().svg + panel(self.title, notes=notes, warnings=(*self._problems, *privacy.warnings))
 
 

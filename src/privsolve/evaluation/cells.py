@@ -118,19 +118,10 @@ class Cells:
             found.append(Point(text, rank, self._accuracy(decided), *wrong))
         return tuple(found)
 
-    def costs(self, false_positive: float, false_negative: float) -> tuple[Figure, ...]:
-        """The cost per record at every threshold, in the order of `threshold_points`."""
-        ranks = np.array([outcome.rank for outcome in self.outcomes])
-        everybody = self._table(lambda o, y: True)
-        found = []
-        for rank in [*self.ranks, self.ranks[-1] + 1]:
-            wrong = self._table(
-                lambda o, y, r=rank: (
-                    false_negative * (ranks[o] < r) if y == POSITIVE else false_positive * (ranks[o] >= r)
-                )
-            )
-            found.append(self._figure(wrong, everybody, share=False))
-        return tuple(found)
+    def roc(self) -> list[tuple[float, float]]:
+        """At every threshold that has both: negative records decided positive, and positive ones found."""
+        points = [(p.false_positives.value, p.false_negatives.value) for p in self.threshold_points()]
+        return [(wrong, 1 - missed) for wrong, missed in points if wrong is not None and missed is not None]
 
     def auc(self) -> Figure:
         """How often a positive record ranks above a negative one, equal ranks counting half (theory, 11.3)."""
