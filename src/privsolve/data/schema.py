@@ -359,7 +359,7 @@ class Schema:
     @classmethod
     def from_dict(cls, description: Mapping[str, Any]) -> Schema:
         """The schema of `to_dict` or of a file; errors name the column and the key."""
-        if "alternatives" in description:
+        if isinstance(description, Mapping) and "alternatives" in description:
             raise ValueError("alternatives are gone: take them out, and exclude all columns of a list but one")
         check_keys(description, ("intercept", "paid", "about", "label", "columns"), "the schema")
         columns = description.get("columns")
