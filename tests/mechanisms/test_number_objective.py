@@ -11,10 +11,10 @@ from scipy.optimize import minimize
 
 from privsolve import Accountant
 from privsolve.data.columns.label import TargetTable
-from privsolve.engines.regression import Objective, Rows, gradient_bound, minimise
-from privsolve.engines.regression_losses import Huber
+from privsolve.engines.regression import Huber, Objective, Rows, gradient_bound, minimise
 from privsolve.mechanisms.card_points import Options
-from privsolve.mechanisms.number_objective import NumberPlan, perturbed_number_card
+from privsolve.mechanisms.number_objective import NumberPlan
+from privsolve.mechanisms.objective import perturbed_card
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.gaussian_curve import gaussian_delta
 
@@ -152,7 +152,7 @@ def plain_options(dim: int, **more) -> Options:
 def test_a_card_finds_the_weights(adjacency: Adjacency) -> None:
     weights = np.array([20.0, -10.0, 5.0, 0.0])
     records = numbers_of(np.random.default_rng(2), 20_000, weights)
-    card, guarantee, _ = perturbed_number_card(
+    card, guarantee, _ = perturbed_card(
         records, NumberPlan(2.0, 1e-6, adjacency, 4, 4), plain_options(4), random_state=1
     )
     assert guarantee.proved
@@ -169,7 +169,7 @@ def test_counts_stand_for_records() -> None:
     merged = TargetTable(both[:, :2].astype(np.int8), both[:, 2], counts)
     assert merged.n == single.n == 500
     plan = NumberPlan(1.0, 1e-6, Adjacency.REPLACE, 2, 2)
-    one, two = (perturbed_number_card(r, plan, plain_options(2), random_state=4)[0] for r in (single, merged))
+    one, two = (perturbed_card(r, plan, plain_options(2), random_state=4)[0] for r in (single, merged))
     assert one.points.tolist() == two.points.tolist()
     assert one.intercept == pytest.approx(two.intercept, abs=1e-6)
 
@@ -179,9 +179,7 @@ def test_predictions_of_a_skewed_outcome_are_right_on_average() -> None:
     rows = rng.integers(0, 2, (20_000, 3)).astype(np.int8)
     levels = np.clip(rng.exponential(6 + 10 * rows[:, 0]), 0, 100).astype(np.int64)
     records = TargetTable(rows, levels, np.ones(len(rows), dtype=np.int64))
-    card, *_ = perturbed_number_card(
-        records, NumberPlan(2.0, 1e-6, Adjacency.REPLACE, 3, 3), plain_options(3), random_state=0
-    )
+    card, *_ = perturbed_card(records, NumberPlan(2.0, 1e-6, Adjacency.REPLACE, 3, 3), plain_options(3), random_state=0)
     predicted = 50 * (rows @ card.points * card.unit + card.intercept + 1)
     assert predicted.mean() == pytest.approx(levels.mean(), rel=0.03)
 
@@ -200,7 +198,7 @@ def test_signs_and_the_limit_of_questions_are_kept() -> None:
     options = Options(np.full(4, 0.5), np.arange(4), (False,) * 4, 10, 2, frozenset(), np.array([1, 1, 0, 0]))
     for seed in range(5):
         plan = NumberPlan(4.0, 1e-5, Adjacency.REPLACE, 4, 4, choosing=True)
-        card, *_ = perturbed_number_card(records, plan, options, random_state=seed)
+        card, *_ = perturbed_card(records, plan, options, random_state=seed)
         assert np.count_nonzero(card.points) <= 2
         assert (card.points[:2] >= 0).all()
 
@@ -217,7 +215,7 @@ def test_refusals_come_before_payment() -> None:
         (TargetTable(2 * records.rows, records.targets, records.counts), plan, "0/1"),
     ):
         with pytest.raises(ValueError, match=words):
-            perturbed_number_card(wrong, of_plan, plain_options(of_plan.dim), budget=account)
+            perturbed_card(wrong, of_plan, plain_options(of_plan.dim), budget=account)
     assert account.history == ()
-    _, guarantee, _ = perturbed_number_card(records, plan, plain_options(2), budget=account)
+    _, guarantee, _ = perturbed_card(records, plan, plain_options(2), budget=account)
     assert account.history == (guarantee,)

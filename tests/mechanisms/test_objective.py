@@ -13,8 +13,7 @@ from scipy.special import expit
 
 from privsolve.data.patterns import PatternTable
 from privsolve.engines import regression as engine
-from privsolve.engines.regression import Objective, Rows, gradient_bound, minimise
-from privsolve.engines.regression_losses import Logistic
+from privsolve.engines.regression import Logistic, Objective, Rows, gradient_bound, minimise
 from privsolve.errors import OracleNotCertified
 from privsolve.mechanisms import objective as mechanism
 from privsolve.mechanisms.card_points import Options, whole_points

@@ -1,8 +1,9 @@
 """A clipped regression with a linear term, minimised by Newton's method and certified (theory, section 19).
 
-The records are rows of 0/1 features with their losses, which are functions of the row's score. A row is centred at public
-numbers, gets a constant for the intercept, and is shrunk if it is longer than a public radius; all of that looks at one row
-at a time. The certificate is an upper bound on the length of the gradient that counts every rounding.
+The records are rows of 0/1 features with their losses, which are functions of the row's score: convex, and linear where the
+slope would exceed a cap, a public function of the row (sections 19.1 and 20.1). A row is centred at public numbers, gets a
+constant for the intercept, and is shrunk if it is longer than a public radius; all of that looks at one row at a time. The
+certificate is an upper bound on the length of the gradient that counts every rounding.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from functools import cache, cached_property
 from math import ceil, fsum, sqrt
 
 import numpy as np
+from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.data.patterns import HeldRows, blocks_of
-from privsolve.engines.regression_losses import UNIT_ROUNDOFF, RowLosses
 from privsolve.errors import OracleNotCertified
 
 CENTRE_BITS = 10
 """Centres are multiples of `2^-10`, so that the length of a row is computed without rounding."""
 
+UNIT_ROUNDOFF = 2.0**-53
+EXPIT_ERROR = 2.0**-48
+"""Allowed for SciPy's logistic function; `privsolve.noise.accuracy` checks it before anything is paid for."""
 
 SUMMED = 64
 """Rows whose gradients are added in floating point; such sums are then added exactly."""
@@ -42,6 +46,86 @@ _FAST = 10.0
 
 _SHORTEST = 2.0**-30
 _ROUNDING = 2.0**-36
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """`log(1 + e^-u)` with the margin u: labels. A sample of rows has numbers that stand for all records."""
+
+    positives: Int64Array | Floats
+    negatives: Int64Array | Floats
+
+    def counts(self, place: slice) -> Int64Array | Floats:
+        """Number of records of some rows, or the sum of their weights, multiples of `2^-10`."""
+        return np.asarray(self.positives[place] + self.negatives[place])
+
+    def sampled(self, some: slice, share: float) -> Logistic:
+        """The losses of some rows only, times a share."""
+        return Logistic(*(np.asarray(counts[some] * share) for counts in (self.positives, self.negatives)))
+
+    def value(self, scores: Floats, cap: Floats, place: slice) -> float:
+        """The total loss of some rows: linear beyond the score against the label at which the slope is the cap."""
+        safe = np.where(cap < 1, cap, 0.5)
+        kink = np.where(cap < 1, np.log(safe / (1 - safe)), np.finfo(float).max)
+        total = 0.0
+        for count, against in ((self.negatives[place], scores), (self.positives[place], -scores)):
+            inside = np.minimum(against, kink)
+            total += float(count @ (np.logaddexp(0.0, inside) + cap * (against - inside)))
+        return total
+
+    def slopes(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The derivative of the loss of every row by its score, summed over its records."""
+        return np.asarray(
+            self.negatives[place] * np.minimum(expit(scores), cap)
+            - self.positives[place] * np.minimum(expit(-scores), cap)
+        )
+
+    def curvatures(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The second derivative of the loss of every row by its score, summed over its records."""
+        risk = expit(scores)
+        count = self.negatives[place] * (risk <= cap) + self.positives[place] * (1 - risk <= cap)
+        return np.asarray(count * risk * (1 - risk))
+
+    def slope_error(self, score_error: float) -> float:
+        """The slope changes by a quarter of the score at most."""
+        return score_error / 4 + EXPIT_ERROR + 8 * UNIT_ROUNDOFF
+
+
+@dataclass(frozen=True)
+class Huber:
+    """`r²/2` with the residual r, linear where |r| is above the cap: numbers. Each row has one target."""
+
+    targets: Floats
+    records: Int64Array | Floats
+
+    def counts(self, place: slice) -> Int64Array | Floats:
+        """Number of records of some rows."""
+        return self.records[place]
+
+    def sampled(self, some: slice, share: float) -> Huber:
+        """The losses of some rows only, times a share."""
+        return Huber(self.targets[some], np.asarray(self.records[some] * share))
+
+    def value(self, scores: Floats, cap: Floats, place: slice) -> float:
+        """The total loss of some rows."""
+        off = np.abs(scores - self.targets[place])
+        inside = np.minimum(off, cap)
+        return float(self.records[place] @ (inside**2 / 2 + cap * (off - inside)))
+
+    def slopes(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The derivative of the loss of every row by its score, summed over its records."""
+        return np.asarray(self.records[place] * np.clip(scores - self.targets[place], -cap, cap))
+
+    def curvatures(self, scores: Floats, cap: Floats, place: slice) -> Floats:
+        """The second derivative of the loss of every row by its score, summed over its records."""
+        return np.asarray(self.records[place] * (np.abs(scores - self.targets[place]) <= cap), dtype=np.float64)
+
+    def slope_error(self, score_error: float) -> float:
+        """The slope changes as much as the score does; caps are at most 1 (section 20)."""
+        return score_error + 8 * UNIT_ROUNDOFF
+
+
+RowLosses = Logistic | Huber
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from privsolve.data.constraints import Constraints
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.mechanisms.card_points import Card
-from privsolve.mechanisms.number_objective import NumberPlan, perturbed_number_card, turned
+from privsolve.mechanisms.number_objective import NumberPlan, turned
+from privsolve.mechanisms.objective import perturbed_card
 from privsolve.models.number_card import NumberCard
 from privsolve.models.tally import check_scores
 from privsolve.privacy.accounting import Account
@@ -86,7 +87,7 @@ class NumberCardRecipe:
     def run_records(self, records: TargetTable, asked: Schema, *, progress: Any = None, **paid: Any) -> Run:
         """Find the card for records with targets in steps."""
         plan, options = self.plan(asked), self._card.options(asked)
-        card, guarantee, values = perturbed_number_card(records, plan, options, draft=asked.paid, **paid)
+        card, guarantee, values = perturbed_card(records, plan, options, draft=asked.paid, **paid)
         model = self._model(asked, card)
         setting = plan.to_dict() | {"max_points": self.max_points, "sparsity": float(self.sparsity)}
         seconds = float(values.pop("seconds"))

@@ -7,7 +7,6 @@ random linear term, a certified minimiser, a little output noise, whole points.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,14 +16,12 @@ from typing_extensions import override
 from privsolve.arrays import Int64Array
 from privsolve.data.columns.label import STEPS, TargetTable
 from privsolve.data.patterns import blocks_of
-from privsolve.engines.regression_losses import Huber
+from privsolve.engines.regression import Huber
 from privsolve.errors import IntegerRangeError
 from privsolve.mechanisms.card_points import Card, Options
-from privsolve.mechanisms.objective import MARGIN, Plan, Records, centre_of, noisy, solved_card
-from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.privacy.accounting import Account, charged
+from privsolve.mechanisms.objective import Plan, Records, centre_of, noisy, solved_card
+from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import Guarantee, Paid
 
 OFFSET_SHARE = 0.08
 """Share of ε for the curvature, Λ (section 20 says how the public rules were found)."""
@@ -65,6 +62,8 @@ class NumberPlan(Plan):
     """The public numbers of one use of the mechanism for numbers."""
 
     output_deviation: ClassVar[float] = 2.0**-9
+    regression: ClassVar[str] = "Huber regression"
+    theory: ClassVar[str] = "20"
 
     @property
     def offset_share(self) -> float:
@@ -98,83 +97,35 @@ class NumberPlan(Plan):
     @property
     def sums_deviation(self) -> float:
         """Deviation of the noise on the sums of the features."""
-        moved = self.longest if self.adjacency is Adjacency.ADD_REMOVE else 2 * self.longest
-        return MARGIN * math.sqrt(moved) / (math.sqrt(SUMS_SHARE) * self.scale)
+        return self.noise(self.adjacency.range_factor * self.longest, SUMS_SHARE)
 
     @property
     def target_deviation(self) -> float:
         """Deviation of the noise on the number of records, the sum of the targets and that of their squares."""
-        moved = 3 if self.adjacency is Adjacency.ADD_REMOVE else 4
-        return MARGIN * math.sqrt(moved) / (math.sqrt(TARGET_SHARE) * self.scale)
+        return self.noise(2 + self.adjacency.range_factor, TARGET_SHARE)
 
     def residuals_deviation(self, most: float) -> float:
         """Deviation of the noise on the sum of residuals that are cut to this size."""
-        moved = 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
-        return MARGIN * moved * most / (math.sqrt(LEVEL_SHARE) * self.scale)
+        return most * self.noise(self.adjacency.range_factor**2, LEVEL_SHARE)
 
+    def check(self, table: TargetTable, units: int) -> None:
+        """Refuse what the plan was not made for, before anything is paid."""
+        if table.rows.shape != (len(table.targets), self.dim):
+            raise ValueError(f"rows has the shape {table.rows.shape}: the plan was made for {self.dim} features")
+        if not all(block.min() >= 0 and block.max() <= 1 for _, block in blocks_of(table.rows)):
+            raise ValueError("rows must hold 0/1 features")
+        self.check_longest(table.rows)
+        if table.targets.min() < 0 or table.targets.max() > STEPS:
+            raise ValueError(f"targets must be whole numbers from 0 to {STEPS}: cut and round them first")
+        if table.n > MOST_RECORDS:
+            raise IntegerRangeError(f"there are more than {MOST_RECORDS:,} records: sample them by a public rate first")
 
-def perturbed_number_card(
-    records: TargetTable,
-    plan: NumberPlan,
-    options: Options,
-    *,
-    random_state: int | np.random.SeedSequence | Randomness | None = None,
-    budget: Account | None = None,
-    draft: Paid | None = None,
-) -> tuple[Card, Guarantee, dict[str, Any]]:
-    """The points of a Huber regression under differential privacy.
-
-    Args:
-        records: 0/1 features without a constant, and targets in steps from the lower bound: 0 to `STEPS`.
-        plan: the public numbers, made for as many features as there are.
-        options: what is known beforehand.
-        random_state: None for releases; a seed is for testing only.
-        budget: pays before any noise is drawn, or refuses.
-        draft: the private draft of the schema that the records were read by, which is paid for with the first release.
-
-    Returns:
-        The card, its guarantee, and the curator's diagnostics. Unit and intercept of the card are for targets scaled to -1..1.
-
-    Raises:
-        BudgetExceeded: if the budget refuses.
-        OracleNotCertified: if the minimiser could not be certified; nothing is released then.
-
-    Guarantee:
-        `plan.curve` under `plan.adjacency`, rounding included (theory, section 20), provided that plan and options were
-        chosen without looking at the data. Running time and the diagnostics are not covered.
-    """
-    start = time.perf_counter()
-    _check(records, plan)
-    rng = as_randomness(random_state)
-    guarantee = Guarantee(
-        plan.curve,
-        plan.adjacency,
-        "objective perturbation of Huber regression",
-        "rounded Gaussian noise",
-        theory="20",
-        oracle="Newton's method, certified",
-        seeded=rng.is_seeded,
-    )
-    with charged(budget, guarantee, draft=draft):
-        standard = _standardised(records, plan, options, rng)
-        found, values = solved_card(standard.records, plan, options, rng)
-        card = Card(found.points, found.unit * standard.scale, found.intercept * standard.scale + standard.mean)
-        card = _levelled(records, standard, plan, card, rng)
-    return card, guarantee, values | {"seconds": time.perf_counter() - start}
-
-
-def _check(records: TargetTable, plan: Plan) -> None:
-    """Refuse what the plan was not made for, before anything is paid."""
-    if records.rows.shape != (len(records.targets), plan.dim):
-        raise ValueError(f"rows has the shape {records.rows.shape}: the plan was made for {plan.dim} features")
-    if not all(block.min() >= 0 and block.max() <= 1 for _, block in blocks_of(records.rows)):
-        raise ValueError("rows must hold 0/1 features")
-    if max(int(block.sum(axis=1).max()) for _, block in blocks_of(records.rows)) > plan.longest:
-        raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
-    if records.targets.min() < 0 or records.targets.max() > STEPS:
-        raise ValueError(f"targets must be whole numbers from 0 to {STEPS}: cut and round them first")
-    if records.n > MOST_RECORDS:
-        raise IntegerRangeError(f"there are more than {MOST_RECORDS:,} records: sample them by a public rate first")
+    def find(self, table: TargetTable, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
+        """The card of a table that was checked, and the curator's diagnostics."""
+        standard = _standardised(table, self, options, rng)
+        card, values = solved_card(standard.records, self, options, rng)
+        card = Card(card.points, card.unit * standard.scale, card.intercept * standard.scale + standard.mean)
+        return _levelled(table, standard, self, card, rng), values
 
 
 def turned(records: TargetTable) -> Int64Array:

@@ -19,8 +19,7 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_integer
 from privsolve.data.patterns import BitRows, HeldRows, PatternTable, blocks_of
-from privsolve.engines.regression import CENTRE_BITS, Objective, Rows, minimise
-from privsolve.engines.regression_losses import Logistic, RowLosses
+from privsolve.engines.regression import CENTRE_BITS, Logistic, Objective, RowLosses, Rows, minimise
 from privsolve.errors import IntegerRangeError
 from privsolve.mechanisms.card_points import MOST_FEATURES, Card, Options, chosen_features, whole_points, with_average
 from privsolve.noise.accuracy import check_scipy
@@ -111,6 +110,8 @@ class Plan:
     longest: int
     choosing: bool = False
     output_deviation: ClassVar[float] = OUTPUT_DEVIATION
+    regression: ClassVar[str] = "logistic regression"
+    theory: ClassVar[str] = "19"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", calibration.check_epsilon(self.epsilon))
@@ -137,17 +138,17 @@ class Plan:
     @property
     def offsets(self) -> tuple[float, ...]:
         """Λ of each solve; the last is the one that is released."""
-        whole = self.offset_share * self.epsilon
-        return (CHOICE_SHARE * whole, (1 - CHOICE_SHARE) * whole) if self.choosing else (whole,)
+        return self._for_solves(self.offset_share * self.epsilon)
 
-    def _shares(self) -> tuple[float, ...]:
-        left = 1 - self.count_shares
-        return (CHOICE_SHARE * left, (1 - CHOICE_SHARE) * left) if self.choosing else (left,)
+    def _for_solves(self, whole: float) -> tuple[float, ...]:
+        return (CHOICE_SHARE * whole, (1 - CHOICE_SHARE) * whole) if self.choosing else (whole,)
 
     def shifts(self, scale: float) -> tuple[tuple[float, ...], ...]:
         """The vertices of each stage at a scale of noise: the noisy counts, then each solve (section 19.4)."""
         counts = ((math.sqrt(self.count_shares) * scale,),)
-        return counts + tuple(self.vertices(math.sqrt(share) * scale) for share in self._shares())
+        return counts + tuple(
+            self.vertices(math.sqrt(share) * scale) for share in self._for_solves(1 - self.count_shares)
+        )
 
     def vertices(self, shift: float) -> tuple[float, ...]:
         """The vertices of a solve, the largest of which is `shift`."""
@@ -166,17 +167,19 @@ class Plan:
         """The largest shift of all stages together."""
         return self.curve.shifts[0]
 
+    def noise(self, moved: float, share: float) -> float:
+        """Deviation of the noise on numbers that one record moves by `√moved`, with that share of the squared shift."""
+        return MARGIN * math.sqrt(moved) / (math.sqrt(share) * self.scale)
+
     @property
     def sums_deviation(self) -> float:
         """Deviation of the noise on the sums of the features and on the label counts (section 19.8)."""
-        moved = self.longest + 1 if self.adjacency is Adjacency.ADD_REMOVE else 2 * (self.longest + 1)
-        return MARGIN * math.sqrt(moved) / (math.sqrt(SUMS_SHARE) * self.scale)
+        return self.noise(self.adjacency.range_factor * (self.longest + 1), SUMS_SHARE)
 
     @property
     def level_deviation(self) -> float:
         """Deviation of the noise on the label counts and the sum of the risks (section 19.9)."""
-        moved = 2 if self.adjacency is Adjacency.ADD_REMOVE else 3
-        return MARGIN * math.sqrt(moved) / (math.sqrt(LEVEL_SHARE) * self.scale)
+        return self.noise(1 + self.adjacency.range_factor, LEVEL_SHARE)
 
     def clip(self, length: float) -> float:
         """The largest length of a record's gradient, where rows are expected to have this length."""
@@ -188,8 +191,8 @@ class Plan:
 
     def deviation(self, solve: int, clip: float = CLIP) -> float:
         """Deviation σ of the linear term: `clip / g`, where g is the shift that one record causes."""
-        moved = 1 if self.adjacency is Adjacency.ADD_REMOVE else 2
-        return MARGIN * moved * clip / (math.sqrt(self._shares()[solve]) * self.scale)
+        share = self._for_solves(1 - self.count_shares)[solve]
+        return clip * self.noise(self.adjacency.range_factor**2, share)
 
     def penalty(self, solve: int, radius: float) -> float:
         """The penalty λ: `Λ = log(1 + β/λ)`."""
@@ -200,6 +203,36 @@ class Plan:
         of_rounding = 2 * math.sqrt(dim) * 2.0**-NOISE_BITS
         of_noise = math.sqrt(dim) * deviation * 2.0**-NOISE_BITS
         return penalty * self.output_deviation * (self.blur - of_rounding) - 2 * of_noise
+
+    def check(self, table: Any, units: int) -> None:
+        """Refuse what the plan was not made for, before anything is paid."""
+        if table.dim != self.dim:
+            raise ValueError(f"table has {table.dim} features, the plan was made for {self.dim}: they must match")
+        if table.ranges is None or any(low < 0 or high > 1 for low, high in table.ranges):
+            raise ValueError("table: objective perturbation needs features that are declared to be 0 or 1 (ranges)")
+        if set(table.scales) != {1}:
+            raise ValueError("table: objective perturbation needs features of scale 1")
+        self.check_longest(table.held)
+        if units < 1 or units & (units - 1) or units > MOST_UNITS:
+            raise ValueError(f"units must be a power of two up to {MOST_UNITS}, got {units}")
+        if max(self.level_deviation * RISK_UNITS, self.sums_deviation) * units * FEWEST_STEPS > 2**SUM_BITS:
+            raise ValueError(f"epsilon={self.epsilon:g} is too small for exact noise on sums: use a larger one")
+        if table.n > MOST_RECORDS * units:
+            raise IntegerRangeError(
+                f"the table has more than {MOST_RECORDS:,} records: state a sample_rate, for example 0.5"
+            )
+
+    def check_longest(self, rows: HeldRows) -> None:
+        """Refuse records with more features than the plan states."""
+        if max(int(block.sum(axis=1).max()) for _, block in blocks_of(rows)) > self.longest:
+            raise ValueError(
+                f"longest={self.longest} is exceeded by a record: state the largest number of features of one"
+            )
+
+    def find(self, table: Any, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
+        """The card of a table that was checked, and the curator's diagnostics."""
+        card, values = solved_card(_centred(table, self, options.guess, rng, units), self, options, rng)
+        return _levelled(table, self, card, rng, units), values
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, as a release states them."""
@@ -237,7 +270,7 @@ class Records:
 
 
 def perturbed_card(
-    table: PatternTable,
+    table: Any,
     plan: Plan,
     options: Options,
     *,
@@ -246,10 +279,11 @@ def perturbed_card(
     budget: Account | None = None,
     draft: Paid | None = None,
 ) -> tuple[Card, Guarantee, dict[str, Any]]:
-    """The points of a logistic regression under differential privacy.
+    """The points of a regression under differential privacy.
 
     Args:
-        table: 0/1 features, without a constant.
+        table: 0/1 features, without a constant: a `PatternTable` for a plain `Plan`, which fits labels, and a `TargetTable` for
+            a `NumberPlan`, which fits numbers.
         plan: the public numbers, made for as many features as the table has.
         options: what is known beforehand.
         units: the counts of the table are multiples of `1 / units` of a record, a public power of two: weights of records, each
@@ -259,32 +293,31 @@ def perturbed_card(
         draft: the private draft of the schema that the table was read by, which is paid for with the first release.
 
     Returns:
-        The card, its guarantee, and the curator's diagnostics.
+        The card, its guarantee, and the curator's diagnostics. For numbers, unit and intercept are for targets scaled to -1..1.
 
     Raises:
         BudgetExceeded: if the budget refuses.
         OracleNotCertified: if the minimiser could not be certified; nothing is released then.
 
     Guarantee:
-        `plan.curve` under `plan.adjacency`, rounding included (theory, section 19), provided that plan and options were
+        `plan.curve` under `plan.adjacency`, rounding included (theory, sections 19 and 20), provided that plan and options were
         chosen without looking at the data. Running time and the diagnostics are not covered.
     """
     start = time.perf_counter()
+    plan.check(table, units)
     check_scipy()
-    _check(table, plan, units)
     rng = as_randomness(random_state)
     guarantee = Guarantee(
         plan.curve,
         plan.adjacency,
-        "objective perturbation of logistic regression",
+        f"objective perturbation of {plan.regression}",
         "rounded Gaussian noise",
-        theory="19",
+        theory=plan.theory,
         oracle="Newton's method, certified",
         seeded=rng.is_seeded,
     )
     with charged(budget, guarantee, draft=draft):
-        card, values = solved_card(_centred(table, plan, options.guess, rng, units), plan, options, rng)
-        card = _levelled(table, plan, card, rng, units)
+        card, values = plan.find(table, options, rng, units)
     return card, guarantee, values | {"seconds": time.perf_counter() - start}
 
 
@@ -298,26 +331,6 @@ def solved_card(records: Records, plan: Plan, options: Options, rng: Randomness)
     weights, intercept = with_average(weights, intercept, records.centre, records.unsure, options)
     points, unit = whole_points(weights, options)
     return Card(points, unit, intercept), values
-
-
-def _check(table: PatternTable, plan: Plan, units: int) -> None:
-    """Refuse what the plan was not made for, before anything is paid."""
-    if table.dim != plan.dim:
-        raise ValueError(f"table has {table.dim} features, the plan was made for {plan.dim}: they must match")
-    if table.ranges is None or any(low < 0 or high > 1 for low, high in table.ranges):
-        raise ValueError("table: objective perturbation needs features that are declared to be 0 or 1 (ranges)")
-    if set(table.scales) != {1}:
-        raise ValueError("table: objective perturbation needs features of scale 1")
-    if max(int(block.sum(axis=1).max()) for _, block in table.blocks()) > plan.longest:
-        raise ValueError(f"longest={plan.longest} is exceeded by a record: state the largest number of features of one")
-    if units < 1 or units & (units - 1) or units > MOST_UNITS:
-        raise ValueError(f"units must be a power of two up to {MOST_UNITS}, got {units}")
-    if max(plan.level_deviation * RISK_UNITS, plan.sums_deviation) * units * FEWEST_STEPS > 2**SUM_BITS:
-        raise ValueError(f"epsilon={plan.epsilon:g} is too small for exact noise on sums: use a larger one")
-    if table.n > MOST_RECORDS * units:
-        raise IntegerRangeError(
-            f"the table has more than {MOST_RECORDS:,} records: state a sample_rate, for example 0.5"
-        )
 
 
 def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness, units: int) -> Records:
