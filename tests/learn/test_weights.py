@@ -20,8 +20,7 @@ import privsolve as ps
 from privsolve.cli import app
 from privsolve.data.tables import open_table
 from privsolve.data.weights import BESIDE, UNITS, Weight, attached
-from privsolve.engines.regression import Objective, Rows, minimise
-from privsolve.engines.regression import Logistic
+from privsolve.engines.regression import Logistic, Objective, Rows, minimise
 from privsolve.evaluation.cells import Cells
 from privsolve.evaluation.measure import exact_cells
 from privsolve.evaluation.split import split
