@@ -21,15 +21,13 @@ import privsolve as ps
 from fuzzing import ANYTHING, FRAME, NUMBER_VALUES, PROBLEM, SCHEMA, TABLE, Odd, check_share, fuzz, one_changed, only
 from privsolve.continuous import problem as objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
-from privsolve.continuous.stability import SamplingNoise, draws_needed, plan_opsamp
-from privsolve.data import Bins, Categories, Category, Dates, Label, Number, Schema
-from privsolve.domains import Permutations, SpanningTrees, Subsets
+from privsolve.continuous.stability import SamplingNoise
+from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.domains.trees import TreeQuestions
-from privsolve.losses import LinearLoss
 from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.models.leaves import LabelLeaves
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.profiles import Approximate, Pure
+from privsolve.privacy.profiles import Pure
 
 X, Y = FRAME.drop(columns="ill"), FRAME["ill"]
 BALL = PROBLEM.domain
@@ -121,13 +119,6 @@ CALLS: dict[str, Calls] = {
         missing_values=[(), [-1]],
         decimal=[".", ","],
     ),
-    "Dates": calls(
-        columns(Dates, "day"),
-        cuts=[["2000-01-31"], ("1990-01-01", "2001-01-01")],
-        encoding=["thresholds", "intervals"],
-        missing=[None, "unknown"],
-        missing_values=[(), ["never"]],
-    ),
     "Number": calls(
         columns(Number),
         low=[0, -1.5],
@@ -143,17 +134,8 @@ CALLS: dict[str, Calls] = {
         negative=[None, "no"],
         missing=[None, "negative"],
     ),
-    "Category": calls(
-        lambda **call: Categories("colour", [Category(**call)]), name=["red", "r"], values=[("red",), ("a", "b")]
-    ),
     "Schema": calls(
         Schema, columns=[SCHEMA.columns, list(SCHEMA.columns[:1])], label=[None, SCHEMA.label], intercept=[True, False]
-    ),
-    "Constraints": calls(
-        ps.Constraints,
-        directions=[{}, {"age": "up"}],
-        required=[(), ["age"]],
-        excluded=[(), ["hours"]],
     ),
     "private_draft": calls(
         ps.private_draft,
@@ -177,29 +159,12 @@ CALLS: dict[str, Calls] = {
         names=[None, ("a", "b")],
         scales=[None, (1, 99)],
     ),
-    "PatternTable.from_records": calls(
-        ps.PatternTable.from_records,
-        100,
-        features=[[[1, 0], [0, 1]], np.array([[1, 1], [1, 1]])],
-        labels=[[True, False], [0, 1], [-1, 1]],
-        names=[None, ("a", "b")],
-        scales=[None, (1, 99)],
-    ),
     "IntegerBall": calls(ps.IntegerBall, dim=[1, 3], radius_sq=[1, 5]),
-    "SignCube": calls(ps.SignCube, dim=[1, 3]),
-    "TernaryCube": calls(ps.TernaryCube, dim=[1, 3]),
-    "SparseSigns": calls(ps.SparseSigns, dim=[2, 3], k=[1, 2]),
     "SparsePoints": calls(
         ps.SparsePoints, dim=[3, 5], max_features=[1, 2], max_points=[1, 3], intercept=[None, 2, (-2, 2)]
     ),
     "FiniteSet": calls(ps.FiniteSet, points=[[[1, 0], [0, 1]], np.eye(3, dtype=int)]),
-    "IntegerGrid": calls(ps.IntegerGrid, low=[[0, 0], (-1, 0)], high=[[1, 1], (5, 9)]),
-    "Permutations": calls(Permutations, k=[2, 3]),
-    "Subsets": calls(Subsets, dim=[3, 4], k=[1, 2]),
-    "SpanningTrees": calls(SpanningTrees, nodes=[3], edges=[[(0, 1), (1, 2), (0, 2)], ((0, 1), (0, 2))]),
     "ZeroOneLoss": calls(ps.ZeroOneLoss, false_positive=[1, 5], false_negative=[1, 3]),
-    "ScoreTable": calls(ps.ScoreTable, start=[0, -1], positive=[[3, 1], (5, 0)], negative=[[0, 1], (0, 2)]),
-    "LinearLoss": calls(LinearLoss, largest=[1, 100]),
     "SparsePrior": calls(ps.SparsePrior, p_zero=[0.9, 0.5], decay=[0.4, 1.0]),
     # problems
     "Problem": calls(ps.Problem, 300, 0.3, table=[TABLE], domain=PLANES, loss=[ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 5)]),
@@ -226,15 +191,7 @@ CALLS: dict[str, Calls] = {
     ),
     # mechanisms
     "Parts": calls(ps.Parts, count=[40, 99], epsilon=[2.0, 3], delta=[0.01, 0.1], allowed=[0, 1], withheld=[0.1, 0.5]),
-    "release_or_failure": calls(
-        ps.release_or_failure,
-        records=[TABLE],
-        problem_of=[lambda some: ps.Problem(some, BALL)],
-        parts=[ps.Parts(5, 3.0, 0.5)],
-        mechanism=["opdisc", "exponential"],
-    ),
     "opdisc": calls(ps.opdisc, delta=[None], noise=["gamma"], oracle=["tree", "enumeration"]),
-    "opdisc, gaussian": calls(ps.opdisc, delta=[1e-6], noise=["gaussian", "gaussian-published"], random_state=SEEDS),
     "rspm": calls(ps.rspm, delta=[None], noise=["linf-gamma", "laplace"], oracle=["tree", "enumeration"]),
     "exponential": calls(
         ps.exponential, prior=[None, ps.SparsePrior()], method=["auto", "tree"], max_nodes=[1000], max_attempts=[1000]
@@ -277,38 +234,8 @@ CALLS: dict[str, Calls] = {
         random_state=SEEDS,
         budget=[None],
     ),
-    "plan_opsamp": calls(
-        plan_opsamp, 100, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], delta=[1e-6], draws=[10]
-    ),
-    "draws_needed": calls(draws_needed, 40, n=[100, 1000], widths=[[1.0], (2, 1)], lipschitz=[1.0, 3], delta=[1e-6]),
-    "absolute_deviation": calls(
-        objectives.absolute_deviation, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]]
-    ),
     "pinball": calls(objectives.pinball, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]], level=[0.5, 0.9]),
-    "truncated_deviation": calls(
-        objectives.truncated_deviation, data=[[0.5], [[0.1], [0.4]]], box=[[(0, 1)], [(-1, 1.5)]], radius=[0.5, 2]
-    ),
-    "posted_price": calls(
-        objectives.posted_price,
-        valuations=[[0.5], [0.1, 0.4]],
-        box=[[(0, 1)], [(0.5, 1.5)]],
-        ramp=[0.1, 0.25],
-        highest=[1, 2.5],
-    ),
-    "threshold_cost": calls(
-        objectives.threshold_cost,
-        scores=[[0.5, 0.9], [0.1, 0.4]],
-        positive=[[True, False], [1, 1]],
-        box=[[(0, 1)]],
-        ramp=[0.1, 0.25],
-        miss=[1, 2.5],
-        false_alarm=[1, 0.5],
-    ),
     # what noise and choices may cost
-    "sphere_noise": calls(ps.sphere_noise, domain=PLANES),
-    "separator_noise": calls(ps.separator_noise, domain=PLANES),
-    "exponential_utility_bound": calls(ps.exponential_utility_bound, domain=PLANES, beta=[0.05, 0.5]),
-    "choice_utility_bound": calls(ps.choice_utility_bound, candidates=[2, 9], sensitivity=[1, 2], beta=[0.05]),
     # estimators
     "PrivateShortCard": calls(
         fitted(ps.PrivateShortCard, random_state=0),
@@ -339,12 +266,6 @@ CALLS: dict[str, Calls] = {
         classes=[None],
         costs=[None],
         prior=[None, ps.TreePrior()],
-    ),
-    "labels of a fit": calls(
-        lambda X, y: ps.PrivateShortCard(schema=SCHEMA, max_features=1, random_state=0).fit(X, y),
-        100,
-        X=[X, FRAME],
-        y=[Y, ["yes", "no"], np.array(["no", "yes"], dtype=object)],
     ),
     "predict": calls(lambda X: (FITTED.predict(X), FITTED.decision_function(X)), 100, X=[X, X.iloc[::-1], X.head(1)]),
     # budgets
@@ -395,24 +316,6 @@ def test_ledgers_with_one_argument_changed(tmp_path: Path) -> None:
 
 OTHERS = (None, "x", "", b"", [], {}, (), Odd(), Odd, 1j, [1, 2], [[1]], np.array([1.5]), GUARANTEE, TABLE, PROBLEM)
 AWKWARD = (*NUMBER_VALUES, *OTHERS)
-ARGUMENTS_OF_CALLS = {
-    "exponential": ("epsilon", "prior", "budget", "max_nodes"),
-    "exponential_utility_bound": ("domain", "epsilon", "beta"),
-    "opdisc": ("epsilon",),
-    "opdisc, gaussian": ("epsilon", "delta"),
-    "rspm": ("epsilon",),
-    "sphere_noise": ("domain",),
-    "separator_noise": ("domain",),
-    "Accountant": ("epsilon", "delta", "plan"),
-    "Categories": ("options",),
-    "Bins": ("cuts",),
-    "Number": ("high", "step", "scale"),
-    "Label": ("positive",),
-    "truncated_deviation": ("radius",),
-    "pinball": ("data",),
-    "opsamp": ("draws",),
-    "plan_opsamp": ("n", "widths", "lipschitz", "epsilon", "delta", "draws"),
-}
 
 
 def answering(**answer: Any) -> Any:
@@ -422,33 +325,17 @@ def answering(**answer: Any) -> Any:
 
 
 ARGUMENTS: dict[str, Callable[[Any], Any]] = {
-    "exponential_utility_bound weights": lambda v: ps.exponential_utility_bound(BALL, 1.0, weights=v),
     "opdisc oracle": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=v),
     "opdisc answer": lambda v: ps.opdisc(
         PROBLEM, 1.0, oracle=SimpleNamespace(minimise=lambda problem, perturbation: v)
     ),
     "opdisc answer's weights": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(weights=v)),
     "opdisc answer's bound": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(bound=v)),
-    "opdisc answer's work": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=answering(work=v)),
     "opdisc oracle's tolerance": lambda v: ps.opdisc(PROBLEM, 1.0, oracle=ps.oracles.HighsOracle(tolerance=v)),
-    "sphere_noise solver_tolerance": lambda v: ps.sphere_noise(BALL, 1.0, solver_tolerance=v),
-    "sphere_noise beta": lambda v: ps.sphere_noise(BALL, 1.0).utility_bound(v),
-    "separator_noise beta": lambda v: ps.separator_noise(BALL, 1.0).utility_bound(v),
-    "Perturbation.lifted domain": lambda v: ps.Perturbation.lifted(v, [1.0, 2.0, 3.0]),
-    "Perturbation.lifted noise": lambda v: ps.Perturbation.lifted(BALL, v),
-    "oracles.get": ps.oracles.get,
-    "Guarantee to_pld": lambda v: replace(GUARANTEE, profile=Approximate(v, 0.1)).to_pld(),
     "Guarantee epsilon": lambda v: ps.Accountant(1.0, 1e-6).spend(replace(GUARANTEE, profile=Pure(v))),
-    "Guarantee zcdp": lambda v: replace(GUARANTEE, profile=Pure(1.0, v)).to_event(),
-    "Guarantee sentence": lambda v: replace(GUARANTEE, profile=Pure(v)).sentence(),
     "a number in a table": lambda v: SCHEMA.table(FRAME.assign(age=pd.Series([v, 1], dtype=object))),
     "a label in a table": lambda v: SCHEMA.table(FRAME.assign(ill=pd.Series([v, "no"], dtype=object))),
     "evaluate epsilon": lambda v: FITTED.evaluate(X, Y, v),
-}
-ARGUMENTS |= {
-    f"{name} {argument}": lambda v, name=name, argument=argument: CALLS[name](**{argument: v})
-    for name, arguments in ARGUMENTS_OF_CALLS.items()
-    for argument in arguments
 }
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import copy
 import gzip
-import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +24,7 @@ from fuzzing import (
     NESTED,
     NUMBERS,
     PLAIN,
-    PROBLEM,
     SCHEMA,
-    TABLE,
     TEXTS,
     Share,
     check_share,
@@ -35,12 +32,11 @@ from fuzzing import (
     only,
 )
 from privsolve.cli import app
-from privsolve.continuous import problem as objectives
 from privsolve.data import Schema
 from privsolve.data.private import private_draft
 from privsolve.data.tables import open_table
 from privsolve.domains import domain_from_dict
-from privsolve.losses import LinearLoss, loss_from_dict
+from privsolve.losses import loss_from_dict
 
 REFUSED_MOSTLY = 0.02
 """The least share of changed files that must be read: hardly any change of a strict format is a valid file."""
@@ -192,52 +188,6 @@ def test_frames() -> None:
     share.check(0.3)
 
 
-@fuzz(100)
-@given(ANYTHING)
-def test_what_is_no_frame_at_all(frame: Any) -> None:
-    for use in (SCHEMA.encode, SCHEMA.table, lambda data: private_draft(data, None, 1.0, 1e-6)):
-        with only():
-            use(frame)
-
-
-# --- tables, domains, losses -------------------------------------------------------------------------------------------
-
-
-@fuzz(150)
-@given(ANYTHING)
-def test_what_is_no_vector(value: Any) -> None:
-    for use in (TABLE.scores, TABLE.mistakes, TABLE.accuracy, PROBLEM.total_loss, PROBLEM.domain.contains):
-        with only():
-            use(value)
-
-
-READERS = {
-    domain_from_dict: [
-        ps.IntegerBall(3, 5),
-        ps.SignCube(2),
-        ps.TernaryCube(2),
-        ps.SparseSigns(3, 1),
-        ps.SparsePoints(3, 1, 2, (-2, 2)),
-        ps.FiniteSet([[1, 0], [0, 1]]),
-    ],
-    loss_from_dict: [ps.ZeroOneLoss(1, 5), LinearLoss(3)],
-}
-
-
-@pytest.mark.parametrize("read", READERS)
-def test_domain_and_loss_descriptions(read: Callable[[Any], Any]) -> None:
-    def use(description: list[Any]) -> None:
-        for value, other in itertools.product(description, READERS):
-            if other is not read:
-                with only():
-                    other(value)
-        for value in description:
-            read(value)
-
-    values = st.sampled_from(READERS[read]).flatmap(lambda value: mutated([value.to_dict()], ANYTHING))
-    check_share(180, values, use, least=REFUSED_MOSTLY)
-
-
 # --- releases and guarantees -------------------------------------------------------------------------------------------
 
 
@@ -260,30 +210,6 @@ def test_release_files() -> None:
             assert write()
 
     check_share(480, mutated(RELEASE), use, least=REFUSED_MOSTLY)
-
-
-def test_box_release_files() -> None:
-    def use(content: Any) -> None:
-        release = ps.Release.from_json(json.dumps(content))
-        assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
-
-    box = ps.BoxProblem(objectives.pinball([0.2, 0.4, 0.9], [(0, 1)], 0.5), [(0, 1)])
-    made = ps.opsamp(box, 1.0, 1e-3, 5, random_state=0).release
-    check_share(180, mutated(json.loads(made.to_json())), use, least=REFUSED_MOSTLY)
-
-
-@fuzz(150)
-@given(st.data())
-def test_release_texts(data: st.DataObject) -> None:
-    text = json.dumps(RELEASE)
-    at = data.draw(st.integers(0, len(text)))
-    piece = data.draw(
-        st.one_of(st.text(max_size=8), st.sampled_from(["NaN", "Infinity", "1e999", "9" * 5000, "[" * 5000, "null"]))
-    )
-    with only():
-        ps.Release.from_json(text[:at] + piece + text[at + data.draw(st.integers(0, 9)) :])
-    with only():
-        ps.Release.from_json(data.draw(ANYTHING))
 
 
 def test_guarantees() -> None:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from privsolve.arrays import Floats, Int64Array
+from privsolve.arrays import Int64Array
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, SELECTION_CASES, TREE_CASES, Case, parity
 from privsolve.audit.exact import ExactFinding, compared, tree_law
 from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
-from privsolve.audit.parity_pair import ParityProblem, parity_draws
+from privsolve.audit.parity_pair import parity_draws
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import Calibration, SamplingNoise
@@ -27,7 +27,7 @@ from privsolve.domains import SignCube
 from privsolve.errors import PrivacyWarning
 from privsolve.mechanisms.exponential import ExponentialSampler, exponential_law
 from privsolve.mechanisms.opdisc import Sphere, opdisc, sphere_noise
-from privsolve.mechanisms.perturbed import Noise, calibrate, perturbed_draws
+from privsolve.mechanisms.perturbed import calibrate, perturbed_draws
 from privsolve.mechanisms.rspm import Separators, rspm, separator_noise
 from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
@@ -35,7 +35,7 @@ from privsolve.models.choices import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Proof
-from privsolve.problems.priors import Prior, SparsePrior, UniformPrior
+from privsolve.problems.priors import SparsePrior, UniformPrior
 from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
 from privsolve.releases import Run
@@ -63,46 +63,61 @@ VERDICT_WORDS = {
 
 
 @dataclass(frozen=True)
-class Claim:
-    """What a mechanism promises on one case, and how far we say that the proof of it reaches."""
+class Check:
+    """One claim under attack: what a mechanism promises on a case, and how far we say that the proof of it reaches.
+
+    With `runs`, `outputs(data, n)` or `outputs(data)` draws on either data set. Without, it is the law, as log probabilities,
+    and the two laws are compared to the last digit.
+    """
 
     mechanism: str
     noise: str
-    case: str
-    epsilon: float
-    delta: float
-    proof: Proof
+    case: Case | FullCardCase
+    outputs: Callable[..., Any]
+    runs: int = 0
+    epsilon: float = EPSILON
+    delta: float = 0.0
+    proof: Proof = Proof.COMPLETE
+
+    def measure(self, confidence: float) -> Finding | ExactFinding:
+        """Attack the claim."""
+        pair = self.case.data, self.case.neighbour
+        if not self.runs:
+            return compared(self.outputs, *pair)
+        return lower_bound(self.outputs, *pair, self.runs, self.delta, confidence)
 
 
 @dataclass(frozen=True)
-class Check(Claim):
-    """One claim under attack. `measure(confidence)` attacks it."""
-
-    measure: Callable[[float], Finding | ExactFinding]
-
-
-@dataclass(frozen=True)
-class Row(Claim):
+class Row:
     """What the attack on one claim found."""
 
-    measured: float
-    exact: bool
-    runs: int
-    verdict: str
+    check: Check
+    finding: Finding | ExactFinding
+
+    @property
+    def verdict(self) -> str:
+        """What became of the claim."""
+        if self.finding.refutes(self.check.epsilon):
+            return REFUTED
+        return "not refuted" if self.check.runs else "exact: holds"
 
     @property
     def as_expected(self) -> bool:
         """A claim that is proved completely is not refuted, and any other is."""
-        return (self.proof is Proof.COMPLETE) == (self.verdict != REFUTED)
+        return (self.check.proof is Proof.COMPLETE) == (self.verdict != REFUTED)
 
     @property
     def words(self) -> str:
         """The verdict, with how far the proof reaches if that is not all the way."""
-        return f"{self.verdict}{VERDICT_WORDS[self.proof] if self.verdict == REFUTED else ''}"
+        return f"{self.verdict}{VERDICT_WORDS[self.check.proof] if self.verdict == REFUTED else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {**asdict(self), "as_expected": self.as_expected}
+        claim = {
+            name: getattr(self.check, name) for name in ("mechanism", "noise", "epsilon", "delta", "proof", "runs")
+        }
+        found = {"measured": self.finding.epsilon, "exact": not self.check.runs, "verdict": self.verdict}
+        return claim | {"case": self.check.case.name} | found | {"as_expected": self.as_expected}
 
 
 def run_checks(to_run: Sequence[Check], confidence: float = 0.999) -> Iterator[Row]:
@@ -111,13 +126,7 @@ def run_checks(to_run: Sequence[Check], confidence: float = 0.999) -> Iterator[R
     With probability `confidence` no true claim among *all* of them is called refuted: each gets its share of the risk.
     """
     share = 1.0 - (1.0 - confidence) / max(len(to_run), 1)
-    for check in to_run:
-        finding = check.measure(share)
-        exact = isinstance(finding, ExactFinding)
-        verdict = REFUTED if finding.refutes(check.epsilon) else "exact: holds" if exact else "not refuted"
-        runs = finding.runs if isinstance(finding, Finding) else 0
-        claim = {one.name: getattr(check, one.name) for one in fields(Claim)}
-        yield Row(**claim, measured=finding.epsilon, exact=exact, runs=runs, verdict=verdict)
+    return (Row(check, check.measure(share)) for check in to_run)
 
 
 def checks(*, long: bool = False, random_state: int | Randomness | None = None) -> list[Check]:
@@ -137,8 +146,8 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *(_exact_tree(case) for case in TREE_CASES),
-        *(_exact_choice(case, method) for case in SELECTION_CASES for method in Selection),
-        *(_sampled_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
+        *(_choice(case, method) for case in SELECTION_CASES for method in Selection),
+        *(_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
         _sampled_tree(TREE_CASES[1], 20 * few, rng),
         *(_full_card(case, few, rng) for case in FULL_CARD_CASES),
         *_parity_checks("gaussian", many // 10, rng),
@@ -146,26 +155,6 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *_parity_checks("gaussian-published", many // 10, rng),
         _opsamp(Calibration.PUBLISHED, EPSILON, few, rng),
     ]
-
-
-def _by_draws(
-    claim: Claim, case: Case | FullCardCase, draw: Callable[[Any, int], Any] | Callable[[Any], Any], runs: int
-) -> Check:
-    """Attack by many draws on either data set: `draw(data, n)` makes all at once, `draw(data)` one."""
-
-    def measure(confidence: float) -> Finding:
-        return lower_bound(draw, case.data, case.neighbour, runs, claim.delta, confidence)
-
-    return Check(**asdict(claim), measure=measure)
-
-
-def _by_laws(claim: Claim, case: Case, law: Callable[[Any], Floats]) -> Check:
-    """Compare the laws on either data set to the last digit, of a mechanism without δ."""
-    return Check(**asdict(claim), measure=lambda confidence: compared(law, case.data, case.neighbour))
-
-
-def _pure(mechanism: str, words: str, case: Case) -> Claim:
-    return Claim(mechanism, words, case.name, EPSILON, 0.0, Proof.COMPLETE)
 
 
 def _perturbed(
@@ -191,57 +180,44 @@ def _perturbed(
                 found = calibrate(geometry(problem.domain), EPSILON, loss=problem.loss, **public)
                 return perturbed_draws(problem, found, n, rng)
 
-            claim = Claim(geometry.title, law.name, case.name, EPSILON, delta or 0.0, Proof.COMPLETE)
-            yield _by_draws(claim, case, draw, many)
-    case = cases[0]
-    claim = Claim(geometry.title, "default, tree oracle", case.name, ORACLE_EPSILON, 0.0, Proof.COMPLETE)
-    run = partial(mechanism, epsilon=ORACLE_EPSILON, adjacency=case.adjacency, random_state=rng)
-    yield _by_draws(claim, case, lambda problem: run(problem), few)
+            yield Check(geometry.title, law.name, case, draw, many, delta=delta or 0.0)
+    run = partial(mechanism, epsilon=ORACLE_EPSILON, adjacency=cases[0].adjacency, random_state=rng)
+    yield Check(geometry.title, "default, tree oracle", cases[0], lambda problem: run(problem), few, ORACLE_EPSILON)
 
 
 def _exact(case: Case, prior: UniformPrior | SparsePrior) -> Check:
-    def law(problem: BaseProblem) -> Floats:
-        return exponential_law(problem, EPSILON, adjacency=case.adjacency, prior=prior)
-
-    return _by_laws(_pure("exponential", f"{prior.kind} prior", case), case, law)
+    law = partial(exponential_law, epsilon=EPSILON, adjacency=case.adjacency, prior=prior)
+    return Check("exponential", f"{prior.kind} prior", case, law)
 
 
-def _parity_checks(law: str, runs: int, rng: Randomness) -> list[Check]:
+def _parity_checks(law: str, runs: int, rng: Randomness) -> Iterator[Check]:
     """Gaussian noise in many dimensions, drawn coordinate by coordinate, for OPDisc and RSPM."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyWarning)  # that the published scales are not proved is the point
         on_sphere = sphere_noise(SignCube(OPDISC_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
         on_separators = separator_noise(SignCube(RSPM_DIM), EPSILON, delta=PARITY_DELTA, noise=law)
-    return [_parity(Sphere.title, on_sphere, runs, rng), _parity(Separators.title, on_separators, runs // 2, rng)]
-
-
-def _parity(mechanism: str, noise: Noise, runs: int, rng: Randomness) -> Check:
-    def draw(problem: ParityProblem, n: int) -> Int64Array:
-        return parity_draws(problem, noise, n, rng)
-
-    case = parity(noise.dim)
-    claim = Claim(mechanism, noise.law_type.name, case.name, noise.epsilon, noise.delta, noise.proof)
-    return _by_draws(claim, case, draw, runs)
+    for title, noise, count in ((Sphere.title, on_sphere, runs), (Separators.title, on_separators, runs // 2)):
+        draws = lambda problem, n, noise=noise: parity_draws(problem, noise, n, rng)  # noqa: E731
+        yield Check(title, law, parity(noise.dim), draws, count, noise.epsilon, noise.delta, noise.proof)
 
 
 def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: int, rng: Randomness) -> Check:
     """The samplers of the exponential mechanism."""
 
     def draw(problem: BaseProblem, n: int) -> Int64Array:
-        options: dict[str, Prior | str | Randomness] = {"prior": prior, "method": method, "random_state": rng}
-        samplers = [ExponentialSampler(problem, EPSILON, adjacency=case.adjacency, **options) for _ in range(SAMPLERS)]  # type: ignore[arg-type]
+        options: dict[str, Any] = {"prior": prior, "method": method, "random_state": rng}
+        samplers = [ExponentialSampler(problem, EPSILON, adjacency=case.adjacency, **options) for _ in range(SAMPLERS)]
         rows = np.empty((n, problem.domain.dim), dtype=np.int64)
         for i, sampler in enumerate(samplers):
             rows[i::SAMPLERS] = sampler.draw(len(rows[i::SAMPLERS]))
         return rows
 
-    return _by_draws(_pure("exponential", f"{prior.kind} prior, {method} sampler", case), case, draw, runs)
+    return Check("exponential", f"{prior.kind} prior, {method} sampler", case, draw, runs)
 
 
 def _exact_tree(case: Case) -> Check:
     words = f"{case.data.trees.leaves.kind}, depth {case.data.trees.depth}"
-    law = lambda data: tree_law(data, EPSILON, adjacency=case.adjacency, **case.options)  # noqa: E731
-    return _by_laws(_pure("tree", words, case), case, law)
+    return Check("tree", words, case, lambda data: tree_law(data, EPSILON, adjacency=case.adjacency, **case.options))
 
 
 def _sampled_tree(case: Case, runs: int, rng: Randomness) -> Check:
@@ -251,26 +227,23 @@ def _sampled_tree(case: Case, runs: int, rng: Randomness) -> Check:
         sampler = TreeSampler(problem, EPSILON, adjacency=case.adjacency, random_state=rng)
         return [str(sampler.draw()) for _ in range(n)]
 
-    return _by_draws(_pure("tree", "sums and draws", case), case, draw, runs)
+    return Check("tree", "sums and draws", case, draw, runs)
 
 
 def _selector(case: Case, scores: Sequence[int], method: Selection, rng: Randomness | None = None) -> Selector:
     return Selector(scores, 1, EPSILON, method=method, adjacency=case.adjacency, random_state=rng, **case.options)
 
 
-def _exact_choice(case: Case, method: Selection) -> Check:
-    return _by_laws(_pure("choose", method, case), case, lambda scores: _selector(case, scores, method).log_law())
-
-
-def _sampled_choice(case: Case, method: Selection, runs: int, rng: Randomness) -> Check:
-    draw = lambda scores, n: _selector(case, scores, method, rng).draw(n)  # noqa: E731
-    return _by_draws(_pure("choose", f"{method}, draws", case), case, draw, runs)
+def _choice(case: Case, method: Selection, runs: int = 0, rng: Randomness | None = None) -> Check:
+    if not runs:
+        return Check("choose", method, case, lambda scores: _selector(case, scores, method).log_law())
+    return Check("choose", f"{method}, draws", case, lambda s, n: _selector(case, s, method, rng).draw(n), runs)
 
 
 def _full_card(case: FullCardCase, runs: int, rng: Randomness) -> Check:
     """The whole program, one call per run: sums, noise, solver, output noise, points and level."""
-    claim = Claim("full card", "rounded Gaussian", case.name, case.plan.epsilon, case.plan.delta, Proof.COMPLETE)
-    return _by_draws(claim, case, lambda table: case.draw(table, rng), runs)
+    promise = case.plan.epsilon, case.plan.delta
+    return Check("full card", "rounded Gaussian", case, lambda table: case.draw(table, rng), runs, *promise)
 
 
 def _slopes(width: float, turned: int) -> BoxProblem:
@@ -298,4 +271,4 @@ def _opsamp(calibration: Calibration, epsilon: float, runs: int, rng: Randomness
 
     name, proof = f"slopes on [0, {width:g}]", Proof.NONE if published else Proof.COMPLETE
     case = Case(name, "one of two slopes turns round", Adjacency.REPLACE, _slopes(width, 0), _slopes(width, 1))
-    return _by_draws(Claim("OPSamp", calibration, name, epsilon, OPSAMP_DELTA, proof), case, run, runs)
+    return Check("OPSamp", calibration, case, run, runs, epsilon, OPSAMP_DELTA, proof)

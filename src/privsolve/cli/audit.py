@@ -47,7 +47,7 @@ def _with_progress(rows: Iterator[Row], to_run: Sequence[Check]) -> Iterator[Row
     with Progress(*columns, console=errors, transient=True) as progress:
         task = progress.add_task("auditing", total=len(to_run))
         for check in to_run:
-            progress.update(task, description=f"{check.mechanism}, {check.case}")
+            progress.update(task, description=f"{check.mechanism}, {check.case.name}")
             yield next(rows)
             progress.advance(task)
 
@@ -57,10 +57,12 @@ def _show(rows: Sequence[Row], as_expected: bool) -> None:
     for name in ("mechanism", "noise law", "case", "claimed", "measured", "verdict"):
         table.add_column(name, justify="right" if name in ("claimed", "measured") else "left")
     for row in rows:
-        claimed = f"{row.epsilon:g}" + (f", {row.delta:.0e}" if row.delta else "")
-        measured = f"{'=' if row.exact else '>='} {row.measured:.3f}"
-        colour = "bold red" if not row.as_expected else "green" if row.proof is Proof.COMPLETE else "yellow"
-        table.add_row(row.mechanism, row.noise, row.case, claimed, measured, f"[{colour}]{row.words}[/{colour}]")
+        check = row.check
+        claimed = f"{check.epsilon:g}" + (f", {check.delta:.0e}" if check.delta else "")
+        measured = f"{'>=' if check.runs else '='} {row.finding.epsilon:.3f}"
+        colour = "bold red" if not row.as_expected else "green" if check.proof is Proof.COMPLETE else "yellow"
+        verdict = f"[{colour}]{row.words}[/{colour}]"
+        table.add_row(check.mechanism, check.noise, check.case.name, claimed, measured, verdict)
     table.caption = (
         f"claimed is epsilon, or epsilon, delta. With probability {CONFIDENCE:g} no true claim in the table is called "
         "refuted. An audit can refute a claim, never prove one."
