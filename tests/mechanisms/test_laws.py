@@ -85,9 +85,9 @@ def test_a_new_law_is_released() -> None:
 @pytest.mark.usefixtures("with_law")
 def test_a_new_law_is_audited() -> None:
     rows = list(suite.run_checks([c for c in suite.checks(random_state=1) if c.noise == "smooth-gamma"]))
-    assert [row.case for row in rows] == [case.name for case in CASES[:5]]
-    assert all(row.as_expected and row.proof is Proof.COMPLETE for row in rows)
-    assert max(row.measured for row in rows) > 0.3  # the attack sees something
+    assert [row.check.case.name for row in rows] == [case.name for case in CASES[:5]]
+    assert all(row.as_expected and row.check.proof is Proof.COMPLETE for row in rows)
+    assert max(row.finding.epsilon for row in rows) > 0.3  # the attack sees something
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class TooShort(SmoothGamma):
 def test_a_new_law_that_is_wrong_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(Sphere.laws, "too-short", (TooShort, "1"))
     rows = list(suite.run_checks([c for c in suite.checks(random_state=1) if c.noise == "too-short"]))
-    assert [row.verdict for row in rows if row.case == CASES[0].name] == ["refuted"]
+    assert [row.verdict for row in rows if row.check.case is CASES[0]] == ["refuted"]
 
 
 PROVED = [
