@@ -39,7 +39,7 @@ def adult(depth: int, leaves: str = "labels") -> tuple[ps.TreeProblem, ps.TreePr
 
 def timed(problem: ps.TreeProblem, epsilon: float = 1.0, adjacency: str = "replace") -> tuple[TreeSums, float, float]:
     """All sums, the seconds of the processor and those on the clock that they took, after compilation."""
-    sums = TreeSums(problem, ps.TreePrior(), tree_temperature(problem.trees, epsilon, adjacency))
+    sums = TreeSums(problem, tree_temperature(problem.trees, epsilon, adjacency))
     sums.compile()
     start, clock = time.process_time(), time.perf_counter()
     sums.solve()

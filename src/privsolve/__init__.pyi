@@ -33,7 +33,6 @@ from .domains import SparseSigns as SparseSigns
 from .domains import Subsets as Subsets
 from .domains import TernaryCube as TernaryCube
 from .domains.trees import DecisionTrees as DecisionTrees
-from .domains.trees import TreePrior as TreePrior
 from .errors import BudgetExceeded as BudgetExceeded
 from .errors import OracleNotCertified as OracleNotCertified
 from .errors import PrivacyWarning as PrivacyWarning

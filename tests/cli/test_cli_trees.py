@@ -17,7 +17,7 @@ from all_trees import AllTrees
 from privsolve.cli import app
 from privsolve.data import Categories, Schema
 from privsolve.data.tables import open_table
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.learn.tree_recipe import TreeRecipe
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.tree import DecisionTree, depth_of, values_said
@@ -153,19 +153,16 @@ def test_the_bound_of_a_depth_holds_for_every_tree_of_it() -> None:
     questions = TreeQuestions(("a>=1", "a>=2", "b"), (0, 0, 1), (3, 2), (0b110, 0b100, 0b10))
     trees = DecisionTrees(questions, 3, LabelLeaves(["no", "yes"]))
     rows = np.array([[a >= 1, a >= 2, b] for a in range(3) for b in range(2)], dtype=np.uint8)
-    for prior in (TreePrior(), TreePrior(0.3, questions={"b": 3.0}), TreePrior(0.9, questions={"a>=1": 0.2})):
-        listed = AllTrees(TreeProblem.from_records(rows, [0, 1] * 3, trees), prior)
-        best: dict[tuple[int, ...], float] = {}
-        found = [(listed.tree(k), float(log)) for k, log in enumerate(listed.log_prior)]
-        for tree, log in found:
-            said = tuple(values_said(tree, rows).tolist())
-            best[said] = max(best.get(said, -math.inf), log)
-        for depth in (1, 2, 3):
-            least = prior.least_log_of_depth(trees, depth)
-            assert all(
-                best[tuple(values_said(tree, rows).tolist())] >= least for tree, _ in found if depth_of(tree) <= depth
-            )
-    assert TreePrior(0.0).least_log_of_depth(trees, 2) == -math.inf
+    listed = AllTrees(TreeProblem.from_records(rows, [0, 1] * 3, trees))
+    best: dict[tuple[int, ...], float] = {}
+    found = [(listed.tree(k), float(log)) for k, log in enumerate(listed.log_prior)]
+    for tree, log in found:
+        said = tuple(values_said(tree, rows).tolist())
+        best[said] = max(best.get(said, -math.inf), log)
+    for depth in (1, 2, 3):
+        least = trees.least_log_prior(depth)
+        smaller = [tree for tree, _ in found if depth_of(tree) <= depth]
+        assert all(best[tuple(values_said(tree, rows).tolist())] >= least for tree in smaller)
 
 
 def graded(n: int = 600) -> pd.DataFrame:

@@ -13,14 +13,14 @@ import pytest
 
 import privsolve as ps
 import tiny_engines
-from privsolve.domains.trees import TreePrior, TreeQuestions
+from privsolve.domains.trees import TreeQuestions
 from privsolve.engines.semirings import COSTS, WEIGHTS
 from privsolve.engines.supports.bits import count_bits, pack
 from privsolve.engines.supports.chain import new_current
 from privsolve.engines.supports.fold import evaluate, fill_up, folding_order, load, new_fold, sketch
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import _add_step, _add_wide
-from privsolve.engines.trees.counts import add_bits, add_lists, pairs, rows_of
+from privsolve.engines.trees.counts import add_pairs, pairs, rows_of
 from privsolve.engines.trees.sampler import TreeSums
 from privsolve.engines.trees.sums import _any_values, _two_values
 from privsolve.models.leaves import LabelLeaves
@@ -85,28 +85,21 @@ def grown(seed: int) -> tuple[ps.TreeProblem, TreeSums]:
     table = ps.PatternTable(rng.integers(0, 2, (40, 4)), *rng.integers(0, 5, (2, 40)))
     trees = ps.DecisionTrees(TreeQuestions.plain(4), 3, LabelLeaves([0, 1]))
     problem = ps.TreeProblem.from_table(table, trees)
-    return problem, TreeSums(problem, TreePrior(), 0.3)
+    return problem, TreeSums(problem, 0.3)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_trees_count_the_same_by_lists_and_by_bits(seed: int) -> None:
-    rows = rows_of(grown(seed)[0], [1, 2])
-    n, m, width = *rows.answers.shape, rows.statistics.shape[1]
-    by_lists, by_bits = np.zeros((2, pairs(m) + 1, width), dtype=np.int64)
-    add_lists(rows, np.arange(n), n, by_lists)
-    everything = np.full(rows.sets.shape[1], ~np.uint64(0), dtype=np.uint64)
-    add_bits(rows, everything, by_bits, np.zeros_like(everything))
-    assert by_lists.tolist() == by_bits.tolist()
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_two_values_are_any_values(seed: int) -> None:
+def test_pairs_are_counted_and_two_values_are_any_values(seed: int) -> None:
     problem, sums = grown(seed)
-    rows, law = rows_of(problem, [1, 2]), sums.law
-    n, m, width = *rows.answers.shape, rows.statistics.shape[1]
-    assert (width, len(law.values)) == (2, 2)
+    rows, law, m, width = rows_of(problem), sums.law, 4, 2
+    assert law.costs.shape == (2, width)
     cell = np.zeros((pairs(m) + 1, width), dtype=np.int64)
-    add_lists(rows, np.arange(n), n, cell)
+    everything = np.full(rows.sets.shape[1], ~np.uint64(0), dtype=np.uint64)
+    add_pairs(rows, everything, cell, np.zeros_like(everything))
+    each = problem.answers[:, :, None] * problem.answers[:, None, :]
+    both = np.einsum("rij,rs->ijs", each.astype(np.int64), problem.statistics)
+    assert np.array_equal(cell[:-1], both[np.triu_indices(m)])
+    assert np.array_equal(cell[-1], problem.statistics.sum(axis=0))
     scratch, cost, opened = (
         np.zeros((4, width), dtype=np.int64),
         np.zeros(2, dtype=np.int64),

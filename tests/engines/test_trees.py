@@ -10,11 +10,10 @@ import pytest
 from scipy.stats import chi2
 
 from all_trees import AllTrees
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
-from privsolve.engines.trees.counts import rows_of
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.engines.trees.sampler import TreeSums, relative_error, work_of
 from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
-from privsolve.models.tree import Leaf, Node, Split, depth_of, nodes_of
+from privsolve.models.tree import Leaf, Node, nodes_of
 from privsolve.noise.entropy import Randomness
 from privsolve.problems.trees import TreeProblem
 
@@ -28,12 +27,6 @@ LEAVES: dict[str, Leaves] = {
 }
 THRESHOLDS = TreeQuestions(("a>=1", "a>=2", "a>=3", "b"), (0, 0, 0, 1), (4, 2), (0b1110, 0b1100, 0b1000, 0b10))
 ONE_HOT = TreeQuestions(("c=x", "c=y", "c=z", "b"), (0, 0, 0, 1), (3, 2), (0b001, 0b010, 0b100, 0b10))
-PRIORS = {
-    "plain": TreePrior(),
-    "weights": TreePrior(0.5, questions={"x0": 3.0, "x2": 0.25}),
-    "never": TreePrior(0.6, questions={"x1": 0.0}),
-    "leaves only": TreePrior(0.0),
-}
 
 
 def problem(leaves: Leaves, depth: int, features: int, seed: int, records: int = 30) -> TreeProblem:
@@ -52,20 +45,20 @@ def with_questions(leaves: Leaves, depth: int, questions: TreeQuestions, seed: i
     return TreeProblem.from_records(answers, targets, DecisionTrees(questions, depth, leaves))
 
 
-def solved(at: TreeProblem, prior: TreePrior, kappa: float, **options: Any) -> TreeSums:
-    return TreeSums(at, prior, kappa, **options).solve()
+def solved(at: TreeProblem, kappa: float, **options: Any) -> TreeSums:
+    return TreeSums(at, kappa, **options).solve()
 
 
-def law_of_draws(sums: TreeSums, tree: Node, path: tuple[tuple[int, bool], ...] = (), level: int = 0) -> float:
+def law_of_draws(sums: TreeSums, tree: Node, path: tuple[tuple[int, bool], ...] = ()) -> float:
     """The logarithm of the probability that a draw makes exactly these choices."""
-    found = sums.alternatives(path, level)
+    found = sums.alternatives(path)
     question = -1 if isinstance(tree, Leaf) else tree.question
     at = int(np.flatnonzero(found.questions == question)[0])
     log = _log_share(found.losses, found.logs, at, sums.law.kappa)
     if isinstance(tree, Leaf):
         return log + _log_share(sums.values(path), 0.0, tree.value, sums.law.kappa)
     return log + sum(
-        law_of_draws(sums, child, tuple(sorted((*path, (tree.question, yes)))), level + 1)
+        law_of_draws(sums, child, tuple(sorted((*path, (tree.question, yes)))))
         for child, yes in ((tree.yes, True), (tree.no, False))
     )
 
@@ -79,33 +72,23 @@ def _log_share(losses: Any, logs: Any, at: int, kappa: float) -> float:
 @pytest.mark.parametrize(("depth", "features"), [(1, 1), (1, 4), (2, 4), (3, 3)])
 def test_the_sum_over_all_trees(leaves: Leaves, depth: int, features: int) -> None:
     at = problem(leaves, depth, features, seed=depth)
-    listed = AllTrees(at, TreePrior(0.6))
+    listed = AllTrees(at)
     assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)  # a prior sums to 1
     for kappa in (0.01, 0.5, 3.0, 200.0):
         kappa /= leaves.range
-        sums = solved(at, TreePrior(0.6), kappa)
+        sums = solved(at, kappa)
         assert sums.least_loss == listed.losses.min()
         assert sums.log_sum == pytest.approx(listed.log_sum(kappa), abs=1e-9)
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_the_sum_under_several_priors(prior: TreePrior) -> None:
-    for leaves in (LABELS, LEAVES["probabilities"]):
-        at = problem(leaves, 3, 3, seed=7)
-        listed = AllTrees(at, prior)
-        assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)
-        for kappa in (0.02, 0.7):
-            assert solved(at, prior, kappa).log_sum == pytest.approx(listed.log_sum(kappa), abs=1e-9)
 
 
 @pytest.mark.parametrize("questions", [THRESHOLDS, ONE_HOT], ids=["thresholds", "one-hot"])
 @pytest.mark.parametrize("depth", [2, 3])
 def test_implied_and_contradictory_questions_are_skipped(questions: TreeQuestions, depth: int) -> None:
     at = with_questions(LABELS, depth, questions, seed=3, records=60)
-    listed = AllTrees(at, TreePrior(0.7))
+    listed = AllTrees(at)
     assert np.logaddexp.reduce(listed.log_prior) == pytest.approx(0.0, abs=1e-9)
-    assert len(listed.losses) < len(AllTrees(problem(LABELS, depth, 4, 0), TreePrior()).losses)
-    sums = solved(at, TreePrior(0.7), 0.4)
+    assert len(listed.losses) < len(AllTrees(problem(LABELS, depth, 4, 0)).losses)
+    sums = solved(at, 0.4)
     assert sums.log_sum == pytest.approx(listed.log_sum(0.4), abs=1e-9)
     law = listed.log_law(0.4)
     for k in np.random.default_rng(0).choice(len(law), 60, replace=False):
@@ -116,8 +99,8 @@ def test_implied_and_contradictory_questions_are_skipped(questions: TreeQuestion
 def test_every_tree_is_drawn_with_its_probability(leaves: Leaves) -> None:
     """The probabilities of the choices of a draw, multiplied, however unlikely the tree is."""
     at = problem(leaves, 3, 3, seed=11)
-    listed, kappa = AllTrees(at, TreePrior()), 40.0 / leaves.range
-    sums, law = solved(at, TreePrior(), kappa), listed.log_law(kappa)
+    listed, kappa = AllTrees(at), 40.0 / leaves.range
+    sums, law = solved(at, kappa), listed.log_law(kappa)
     likely = np.argsort(law)
     chosen = [*likely[:20], *likely[-20:], *np.random.default_rng(1).choice(len(law), 40, replace=False)]
     assert law.min() < -600  # beyond the range of the tables
@@ -125,9 +108,9 @@ def test_every_tree_is_drawn_with_its_probability(leaves: Leaves) -> None:
         assert law_of_draws(sums, listed.tree(int(k))) == pytest.approx(law[k], abs=1e-8)
 
 
-def chi_square(at: TreeProblem, prior: TreePrior, kappa: float, stated: float, draws: int, seed: int) -> float:
+def chi_square(at: TreeProblem, kappa: float, stated: float, draws: int, seed: int) -> float:
     """The p-value of draws at `kappa` under the law of `stated`; trees that are rarely expected are taken together."""
-    sums, listed = solved(at, prior, kappa), AllTrees(at, prior)
+    sums, listed = solved(at, kappa), AllTrees(at)
     rng = Randomness.seeded(seed)
     seen = np.bincount([listed.number(sums.draw(rng)) for _ in range(draws)], minlength=len(listed.losses))
     expected = draws * np.exp(listed.log_law(stated))
@@ -148,18 +131,13 @@ def chi_square(at: TreeProblem, prior: TreePrior, kappa: float, stated: float, d
 @pytest.mark.parametrize(("depth", "features"), [(1, 4), (2, 3), (3, 3)])
 def test_draws_have_the_law(leaves: Leaves, depth: int, features: int) -> None:
     at, kappa = problem(leaves, depth, features, seed=5), 1.0 / leaves.range
-    assert chi_square(at, TreePrior(0.6), kappa, kappa, 3000, seed=depth) > 1e-4
-
-
-@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
-def test_draws_have_the_law_under_several_priors(prior: TreePrior) -> None:
-    assert chi_square(problem(LABELS, 3, 3, seed=6), prior, 0.5, 0.5, 3000, seed=1) > 1e-4
+    assert chi_square(at, kappa, kappa, 3000, seed=depth) > 1e-4
 
 
 def test_a_temperature_off_by_a_tenth_is_noticed() -> None:
     at = problem(LABELS, 2, 4, seed=5, records=60)
-    assert chi_square(at, TreePrior(0.6), 0.5, 0.5, 20_000, seed=2) > 1e-4
-    assert chi_square(at, TreePrior(0.6), 0.5, 0.55, 20_000, seed=2) < 1e-6
+    assert chi_square(at, 0.5, 0.5, 20_000, seed=2) > 1e-4
+    assert chi_square(at, 0.5, 0.55, 20_000, seed=2) < 1e-6
 
 
 def test_the_best_tree_of_a_thousand_problems() -> None:
@@ -170,7 +148,7 @@ def test_the_best_tree_of_a_thousand_problems() -> None:
         questions = (THRESHOLDS, ONE_HOT, TreeQuestions.plain(int(rng.integers(1, 4))))[seed % 3]
         at = with_questions(leaves, depth, questions, seed, int(rng.integers(1, 40)))
         price = int(rng.integers(0, 2 + leaves.range // 2))
-        sums = solved(at, TreePrior(), 1.0, price=price, sums=False)
+        sums = solved(at, 1.0, price=price, sums=False)
         best = sums.best()
         size = sum(isinstance(node, Leaf) for node in nodes_of(best))
         assert at.total_loss(best) + price * size == sums.least_loss == least(at, {}, depth, price)
@@ -186,45 +164,29 @@ def least(at: TreeProblem, answered: dict[int, bool], left: int, price: int) -> 
     return found
 
 
-@pytest.mark.parametrize("by_bits", [False, True])
 @pytest.mark.parametrize("leaves", LEAVES.values(), ids=LEAVES)
-def test_lists_and_bit_sets_count_the_same(by_bits: bool, leaves: Leaves) -> None:
-    at = problem(leaves, 4, 5, seed=4, records=700)
-    one = TreeSums(at, TreePrior(), 0.3 / leaves.range)
-    other = TreeSums(at, TreePrior(), 0.3 / leaves.range)
-    other._rows = other._rows._replace(by_bits=by_bits)
-    one._rows = one._rows._replace(by_bits=not by_bits)
-    assert one.solve().least_loss == other.solve().least_loss
-    assert one.log_sum == other.log_sum
-    one.draw(Randomness.seeded(0))  # compares its units, counted a third way, with the stored ones
-
-
-def test_lists_for_sparse_rows_and_bit_sets_for_dense_ones() -> None:
-    rng = np.random.default_rng(0)
-    for share, bits in ((0.05, False), (0.5, True)):
-        answers = (rng.random((2000, 60)) < share).astype(np.uint8)
-        at = TreeProblem.from_records(answers, answers[:, 0], DecisionTrees(TreeQuestions.plain(60), 3, LABELS))
-        assert rows_of(at, [0, 1]).by_bits == bits
+def test_draws_of_many_records_count_their_units_again(leaves: Leaves) -> None:
+    """A draw counts the units it passes in another way and compares them with the stored ones."""
+    sums = solved(problem(leaves, 4, 5, seed=4, records=700), 0.3 / leaves.range)
+    for seed in range(5):
+        sums.draw(Randomness.seeded(seed))
+    sums._tables[2][0][:] += 1
+    sums._kept.clear()
+    drawn: list[Node] = []
+    with pytest.raises(RuntimeError, match="another sum the second time"):
+        drawn.extend(sums.draw(Randomness.seeded(seed)) for seed in range(50))
 
 
 def test_draws_are_repeatable_by_seed_and_differ_otherwise() -> None:
-    sums = solved(problem(LABELS, 3, 4, seed=2), TreePrior(), 0.3)
+    sums = solved(problem(LABELS, 3, 4, seed=2), 0.3)
     first = [sums.draw(Randomness.seeded(4)) for _ in range(3)]
     assert first[0] == first[1] == first[2]
     assert len({sums.draw(Randomness.seeded(seed)) for seed in range(20)}) > 5
 
 
-def test_depths_and_what_is_asked() -> None:
-    sums = solved(problem(LABELS, 4, 4, seed=2), TreePrior(0.9, questions={"x1": 0.0, "x3": 0.0}), 0.1)
-    rng = Randomness.seeded(3)
-    drawn = [sums.draw(rng) for _ in range(50)]
-    assert max(map(depth_of, drawn)) == 2
-    assert {node.question for tree in drawn for node in nodes_of(tree) if isinstance(node, Split)} == {0, 2}
-
-
 def test_rounding_is_bounded_and_grows_with_the_records() -> None:
-    assert 0 < relative_error(problem(LABELS, 3, 4, seed=2), TreePrior(), 0.5) < 1e-9
-    assert relative_error(parity(2, 0, depth=3, each=10**10), TreePrior(), 0.5) > 2.5e-7
+    assert 0 < relative_error(problem(LABELS, 3, 4, seed=2), 0.5) < 1e-9
+    assert relative_error(parity(2, 0, depth=3, each=10**10), 0.5) > 2.5e-7
 
 
 def test_work_is_known_before_the_data() -> None:
@@ -246,13 +208,10 @@ def parity(features: int, irrelevant: int, depth: int, each: int) -> TreeProblem
     return TreeProblem(answers, statistics, int(statistics.sum()), trees)
 
 
-def test_weights_beyond_the_range_of_floats_are_summed() -> None:
-    """Every tree without a mistake has a prior below e^-1700, far above what mistakes cost: it must still be drawn."""
+def test_a_parity_of_six_needs_the_whole_depth() -> None:
     at = parity(6, 1, depth=6, each=10_000)
-    prior = TreePrior(0.8, questions={f"x{j}": 1e-12 for j in range(6)})
-    sums = solved(at, prior, 0.5)
+    sums = solved(at, 0.5)
     assert sums.least_loss == 0
-    assert np.isfinite(sums.log_sum)
     assert all(at.total_loss(sums.draw(Randomness.seeded(seed))) == 0 for seed in range(5))
 
 

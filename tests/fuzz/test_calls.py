@@ -210,7 +210,6 @@ CALLS: dict[str, Calls] = {
         lambda counts, **call: ps.private_tree(ps.TreeProblem([[0, 1], [1, 0]], counts, 6, TREES), **call),
         counts=[np.array([[3, 1], [0, 2]])],
         epsilon=EPSILONS,
-        prior=[None, ps.TreePrior()],
         adjacency=ADJACENCIES,
         random_state=SEEDS,
         budget=[None],
@@ -265,7 +264,6 @@ CALLS: dict[str, Calls] = {
         leaves=["labels", "probabilities"],
         classes=[None],
         costs=[None],
-        prior=[None, ps.TreePrior()],
     ),
     "predict": calls(lambda X: (FITTED.predict(X), FITTED.decision_function(X)), 100, X=[X, X.iloc[::-1], X.head(1)]),
     # budgets

@@ -48,7 +48,7 @@ def test_the_exact_epsilon_of_neighbours(leaves: Leaves, adjacency: str) -> None
 
     def law(rows: Any, labels: Any) -> Any:
         at = ps.TreeProblem.from_records(np.array(rows), np.array(labels), trees)
-        return AllTrees(at, ps.TreePrior(0.6)).log_law(kappa)
+        return AllTrees(at).log_law(kappa)
 
     largest = 0.0
     for row in ([0, 0], [0, 1], [1, 0], [1, 1]):
@@ -87,9 +87,6 @@ def test_what_is_promised() -> None:
         ({"epsilon": 1e-7}, "epsilon must be at least"),
         ({"epsilon": 1e12}, "epsilon is too large"),
         ({"adjacency": "swap"}, "adjacency must be one of"),
-        ({"prior": ps.TreePrior(1.5)}, "prior: split"),
-        ({"prior": ps.TreePrior(questions={"nobody": 1.0})}, "prior: questions must name"),
-        ({"prior": ps.TreePrior(questions={"x0": -1.0})}, "prior: questions must be weights"),
         ({"max_memory": 1000}, "max_memory"),
         ({"max_work": 10}, "max_work"),
         ({"max_work": 0.5}, "max_work must be a whole number"),
@@ -183,12 +180,11 @@ def test_the_utility_bound() -> None:
     at = problem(depth=2, features=4, records=300)
     best, loss = ps.best_tree(at)
     assert at.total_loss(best.root) == loss
-    listed, kappa = AllTrees(at, ps.TreePrior()), tree_temperature(at.trees, 1.0, "replace")
+    listed, kappa = AllTrees(at), tree_temperature(at.trees, 1.0, "replace")
     bound = (math.log(20) - listed.log_prior[listed.losses == loss].max()) / kappa
     sampler = TreeSampler(at, 1.0, random_state=4)
     worse = [at.total_loss(sampler.draw()) - loss for _ in range(400)]
     assert np.mean(np.array(worse) > bound) <= 0.05
-    assert listed.log_prior.min() >= ps.TreePrior().least_log(at.trees)
 
 
 def test_a_price_makes_trees_smaller() -> None:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Floats
-from privsolve.domains.trees import TreePrior
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.problems.trees import TreeProblem
 
@@ -16,15 +15,13 @@ from privsolve.problems.trees import TreeProblem
 class AllTrees:
     """Losses and logarithms of the prior of all trees; `tree(k)` is the one with number k, `number(tree)` the inverse."""
 
-    def __init__(self, problem: TreeProblem, prior: TreePrior) -> None:
-        self._problem, self._prior = problem, prior
-        trees = problem.trees
-        self._weights, self._values = prior.weights_of(trees.questions.names), trees.leaves.size
+    def __init__(self, problem: TreeProblem) -> None:
+        self._problem, self._values = problem, problem.trees.leaves.size
         self._sizes: dict[Any, int] = {}
         self.losses, self.log_prior = self._listed({}, 0)
 
     def _asked(self, answered: dict[int, bool], level: int) -> list[int]:
-        if level >= self._problem.trees.depth or self._prior.split == 0:
+        if level >= self._problem.trees.depth:
             return []
         questions = self._problem.trees.questions
         left = [set(range(radix)) for radix in questions.radices]  # the codes that are left, as sets
@@ -35,7 +32,7 @@ class AllTrees:
         for j in range(questions.size):
             mine = {code for code in range(64) if questions.codes[j] >> code & 1}
             here = left[questions.columns[j]]
-            if here & mine and here - mine and self._weights[j] > 0:
+            if here & mine and here - mine:
                 found.append(j)
         return found
 
@@ -47,13 +44,12 @@ class AllTrees:
 
     def _listed(self, answered: dict[int, bool], level: int) -> tuple[NDArray[np.int64], Floats]:
         asked = self._asked(answered, level)
-        stop = np.full(self._values, (np.log1p(-self._prior.split) if asked else 0.0) - np.log(self._values))
+        stop = np.full(self._values, (np.log(0.2) if asked else 0.0) - np.log(self._values))
         losses, logs = [self._costs(answered)], [stop]
-        mass = sum(self._weights[j] for j in asked)
         for j in asked:
             yes, no = (self._listed(answered | {j: way}, level + 1) for way in (True, False))
             losses.append(np.add.outer(yes[0], no[0]).reshape(-1))
-            logs.append(np.add.outer(yes[1], no[1]).reshape(-1) + np.log(self._prior.split * self._weights[j] / mass))
+            logs.append(np.add.outer(yes[1], no[1]).reshape(-1) + np.log(0.8 / len(asked)))
         self._sizes[frozenset(answered.items()), level] = sum(map(len, losses))
         return np.concatenate(losses), np.concatenate(logs)
 

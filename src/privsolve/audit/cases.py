@@ -11,7 +11,7 @@ import numpy as np
 from privsolve.audit.parity_pair import ParityProblem
 from privsolve.data.patterns import PatternTable
 from privsolve.domains import Domain, IntegerBall, SignCube, SparsePoints, Subsets, TernaryCube
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.losses import ZeroOneLoss
 from privsolve.models.leaves import LabelLeaves, Leaves, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
@@ -160,7 +160,7 @@ def _tree_case(
     adjacency: Adjacency = Adjacency.REPLACE,
 ) -> Case:
     data, neighbour = (_tree(part, leaves, questions) for part in (records, changed))
-    return Case(name, why, adjacency, data, neighbour, {"prior": TreePrior()})
+    return Case(name, why, adjacency, data, neighbour)
 
 
 AGREED = [((1, 0), 1)] * 20

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.arrays import Floats
-from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.domains.trees import SPLIT, DecisionTrees
 from privsolve.mechanisms import trees
 from privsolve.mechanisms.exponential import exponential_law
 from privsolve.models.tree import Leaf, Node, Split
@@ -64,18 +64,16 @@ def exact_exponential(
     return compared(lambda p: exponential_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
 
 
-def all_trees(family: DecisionTrees, prior: TreePrior | None = None) -> list[tuple[Node, float]]:
-    """Every tree that the prior allows, with the logarithm of its prior: for two or three features and small depths."""
-    stated = trees.prior_or_plain(prior)
-    weights, value = stated.weights_of(family.questions.names), -math.log(family.leaves.size)
+def all_trees(family: DecisionTrees) -> list[tuple[Node, float]]:
+    """Every tree, with the logarithm of its prior: for two or three features and small depths."""
+    value = -math.log(family.leaves.size)
 
     def grown(answered: dict[int, bool]) -> Iterator[tuple[Node, float]]:
-        asked = weights * family.questions.open(answered) if len(answered) < family.depth else np.zeros(1)
-        ask = stated.split if asked.any() else 0.0
+        asked = np.flatnonzero(family.questions.open(answered) & (len(answered) < family.depth))
         for number in range(family.leaves.size):
-            yield Leaf(number), value + math.log1p(-ask)
-        for j in np.flatnonzero(asked) if ask > 0 else ():
-            question, share = int(j), math.log(ask * asked[j] / asked.sum())
+            yield Leaf(number), value + (math.log1p(-SPLIT) if len(asked) else 0.0)
+        for j in asked:
+            question, share = int(j), math.log(SPLIT / len(asked))
             sides = [list(grown(answered | {question: way})) for way in (True, False)]
             for yes, log_yes in sides[0]:
                 for no, log_no in sides[1]:
@@ -89,10 +87,9 @@ def tree_law(
     epsilon: float,
     *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    prior: TreePrior | None = None,
 ) -> Floats:
     """Log probability of every tree of `all_trees` under the mechanism of `private_tree`, before simplification."""
-    listed = all_trees(problem.trees, prior)
+    listed = all_trees(problem.trees)
     losses = np.array([problem.total_loss(tree) for tree, _ in listed], dtype=np.int64)
     kappa = trees.tree_temperature(problem.trees, epsilon, adjacency)
     weighed = np.array([log for _, log in listed]) - kappa * (losses - losses.min())
@@ -105,9 +102,8 @@ def exact_tree(
     epsilon: float,
     *,
     adjacency: Adjacency | str = Adjacency.REPLACE,
-    prior: TreePrior | None = None,
 ) -> ExactFinding:
     """What `ps.private_tree` loses between two neighbouring problems over trees that can be listed."""
     if problem.trees != neighbour.trees:
         raise ValueError("problem and neighbour must have the same trees: they are public")
-    return compared(lambda p: tree_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
+    return compared(lambda p: tree_law(p, epsilon, adjacency=adjacency), problem, neighbour)

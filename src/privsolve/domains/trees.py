@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.checks import check_finite, check_integer
+from privsolve.checks import check_integer
 from privsolve.data import Schema
 from privsolve.data.columns import Bins, Column, Number
 from privsolve.data.patterns import checked_names
@@ -22,10 +22,7 @@ CUTS_OF_A_NUMBER = 15
 """A number between bounds is asked about at so many points, equally far apart."""
 
 SPLIT = 0.8
-"""The probability that a node asks a question, unless stated otherwise."""
-
-LARGEST_RATIO = 1e12
-"""Weights of questions differ by at most this factor, so that sums of products stay within float64."""
+"""The prior probability that a node asks a question; which one it asks, and what a leaf says, is equally likely."""
 
 
 @dataclass(frozen=True)
@@ -97,64 +94,6 @@ class TreeQuestions:
 
 
 @dataclass(frozen=True)
-class TreePrior:
-    """What is likely before any data is seen: public, and free of privacy cost.
-
-    Args:
-        split: the probability that a node asks a question.
-        questions: how likely features are to be asked, by name; 1 for features that are not named, 0 for never.
-    """
-
-    split: float = SPLIT
-    questions: Mapping[str, float] = field(default_factory=dict)
-
-    def check(self, names: Sequence[str]) -> None:
-        """Raise unless this is a prior for trees that ask features of these names."""
-        if not 0 <= check_finite("prior: split", self.split, "lie between 0 and 1") <= 1 - 1e-6:
-            raise ValueError(f"prior: split must be at least 0 and at most 0.999999, got {self.split!r}")
-        if isinstance(self.questions, str) or not set(names).issuperset(self.questions):
-            raise ValueError("prior: questions must name features of the trees")
-
-    def weights_of(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """`q`: the weight of every feature."""
-        self.check(names)
-        stated = [self.questions.get(name, 1.0) for name in names]
-        found = np.array([check_finite("prior: questions", weight, "be finite and not negative") for weight in stated])
-        positive = found[found > 0]
-        if (found < 0).any() or not positive.size or positive.max() > LARGEST_RATIO * positive.min():
-            raise ValueError(
-                "prior: questions must be weights that are not negative, some of them positive, and differ by at most "
-                f"{LARGEST_RATIO:g} times"
-            )
-        return np.asarray(found / positive.max())
-
-    def least_log_of_depth(self, trees: DecisionTrees, depth: int) -> float:
-        """A number below `log p₀(T)` of some tree that says the same as `T`, for every tree `T` of at most this depth.
-
-        Namely of the one in which every path asks as long as it may (theory, trees: utility); minus infinity if the prior
-        rules such trees out.
-        """
-        weights = self.weights_of(trees.questions.names)
-        ends = math.log1p(-self.split) if depth < trees.depth else 0.0
-        if self.split == 0:
-            return -math.inf
-        question = math.log(self.split * weights[weights > 0].min() / weights.sum())
-        return float((2**depth - 1) * question + 2**depth * (ends - math.log(trees.leaves.size)))
-
-    def least_log(self, trees: DecisionTrees, depth: int | None = None) -> float:
-        """A number below `log p₀(T)` of every tree among them, or of those of a smaller depth."""
-        weights = self.weights_of(trees.questions.names)
-        question = math.log(weights[weights > 0].min() / len(weights)) + (math.log(self.split) if self.split else 0.0)
-        leaf = math.log1p(-self.split) - math.log(trees.leaves.size)
-        inner = 2 ** (trees.depth if depth is None else depth) - 1
-        return float(inner * question + (inner + 1) * leaf)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Public description, as written into a release."""
-        return {"split": self.split} | ({"questions": dict(self.questions)} if self.questions else {})
-
-
-@dataclass(frozen=True)
 class DecisionTrees:
     """All trees of depth at most `depth` that ask `questions` and say a value of `leaves`."""
 
@@ -170,6 +109,16 @@ class DecisionTrees:
             raise ValueError(
                 f"questions must be TreeQuestions, got {type(self.questions).__name__}: use TreeQuestions.of(schema)"
             )
+
+    def least_log_prior(self, depth: int) -> float:
+        """A number below `log p₀(T)` of some tree that says the same as `T`, for every tree `T` of at most this depth.
+
+        Namely of the one in which every path asks as long as it may (theory, trees: utility). At the full depth, and less
+        `2^depth·ln(1/(1 - SPLIT))`, it is below the prior of every tree.
+        """
+        ends = math.log1p(-SPLIT) if depth < self.depth else 0.0
+        question = math.log(SPLIT / self.questions.size)
+        return float((2**depth - 1) * question + 2**depth * (ends - math.log(self.leaves.size)))
 
     def to_dict(self) -> dict[str, Any]:
         """Depth and leaves; the questions are in the model's schema or named by its features."""

@@ -10,7 +10,7 @@ from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import SHORT, inverse_temperature
-from privsolve.mechanisms.trees import prior_or_plain, tree_temperature
+from privsolve.mechanisms.trees import tree_temperature
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import default_prior, least_log_of_short
 
@@ -50,13 +50,11 @@ def tree_expectations(
 
     Looks at no data (theory, trees: utility).
     """
-    kappa, prior = tree_temperature(trees, epsilon, str(adjacency)), prior_or_plain(None)
+    kappa = tree_temperature(trees, epsilon, str(adjacency))
     found = []
     for depth in range(1, trees.depth + 1):
-        log_p = prior.least_log_of_depth(trees, depth)
-        if log_p > -math.inf:
-            words = "trees with 1 question" if depth == 1 else f"trees of depth {depth}"
-            found.append(Expectation("tree", -(log_p + math.log(BETA)) / kappa, words))
+        words = "trees with 1 question" if depth == 1 else f"trees of depth {depth}"
+        found.append(Expectation("tree", -(trees.least_log_prior(depth) + math.log(BETA)) / kappa, words))
     return tuple(found)
 
 

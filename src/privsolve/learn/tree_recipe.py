@@ -11,7 +11,7 @@ from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
 from privsolve.data.columns.label import Target
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions, tree_schema
+from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
 from privsolve.learn.recipe import RandomState, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
@@ -34,14 +34,12 @@ class TreeRecipe:
         depth: maximum number of questions that are asked of a record.
         leaves: what the leaves say, for example `two_class_leaves(("no", "yes"))`.
         adjacency: `"replace"` or `"add-remove"`.
-        prior: what is likely before the data is seen.
     """
 
     epsilon: float
     depth: int
     leaves: Leaves
     adjacency: Adjacency | str = Adjacency.REPLACE
-    prior: TreePrior | None = None
 
     def __post_init__(self) -> None:
         tree_temperature(self.trees(TreeQuestions.plain(1)), self.epsilon, self.adjacency)
@@ -75,7 +73,7 @@ class TreeRecipe:
 
     def run_problem(self, problem: TreeProblem, **paid: Any) -> Run:
         """Choose a tree for records that lie in memory."""
-        return private_tree(problem, self.epsilon, prior=self.prior, adjacency=self.adjacency, **paid)
+        return private_tree(problem, self.epsilon, adjacency=self.adjacency, **paid)
 
 
 def target_leaves(target: Target, kind: LeafKind | str = LeafKind.LABELS) -> Leaves:

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from privsolve.checks import check_choice, check_items
 from privsolve.data import Schema
 from privsolve.data.columns import Value
-from privsolve.domains.trees import TreePrior, TreeQuestions
+from privsolve.domains.trees import TreeQuestions
 from privsolve.learn.base import (
     RandomState,
     StatedSchema,
@@ -45,7 +45,6 @@ class PrivateTreeClassifier(ClassEstimator):
         classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1 (also
             for booleans); without a schema those that occur, each of which at least two records must have.
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
-        prior: what is likely before the data is seen, a `TreePrior`.
         schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
             the records, and a quarter of epsilon pays for the draft.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
@@ -72,7 +71,6 @@ class PrivateTreeClassifier(ClassEstimator):
         leaves: LeafKind | str = "labels",
         classes: Sequence[Value] | None = None,
         costs: Sequence[Sequence[int]] | None = None,
-        prior: TreePrior | None = None,
         schema: StatedSchema = None,
         adjacency: Adjacency | str = "replace",
         budget: Account | None = None,
@@ -84,7 +82,6 @@ class PrivateTreeClassifier(ClassEstimator):
         self.leaves = leaves
         self.classes = classes
         self.costs = costs
-        self.prior = prior
         self.schema = schema
         self.adjacency = adjacency
         self.budget = budget
@@ -135,7 +132,7 @@ class PrivateTreeClassifier(ClassEstimator):
         leaves = self._leaves(classes)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
-        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency, self.prior)
+        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
         if leaves.width == 2:
             run = self._released(recipe.run, encode(recipe, schema, frame, targets == 1))
         else:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from privsolve.checks import check_callback, check_count, check_integer
-from privsolve.domains.trees import DecisionTrees, TreePrior
+from privsolve.domains.trees import SPLIT, DecisionTrees
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -36,14 +36,13 @@ ProgressCallback = Callable[[float], None]
 
 
 class TreeSampler:
-    """Exact draws from `P(T) ∝ prior(T) · exp(-(ε/Δ) L(T))` over all trees of a depth; the sum is made once.
+    """Exact draws from `P(T) ∝ p₀(T) · exp(-(ε/Δ) L(T))` over all trees of a depth; the sum is made once.
 
     For experiments and audits: *every draw spends epsilon*, and `guarantee` is that of a single one.
 
     Args:
         problem: records, questions, depth and leaves.
         epsilon: privacy budget of each draw.
-        prior: what is likely before the data is seen, public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for the operating system's entropy; a seed makes draws repeatable, for testing only.
         max_memory: in bytes; a sum that needs more is refused, before anything is paid.
@@ -60,7 +59,6 @@ class TreeSampler:
         problem: TreeProblem,
         epsilon: float,
         *,
-        prior: TreePrior | None = None,
         adjacency: Adjacency | str = Adjacency.REPLACE,
         random_state: int | np.random.SeedSequence | Randomness | None = None,
         max_memory: int = MAX_MEMORY,
@@ -68,7 +66,7 @@ class TreeSampler:
         progress: ProgressCallback | None = None,
     ) -> None:
         check_callback("progress", progress)
-        self.problem, self.prior = problem, prior_or_plain(prior)
+        self.problem = problem
         self.work = _check_work(problem, max_memory, max_work, adjacency)
         kappa = tree_temperature(problem.trees, epsilon, adjacency)
         self._rng, self._progress = as_randomness(random_state), progress
@@ -81,8 +79,8 @@ class TreeSampler:
             oracle="exact sums over trees",
             seeded=self._rng.is_seeded,
         )
-        self._sums = TreeSums(problem, self.prior, kappa)
-        if relative_error(problem, self.prior, kappa) > RELATIVE_ERROR:
+        self._sums = TreeSums(problem, kappa)
+        if relative_error(problem, kappa) > RELATIVE_ERROR:
             raise ValueError("epsilon is too large for exact draws with this many records: use a smaller one")
         self._sums.compile()
 
@@ -100,7 +98,6 @@ def private_tree(
     problem: TreeProblem,
     epsilon: float,
     *,
-    prior: TreePrior | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     max_memory: int = MAX_MEMORY,
@@ -111,7 +108,7 @@ def private_tree(
     """Choose a decision tree privately by one exact draw from all trees of a depth.
 
     Args:
-        problem, epsilon, prior, adjacency, random_state, max_memory, max_work, progress: as in `TreeSampler`.
+        problem, epsilon, adjacency, random_state, max_memory, max_work, progress: as in `TreeSampler`.
         budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, after everything has been checked and
             compiled and before anything is drawn.
 
@@ -123,7 +120,6 @@ def private_tree(
     sampler = TreeSampler(
         problem,
         epsilon,
-        prior=prior,
         adjacency=adjacency,
         random_state=random_state,
         max_memory=max_memory,
@@ -137,7 +133,7 @@ def private_tree(
             raise KeyboardInterrupt("interrupted while summing: nothing was released") from None
     values = asdict(sampler.work) | {"least_loss": sampler.sums.least_loss}
     diagnostics = Diagnostics(time.perf_counter() - start, problem.quality(tree), values)
-    setting = {"trees": problem.trees.to_dict(), "prior": sampler.prior.to_dict()}
+    setting = {"trees": problem.trees.to_dict(), "prior": {"split": SPLIT}}
     return Run(Release(problem.model(tree), sampler.guarantee, setting), diagnostics)
 
 
@@ -145,17 +141,16 @@ def best_tree(
     problem: TreeProblem,
     *,
     price: int = 0,
-    prior: TreePrior | None = None,
     max_memory: int = MAX_MEMORY,
     max_work: int = MAX_WORK,
 ) -> tuple[DecisionTree, int]:
     """The certified best tree *without privacy*: the least `L(T) + price·leaves(T)` over all trees, and that number.
 
-    `price` is in the whole units of the loss. Trees that the prior rules out do not count. Not for publication.
+    `price` is in the whole units of the loss. Not for publication.
     """
     price = check_integer("price", price, 0, 2**40)
     _check_work(problem, max_memory, max_work)
-    sums = TreeSums(problem, prior_or_plain(prior), 1.0, price=price, sums=False).solve()
+    sums = TreeSums(problem, 1.0, price=price, sums=False).solve()
     return problem.model(simplified(sums.best())), sums.least_loss
 
 
@@ -195,12 +190,3 @@ def _check_work(
 def public_work(trees: DecisionTrees, records: int) -> Work:
     """The work of a sum for so many records, before the data is seen."""
     return work_of(trees, min(records, math.prod(trees.questions.radices)))
-
-
-def prior_or_plain(prior: TreePrior | None) -> TreePrior:
-    """The prior, the usual one for None; raise for what is no prior of trees."""
-    if prior is None:
-        return TreePrior()
-    if not isinstance(prior, TreePrior):
-        raise TypeError(f"prior must be a TreePrior, got {prior!r}")
-    return prior

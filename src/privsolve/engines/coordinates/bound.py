@@ -12,7 +12,7 @@ minimiser, in (sum, *) for the sampler. Where every row has at most one free col
 """
 
 # numba infers the types of compiled functions: annotations would only repeat the field types of Layout
-# mypy: disallow_untyped_defs=False
+# mypy: disallow_untyped_defs=False, disallow_untyped_calls=False
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper
 from privsolve.engines.coordinates.instance import Layout, entry, threshold
+from privsolve.engines.semirings import plus, times
 
 
 class Workspace(NamedTuple):
@@ -205,15 +206,8 @@ def _charge_groups(inst, ws, k, left):
             after = left - inst.costs[j, x]
             if after >= 0:
                 centre = inst.offset + inst.run_step[level, r] * inst.values[j, x]
-                ws.gain[j, x] += _sum_of_minima(
-                    cells,
-                    low,
-                    high,
-                    n,
-                    centre + inst.reach_low[rest, after],
-                    centre + inst.reach_high[rest, after],
-                    ws.smallest,
-                )
+                first, last = centre + inst.reach_low[rest, after], centre + inst.reach_high[rest, after]
+                ws.gain[j, x] += _sum_of_minima(cells, low, high, n, first, last, ws.smallest)
     return decided
 
 
@@ -230,3 +224,19 @@ def _sum_of_minima(cells, low, high, n, first, last, smallest):
     for g in range(count):
         total += smallest[g]
     return total
+
+
+@helper
+def add_column(ring, tables, j, start, n_values, costs, entries):
+    """One column of the dynamic programme: `tables[j, t] = ⊕_x entries[j, x] ⊗ tables[j + 1, t + costs[j, x]]`.
+
+    Only totals from `start` on are made; `t` is what is spent before the column. Whole arrays and row numbers are passed
+    because a view for every row would cost more than the sums do where there are few totals.
+    """
+    totals = tables.shape[1]
+    for t in range(start, totals):
+        tables[j, t] = ring.zero
+    for x in range(n_values):
+        cost, entry = costs[j, x], entries[j, x]
+        for t in range(start, totals - cost):
+            tables[j, t] = plus(ring, tables[j, t], times(ring, entry, tables[j + 1, t + cost]))

@@ -13,6 +13,7 @@ That needs scores on a coarse grid. Columns with many different values (hours pe
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array
 from privsolve.compiled import helper
 from privsolve.data.patterns import PatternTable
-from privsolve.domains import Domain, Knapsack
-from privsolve.engines.coordinates.totals import group_reach, row_reach
+from privsolve.domains import Knapsack
 from privsolve.engines.semirings import INFINITE_COST
 from privsolve.errors import WorkLimitReached
 from privsolve.problems.perturbation import Perturbation
@@ -49,9 +49,7 @@ class Scale(NamedTuple):
 @helper
 def threshold(scale, e):  # type: ignore[no-untyped-def]
     """Entry `e` and later ones are for scores above this."""
-    if scale is None:
-        return 0
-    return (scale.first + e - 1) * scale.unit
+    return 0 if scale is None else (scale.first + e - 1) * scale.unit
 
 
 @helper
@@ -116,91 +114,79 @@ class Layout(NamedTuple):
 
 def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
-    domain = problem.domain
+    domain, loss = problem.domain, problem.loss
     knapsack, by_total = perturbation.by_total()
-    scores = np.where(_movable(domain), problem.table.score_features, 0)
+    values = [domain.values(j) for j in range(domain.dim)]
+    movable = [bool(np.any(v)) for v in values]  # the others never touch a score
+    scores = np.where(movable, problem.table.score_features, 0)
     if problem.costs.size > LARGEST_REACH:
         raise WorkLimitReached(
             f"{len(scores):,} distinct rows and a loss of {problem.costs.shape[1]:,} entries are too large for the tree: bin "
             "the numeric columns or use a loss with fewer scores"
         )
-    records = problem.costs.sum(axis=1)
-    values = [domain.values(j) for j in range(domain.dim)]
     table_columns = _grid_columns(problem.table, scores, values, knapsack)
-    order = _branching_order(scores, values, records, table_columns)
+    order = _branching_order(scores, values, problem.costs.sum(axis=1), table_columns)
     row_levels = domain.dim - len(table_columns)
-
-    ordered_scores = np.ascontiguousarray(scores[:, order])
-    n_values = np.array([len(values[j]) for j in order])
-    padded_values = _padded([values[j] for j in order], 0)
-    knapsack = knapsack.ordered(order)
-    padded_costs = _padded(list(knapsack.costs), knapsack.limit + 1)
-    padded_tables = _padded([perturbation.coordinate[j] for j in order], INFEASIBLE)
+    knapsack, values, scores = (
+        knapsack.ordered(order),
+        [values[j] for j in order],
+        np.ascontiguousarray(scores[:, order]),
+    )
     if not knapsack.completable[0, 0]:
         raise ValueError("the domain is empty: no vector has an allowed total")
 
-    grid = _grid_step(ordered_scores[:, row_levels:])
-    groups = _group_levels(ordered_scores[:, row_levels:] // grid, row_levels)
-    _check_reach_size(row_levels, len(scores), int(groups.n_groups.sum()), knapsack.limit)
-    low, high = group_reach(
-        groups.n_groups,
-        groups.feature,
-        groups.merged,
-        n_values[row_levels:],
-        padded_values[row_levels:],
-        padded_costs[row_levels:],
-        knapsack.limit,
-    )
-    row_low, row_high = row_reach(
-        ordered_scores,
-        row_levels,
-        n_values,
-        padded_values,
-        padded_costs,
-        low[groups.group_of],
-        high[groups.group_of],
-        grid,
-    )
+    grid = _grid_step(scores[:, row_levels:])
+    levels, group_of = _group_levels(scores[:, row_levels:] // grid, row_levels)
+    groups = sum(len(level.merged) for level in levels)
+    if ((row_levels + 1) * len(scores) + groups) * (knapsack.limit + 1) > LARGEST_REACH:
+        raise WorkLimitReached(
+            f"{len(scores):,} distinct rows with {row_levels} numeric columns and total costs of up to {knapsack.limit} are "
+            "too large for the tree: bin the numeric columns or use a domain with a smaller radius"
+        )
+    columns = list(zip(values, knapsack.costs, strict=True))
+    reach = [Reach.nothing(1, knapsack.limit)]
+    for level, column in zip(levels[-2::-1], columns[: -len(levels) : -1], strict=True):
+        reach.insert(0, reach[0].of(level.merged).extended((level.feature, level.feature), *column))
+    rows = [Reach(reach[0].low[group_of] * grid, reach[0].high[group_of] * grid)]
+    for k in range(row_levels - 1, -1, -1):
+        rows.insert(0, rows[0].extended((scores[:, k], scores[:, k]), *columns[k]))
+    low, high = (np.concatenate([getattr(level, name) for level in reach]) for name in ("low", "high"))
     lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
-    level_start = np.concatenate([[0], np.cumsum(groups.n_groups)[:-1]])
-    runs = _sort_into_runs(groups, _classes(low, high))
+    of, representative = _classes(low, high)
+    runs, rank = _sort_into_runs(levels, of)
     return Layout(
         order=order,
-        n_values=n_values,
-        values=padded_values,
-        costs=padded_costs,
-        tables=padded_tables,
+        n_values=np.array([len(v) for v in values]),
+        values=_padded(values, 0),
+        costs=_padded(knapsack.costs, knapsack.limit + 1),
+        tables=_padded([perturbation.coordinate[j] for j in order], INFEASIBLE),
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE),
         completable=knapsack.completable,
-        rows=ordered_scores,
-        scale=_scale(problem),
+        rows=scores,
+        scale=None if loss.is_step else Scale(problem.table.unit, loss.first, problem.costs.shape[1]),
         row_costs=np.ascontiguousarray(problem.costs.T),
         row_levels=row_levels,
-        row_first=_first_columns(ordered_scores, row_levels),
-        row_low=row_low,
-        row_high=row_high,
-        group_of=runs.group_of,
-        row_rest=runs.row_rest,
-        n_groups=groups.n_groups,
-        merged=runs.merged,
-        n_runs=runs.n_runs,
-        run_start=runs.start,
-        run_first=runs.first,
-        run_step=runs.step,
-        run_rest=runs.rest,
-        reach_low=low[runs.representative],
-        reach_high=high[runs.representative],
-        span_low=np.minimum(np.minimum.reduceat(low, level_start, axis=0), 0),
-        span_high=np.maximum(np.maximum.reduceat(high, level_start, axis=0), 0),
+        row_first=_first_columns(scores, row_levels),
+        row_low=np.stack([level.low for level in rows]),
+        row_high=np.stack([level.high for level in rows]),
+        group_of=rank[group_of],
+        row_rest=of[levels[0].rest[group_of]],
+        n_groups=np.array([len(level.merged) for level in levels]),
+        merged=_padded([run.merged for run in runs], 0),
+        n_runs=np.array([len(run.first) for run in runs]),
+        run_start=_padded([run.start for run in runs], 0),
+        run_first=_padded([run.first for run in runs], 0),
+        run_step=_padded([run.step for run in runs], 0),
+        run_rest=_padded([run.rest for run in runs], 0),
+        reach_low=low[representative],
+        reach_high=high[representative],
+        span_low=np.stack([np.minimum(level.low.min(axis=0), 0) for level in reach]),
+        span_high=np.stack([np.maximum(level.high.max(axis=0), 0) for level in reach]),
         grid=grid,
         offset=-lowest,
         width=highest - lowest + 1,
-        exact_from=_exact_from(ordered_scores),
+        exact_from=_exact_from(scores),
     )
-
-
-def _scale(problem: Problem) -> Scale | None:
-    return None if problem.loss.is_step else Scale(problem.table.unit, problem.loss.first, problem.costs.shape[1])
 
 
 def perturbed(layout: Layout, perturbation: Perturbation) -> Layout:
@@ -221,88 +207,55 @@ def weights_of(inst: Layout, indices: Int64Array) -> Int64Array:
     return weights
 
 
-def _movable(domain: Domain) -> NDArray[np.bool_]:
-    """Columns whose weight can be anything but zero; the others never touch a score."""
-    return np.array([bool(np.any(domain.values(j))) for j in range(domain.dim)])
+class Reach(NamedTuple):
+    """What some columns can add to a score with every budget, at least and at most: one row per kind of record."""
+
+    low: Int64Array
+    high: Int64Array
+
+    @classmethod
+    def nothing(cls, rows: int, limit: int) -> Reach:
+        """Without any columns."""
+        return cls(*np.zeros((2, rows, limit + 1), dtype=np.int64))
+
+    def of(self, rows: Int64Array) -> Reach:
+        """The rows of these numbers."""
+        return Reach(self.low[rows], self.high[rows])
+
+    def extended(self, ends: tuple[Int64Array, Int64Array], values: Int64Array, costs: Int64Array) -> Reach:
+        """With one more column, whose feature lies between `ends`; some value of it costs nothing."""
+        least, most = np.full_like(self.low, INFEASIBLE), np.full_like(self.high, -INFEASIBLE)
+        for value, cost in zip(values.tolist(), costs.tolist(), strict=True):
+            if (rest := least.shape[1] - cost) > 0:
+                below, above = (value * end[:, None] for end in (ends if value >= 0 else ends[::-1]))
+                np.minimum(least[:, cost:], self.low[:, :rest] + below, out=least[:, cost:])
+                np.maximum(most[:, cost:], self.high[:, :rest] + above, out=most[:, cost:])
+        return Reach(least, most)
 
 
 def _grid_columns(table: PatternTable, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> list[int]:
     """Columns that fit on one coarse grid together.
 
     Where the table declares its ranges, how wide a grid would be is known without looking at the records; only the number
-    of distinct rows, which decides whether the tables fit into memory, is theirs.
+    of distinct rows, which decides whether the tables fit into memory, is theirs. Otherwise the ranges are those of the rows.
     """
     if table.ranges is not None:
-        factors = [table.unit // scale for scale in table.scales]
-        ends = [(low * f, high * f) for (low, high), f in zip(table.ranges, factors, strict=True)]
-        widths: _Declared | _Observed = _Declared(ends, factors, values, knapsack)
+        steps = [table.unit // scale for scale in table.scales]
+        ends = [(low * step, high * step) for (low, high), step in zip(table.ranges, steps, strict=True)]
     else:
-        widths = _Observed(scores, values, knapsack)
+        steps = [_grid_step(column) for column in scores.T]
+        ends = [(min(0, int(column.min())), max(0, int(column.max()))) for column in scores.T]
+    reach, step = Reach.nothing(1, knapsack.limit), 0
     chosen: list[int] = []
     kinds = np.zeros(len(scores), dtype=np.int64)
-    for j in widths.order:
-        width = widths.with_column(j)
+    for j in sorted(range(len(ends)), key=lambda j: ((ends[j][1] - ends[j][0]) // steps[j], j)):
+        low, high = (np.array([end]) for end in ends[j])
+        wider, finer = reach.extended((low, high), values[j], knapsack.costs[j]), math.gcd(step, steps[j])
+        width = (int(wider.high.max()) - int(wider.low.min())) // finer + 1
         refined = _refine(kinds, scores[:, j])[0]
         if width <= WIDEST_TABLE and width * (int(refined.max()) + 1) <= LARGEST_TABLES:
-            chosen, kinds = [*chosen, j], refined
-            widths.accept(j)
+            chosen, kinds, reach, step = [*chosen, j], refined, wider, finer
     return chosen
-
-
-class _Declared:
-    """Widths of grids from declared ranges: what the columns can add to a score within the budget, in public steps."""
-
-    def __init__(
-        self, ends: list[tuple[int, int]], steps: list[int], values: list[Int64Array], knapsack: Knapsack
-    ) -> None:
-        self._ends, self._steps, self._values, self._knapsack = ends, steps, values, knapsack
-        self._low = np.zeros(knapsack.limit + 1, dtype=np.int64)
-        self._high, self._step = self._low, 0
-        size = [(high - low) // step for (low, high), step in zip(ends, steps, strict=True)]
-        self.order = sorted(range(len(ends)), key=lambda j: (size[j], j))
-
-    def with_column(self, j: int) -> int:
-        low, high = self._extended(j)
-        reach = int(high.max()) - int(low.min())
-        return reach // math.gcd(self._step, self._steps[j]) + 1
-
-    def accept(self, j: int) -> None:
-        self._low, self._high = self._extended(j)
-        self._step = math.gcd(self._step, self._steps[j])
-
-    def _extended(self, j: int) -> tuple[Int64Array, Int64Array]:
-        """The least and most that the columns so far and column j can add, by what of the budget they may use."""
-        least, most = self._low.copy(), self._high.copy()
-        for value, cost in zip(self._values[j].tolist(), self._knapsack.costs[j].tolist(), strict=True):
-            added = [value * end for end in self._ends[j]]
-            if cost <= self._knapsack.limit:
-                rest = len(least) - cost
-                least[cost:] = np.minimum(least[cost:], self._low[:rest] + min(added))
-                most[cost:] = np.maximum(most[cost:], self._high[:rest] + max(added))
-        return least, most
-
-
-class _Observed:
-    """Widths of grids where nothing is declared, from the scores themselves: the layout then depends on the records."""
-
-    def __init__(self, scores: Int64Array, values: list[Int64Array], knapsack: Knapsack) -> None:
-        self._scores = scores
-        self._largest = [
-            _largest_step(scores[:, j], values[j], knapsack.costs[j], knapsack.limit) for j in range(len(values))
-        ]
-        self._chosen: list[int] = []
-        self._at_once = np.zeros(len(scores), dtype=np.int64)
-        self.order = sorted(range(len(values)), key=lambda j: (len(np.unique(scores[:, j])), j))
-
-    def with_column(self, j: int) -> int:
-        largest = [self._largest[i] for i in (*self._chosen, j)]
-        at_once = self._at_once + (self._scores[:, j] != 0)
-        reach = min(sum(largest), int(at_once.max()) * max(largest))
-        return 2 * reach // _grid_step(self._scores[:, [*self._chosen, j]]) + 1
-
-    def accept(self, j: int) -> None:
-        self._chosen.append(j)
-        self._at_once = self._at_once + (self._scores[:, j] != 0)
 
 
 def _refine(kinds: Int64Array, column: Int64Array) -> tuple[Int64Array, Int64Array]:
@@ -310,10 +263,6 @@ def _refine(kinds: Int64Array, column: Int64Array) -> tuple[Int64Array, Int64Arr
     _, rank = np.unique(column, return_inverse=True)
     _, first, refined = np.unique(kinds * len(column) + rank, return_index=True, return_inverse=True)
     return refined.astype(np.int64), first.astype(np.int64)
-
-
-def _largest_step(column: Int64Array, values: Int64Array, costs: Int64Array, limit: int) -> int:
-    return int(np.abs(column).max(initial=0)) * int(np.abs(values[costs <= limit]).max(initial=0))
 
 
 def _grid_step(scores: Int64Array) -> int:
@@ -351,7 +300,7 @@ def _exclusive_columns(present: NDArray[np.bool_], records: Int64Array, columns:
     return best
 
 
-def _padded(arrays: list[Int64Array], filler: int) -> Int64Array:
+def _padded(arrays: Sequence[Int64Array], filler: int) -> Int64Array:
     result = np.full((len(arrays), max(len(a) for a in arrays)), filler, dtype=np.int64)
     for row, array in zip(result, arrays, strict=True):
         row[: len(array)] = array
@@ -375,100 +324,66 @@ def _exact_from(scores: Int64Array) -> int:
     return int(several[-1]) + 1 if len(several) else 0
 
 
-class _Groups(NamedTuple):
-    n_groups: Int64Array
-    feature: Int64Array
+class _Level(NamedTuple):
+    """The groups of one table level: what they become one level deeper, and the feature there.
+
+    `first` is the first column that they have (-1: none) and `step` the feature there; `rest` numbers, over all levels, the
+    group that they are after it.
+    """
+
     merged: Int64Array
+    feature: Int64Array
     first: Int64Array
-    first_step: Int64Array
+    step: Int64Array
     rest: Int64Array
-    group_of: Int64Array
 
 
-def _group_levels(steps: Int64Array, row_levels: int) -> _Groups:
-    """Distinct rests of the rows at every table level, from the last column back to the first."""
-    columns = steps.shape[1]
-    of_row = [np.zeros(len(steps), dtype=np.int64)]
-    first_row = [np.zeros(1, dtype=np.int64)]
+def _group_levels(steps: Int64Array, row_levels: int) -> tuple[list[_Level], Int64Array]:
+    """Distinct rests of the rows at every table level, and the group of every row at the first one."""
+    columns, nothing = steps.shape[1], np.zeros(1, dtype=np.int64)
+    of_row, first_row = [np.zeros(len(steps), dtype=np.int64)], [nothing]
     for level in range(columns - 1, -1, -1):
         kinds, representative = _refine(of_row[0], steps[:, level])
         of_row.insert(0, kinds)
         first_row.insert(0, representative)
-    n_groups = np.array([len(r) for r in first_row])
-    start = np.concatenate([[0], np.cumsum(n_groups)])
-    shape = (columns + 1, int(n_groups.max()))
-    feature, merged, first_step, rest = (np.zeros(shape, dtype=np.int64) for _ in range(4))
-    first = np.full(shape, -1, dtype=np.int64)
-    rest[columns, 0] = start[columns]
+    start = np.cumsum([0, *(len(rows) for rows in first_row)])
+    levels = [_Level(nothing, nothing, nothing - 1, nothing, nothing + start[columns])]
     for level in range(columns - 1, -1, -1):
-        rows, here = first_row[level], np.arange(n_groups[level])
-        deeper = of_row[level + 1][rows]
-        has = steps[rows, level] != 0
-        feature[level, here] = steps[rows, level]
-        merged[level, here] = deeper
-        first[level, here] = np.where(has, level + row_levels, first[level + 1, deeper])
-        first_step[level, here] = np.where(has, steps[rows, level], first_step[level + 1, deeper])
-        rest[level, here] = np.where(has, start[level + 1] + deeper, rest[level + 1, deeper])
-    return _Groups(n_groups, feature, merged, first, first_step, rest, of_row[0])
+        feature, merged, below = steps[first_row[level], level], of_row[level + 1][first_row[level]], levels[0]
+        first, step, rest = below.first[merged], below.step[merged], below.rest[merged]
+        has = feature != 0
+        first[has], step[has], rest[has] = level + row_levels, feature[has], start[level + 1] + merged[has]
+        levels.insert(0, _Level(merged, feature, first, step, rest))
+    return levels, of_row[0]
 
 
-class _Classes(NamedTuple):
-    of: Int64Array
-    representative: Int64Array
-
-
-def _classes(low: Int64Array, high: Int64Array) -> _Classes:
-    """Which groups have equal reach tables: a class number for each, and one group of every class."""
+def _classes(low: Int64Array, high: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Which groups have equal reach: a class number for each, and one group of every class."""
     mix = np.random.default_rng(0).integers(1, 2**62, size=(2, low.shape[1]), dtype=np.int64) | 1
     with np.errstate(over="ignore"):
         hashed = (low * mix[0] + high * mix[1]).sum(axis=1)
     _, representative, of = np.unique(hashed, return_index=True, return_inverse=True)
-    same = (low == low[representative[of]]).all() and (high == high[representative[of]]).all()
-    if not same:  # a hash collision: compare the tables themselves
-        both = np.concatenate([low, high], axis=1)
+    if (low != low[representative[of]]).any() or (high != high[representative[of]]).any():
+        both = np.concatenate([low, high], axis=1)  # a hash collision: compare the tables themselves
         _, representative, of = np.unique(both, axis=0, return_index=True, return_inverse=True)
-    return _Classes(of.reshape(-1), representative)
+    return of.reshape(-1), representative
 
 
 class _Runs(NamedTuple):
-    group_of: Int64Array
-    row_rest: Int64Array
     merged: Int64Array
-    n_runs: Int64Array
     start: Int64Array
     first: Int64Array
     step: Int64Array
     rest: Int64Array
-    representative: Int64Array
 
 
-def _sort_into_runs(groups: _Groups, classes: _Classes) -> _Runs:
-    """Renumber the groups of every level so that those which behave alike stand together."""
-    levels, most = groups.first.shape
-    rank = np.zeros((levels, most), dtype=np.int64)
-    merged = np.zeros((levels, most), dtype=np.int64)
-    n_runs = np.zeros(levels, dtype=np.int64)
-    start = np.zeros((levels, most + 1), dtype=np.int64)
-    first, step, rest = (np.zeros((levels, most), dtype=np.int64) for _ in range(3))
-    for level in range(levels - 1, -1, -1):
-        n = int(groups.n_groups[level])
-        keys = np.stack([groups.first[level, :n], groups.first_step[level, :n], classes.of[groups.rest[level, :n]]])
-        deeper = rank[level + 1, groups.merged[level, :n]] if level + 1 < levels else np.zeros(n, dtype=np.int64)
-        order = np.lexsort((deeper, keys[2], keys[1], keys[0]))
-        rank[level, order] = np.arange(n)
-        merged[level, :n] = deeper[order]
-        keys = keys[:, order]
+def _sort_into_runs(levels: list[_Level], classes: Int64Array) -> tuple[list[_Runs], Int64Array]:
+    """Renumber the groups of every level so that those which behave alike stand together; also the first level's numbers."""
+    rank, runs = np.zeros(1, dtype=np.int64), list[_Runs]()
+    for level in levels[::-1]:
+        keys, deeper = np.stack([level.first, level.step, classes[level.rest]]), rank[level.merged]
+        order = np.lexsort((deeper, *keys[::-1]))
+        keys, rank = keys[:, order], np.argsort(order)
         begins = np.flatnonzero(np.concatenate([[True], (keys[:, 1:] != keys[:, :-1]).any(axis=0)]))
-        count = n_runs[level] = len(begins)
-        start[level, :count], start[level, count] = begins, n
-        first[level, :count], step[level, :count], rest[level, :count] = keys[:, begins]
-    row_rest = classes.of[groups.rest[0, groups.group_of]]
-    return _Runs(rank[0, groups.group_of], row_rest, merged, n_runs, start, first, step, rest, classes.representative)
-
-
-def _check_reach_size(row_levels: int, rows: int, groups: int, limit: int) -> None:
-    if ((row_levels + 1) * rows + groups) * (limit + 1) > LARGEST_REACH:
-        raise WorkLimitReached(
-            f"{rows:,} distinct rows with {row_levels} numeric columns and total costs of up to {limit} are too large for the "
-            "tree: bin the numeric columns or use a domain with a smaller radius"
-        )
+        runs.insert(0, _Runs(deeper[order], np.append(begins, len(order)), *keys[:, begins]))
+    return runs, rank

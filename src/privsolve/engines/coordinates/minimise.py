@@ -10,10 +10,11 @@ subproblem the first one in depth-first order.
 from __future__ import annotations
 
 import heapq
+import math
 import os
-import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,9 +22,8 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compile_for, compiled, helper
-from privsolve.engines.coordinates.bound import Workspace, charge, descend, new_workspace, tabulate_rows
-from privsolve.engines.coordinates.instance import INFEASIBLE, Layout, entry
-from privsolve.engines.coordinates.totals import add_column
+from privsolve.engines.coordinates.bound import Workspace, add_column, charge, descend, new_workspace, tabulate_rows
+from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
 from privsolve.engines.semirings import Costs
 from privsolve.errors import WorkLimitReached
 from privsolve.noise.coins import sort_indices
@@ -75,19 +75,10 @@ def new_search(inst: Layout) -> Search:
     suffix = np.full((dim + 1, len(inst.total_table)), INFEASIBLE, dtype=np.int64)
     suffix[dim] = inst.total_table
 
-    def zeros(*shape: int) -> Int64Array:
-        return np.zeros(shape, dtype=np.int64)
-
-    return Search(
-        child_bound=zeros(dim + 1, most),
-        child_order=zeros(dim + 1, most),
-        next_child=zeros(dim + 1),
-        spent=zeros(dim + 1),
-        perturbed=zeros(dim + 1),
-        path=zeros(dim + 1),
-        suffix=suffix,
-        unary=zeros(dim, most),
-    )
+    child_bound, child_order = np.zeros((2, dim + 1, most), dtype=np.int64)
+    next_child, spent, perturbed, path = np.zeros((4, dim + 1), dtype=np.int64)
+    unary = np.zeros((dim, most), dtype=np.int64)
+    return Search(child_bound, child_order, next_child, spent, perturbed, path, suffix, unary)
 
 
 @compiled
@@ -101,7 +92,10 @@ def enter(inst, ws, search, k):
     for j in range(k, dim):
         for x in range(inst.n_values[j]):
             search.unary[j, x] = (ws.gain[j, x] << UNIT_BITS) + inst.tables[j, x]
-    _combine(inst, search, k)
+    for j in range(
+        dim - 1, k, -1
+    ):  # `suffix[j, t]`: the least that columns from j on can add, t being spent before them
+        add_column(Costs(INFEASIBLE, 0), search.suffix, j, search.spent[k], inst.n_values[j], inst.costs, search.unary)
     best = np.int64(INFEASIBLE)
     for x in range(inst.n_values[k]):
         spent = search.spent[k] + inst.costs[k, x]
@@ -113,23 +107,6 @@ def enter(inst, ws, search, k):
     return best
 
 
-@helper
-def _combine(inst, search, k):
-    """`suffix[j, t]`: the least that columns from j on can add when a total of `t` is spent before them."""
-    for j in range(len(inst.order) - 1, k, -1):
-        add_column(
-            Costs(INFEASIBLE, 0),
-            search.suffix,
-            j + 1,
-            j,
-            search.spent[k],
-            j,
-            inst.n_values[j],
-            inst.costs,
-            search.unary,
-        )
-
-
 @compiled
 def step(inst, ws, search, k, x):
     """Go from the node at level `k` to its child number `x`."""
@@ -139,7 +116,7 @@ def step(inst, ws, search, k, x):
     search.perturbed[k + 1] = search.perturbed[k] + inst.tables[k, x]
 
 
-@compiled
+@helper
 def _trace(inst, search, k):
     """Complete `path` from level `k` on by the choices that attain the bound."""
     spent = search.spent[k]
@@ -156,18 +133,18 @@ def _trace(inst, search, k):
         spent += inst.costs[j, chosen]
 
 
-@compiled
+@helper
 def _to_beat(found, sub):
     """A node of subproblem `sub` can be dropped if its bound is at least this: ties go to earlier subproblems."""
     limit = np.int64(INFEASIBLE)
     for s in range(len(found)):
-        limit = min(limit, found[s] if s <= sub + 1 else found[s] + 1)
+        limit = min(limit, found[s] if s <= sub else found[s] + 1)
     return limit
 
 
 @compiled
 def _search_below(inst, ws, search, prefix, found, sub, best_path, nodes, stop):
-    """Depth-first search below `prefix`. `found[s + 1]` is the best of subproblem s, `found[0]` the first guess."""
+    """Depth-first search below `prefix`. `found[s]` is the best of subproblem s so far."""
     top = len(prefix)
     for k in range(top):
         step(inst, ws, search, k, prefix[k])
@@ -187,7 +164,7 @@ def _search_below(inst, ws, search, prefix, found, sub, best_path, nodes, stop):
                     _trace(inst, search, k)
                     for j in range(len(inst.order)):
                         best_path[j] = search.path[j]
-                    found[sub + 1] = bound
+                    found[sub] = bound
                     limit = bound
                 entering = False
                 k -= 1
@@ -215,7 +192,7 @@ class Prefix(NamedTuple):
     indices: tuple[int, ...]
 
 
-def _open(inst: Layout, limit: int) -> tuple[list[Prefix], int]:
+def _open(inst: Layout) -> tuple[list[Prefix], int]:
     """Split the tree into about `SUBPROBLEMS` prefixes (where it has them), level by level; best bound first.
 
     Also returns the number of nodes that took.
@@ -235,7 +212,7 @@ def _open(inst: Layout, limit: int) -> tuple[list[Prefix], int]:
         opened += 1
         for x in range(int(inst.n_values[level])):
             bound = int(search.child_bound[level, x])
-            if bound < limit:
+            if bound < FEASIBLE_LIMIT:
                 heapq.heappush(heap, (level + 1, Prefix(bound, (*node.indices, x))))
     return sorted(done + [node for _, node in heap]), opened
 
@@ -253,18 +230,50 @@ def minimise(
     Interrupting (Ctrl-C) stops the threads and raises `KeyboardInterrupt`: nothing is returned.
     """
     start = time.monotonic()
-    search = new_search(inst)
-    ws = new_workspace(inst)
-    enter(inst, ws, search, 0)
-    _trace(inst, search, 0)
-    first_path = search.path[: len(inst.order)].copy()
-    first_value = int(improve(inst, first_path))
-    subs, opened = _open(inst, first_value)
-    team = _Team(inst, subs, first_value)
-    team.run(threads or os.cpu_count() or 1, _limits(start, node_limit, time_limit), progress, start)
-    winner = int(np.argmin(team.found))
-    path = first_path if winner == 0 else team.paths[winner - 1]
-    return Optimum(path, int(team.found[winner]), int(team.nodes.sum()) + opened)
+    subs, opened = _open(inst)
+    found = np.full(len(subs), INFEASIBLE, dtype=np.int64)
+    paths, nodes = np.zeros((len(subs), len(inst.order)), dtype=np.int64), np.zeros((len(subs), 8), dtype=np.int64)
+    stop, spare = np.zeros(1, dtype=np.int64), list[tuple[Workspace, Search]]()
+
+    def solve(sub: int) -> None:
+        """What threads share is an entry each for every subproblem; of `nodes` a cache line each."""
+        if stop[0] == 0 and subs[sub].bound < _to_beat(found, sub):
+            ws, search = spare.pop() if spare else (new_workspace(inst), new_search(inst))
+            prefix = np.array(subs[sub].indices, dtype=np.int64)
+            _search_below(inst, ws, search, prefix, found, sub, paths[sub], nodes[sub], stop)
+            spare.append((ws, search))
+
+    def check(waiting: Collection[int]) -> None:
+        """Tell the progress, and raise if there was too much work."""
+        seconds, visited = time.monotonic() - start, int(nodes.sum())
+        value = int(found.min())
+        bound = min([value, *(subs[sub].bound for sub in waiting)])
+        now = Progress(value / UNIT if value < INFEASIBLE else math.inf, bound / UNIT, visited, seconds)
+        if waiting and progress is not None:
+            progress(now)
+        late = time_limit is not None and seconds > time_limit
+        if late or (node_limit is not None and visited > node_limit):
+            limit = f"time limit of {time_limit:g} s" if late else f"node limit of {node_limit:,}"
+            raise WorkLimitReached(
+                f"the tree search hit its {limit} at gap {now.objective - now.bound:.6g} (objective {now.objective:.6g}, "
+                f"bound {now.bound:.6g}): nothing is released; retry with the same noise and a larger limit"
+            )
+
+    with ThreadPoolExecutor(threads or os.cpu_count() or 1) as pool:
+        tasks = {pool.submit(solve, sub): sub for sub in range(len(subs))}
+        waiting = set(tasks)
+        try:
+            while waiting:
+                done, waiting = wait(waiting, POLL_SECONDS, FIRST_EXCEPTION)
+                for task in done:
+                    task.result()
+                check([tasks[task] for task in waiting])
+        except BaseException:
+            stop[0] = 1
+            pool.shutdown(cancel_futures=True)
+            raise
+    winner = int(np.argmin(found))
+    return Optimum(paths[winner], int(found[winner]), int(nodes.sum()) + opened)
 
 
 def compile_search(inst: Layout) -> None:
@@ -273,167 +282,4 @@ def compile_search(inst: Layout) -> None:
     compile_for(tabulate_rows, inst, ws)
     compile_for(enter, inst, ws, search, 0)
     compile_for(step, inst, ws, search, 0, 0)
-    compile_for(_trace, inst, search, 0)
-    compile_for(_to_beat, numbers, 0)
     compile_for(_search_below, inst, ws, search, numbers, numbers, 0, numbers, numbers, numbers)
-    compile_for(improve, inst, numbers)
-
-
-def _limits(start: float, node_limit: int | None, time_limit: float | None) -> Callable[[int], str | None]:
-    def exceeded(nodes: int) -> str | None:
-        if node_limit is not None and nodes > node_limit:
-            return f"node limit of {node_limit:,}"
-        if time_limit is not None and time.monotonic() - start > time_limit:
-            return f"time limit of {time_limit:g} s"
-        return None
-
-    return exceeded
-
-
-class _Team:
-    """Threads that take subproblems in order and share what they have found, one slot per subproblem."""
-
-    def __init__(self, inst: Layout, subs: list[Prefix], first_value: int) -> None:
-        self.inst = inst
-        self.subs = subs
-        self.found = np.full(len(subs) + 1, INFEASIBLE, dtype=np.int64)
-        self.found[0] = first_value
-        self.paths = np.zeros((len(subs), len(inst.order)), dtype=np.int64)
-        self.stop = np.zeros(1, dtype=np.int64)
-        self.nodes = np.zeros(0, dtype=np.int64)
-        self.open = np.ones(len(subs), dtype=bool)
-        self._next = 0
-        self._lock = threading.Lock()
-        self._errors: list[BaseException] = []
-
-    def run(
-        self,
-        threads: int,
-        exceeded: Callable[[int], str | None],
-        progress: ProgressCallback | None,
-        start: float,
-    ) -> None:
-        self.nodes = np.zeros((threads, 8), dtype=np.int64)  # a cache line each
-        workers = [threading.Thread(target=self._work, args=(i,), daemon=True) for i in range(threads)]
-        for worker in workers:
-            worker.start()
-        try:
-            for worker in workers:
-                while worker.is_alive():
-                    worker.join(POLL_SECONDS)
-                    nodes = int(self.nodes.sum())
-                    if worker.is_alive() and progress is not None:
-                        value, bound = self._state()
-                        progress(Progress(value / UNIT, bound / UNIT, nodes, time.monotonic() - start))
-                    if worker.is_alive() and (reason := exceeded(nodes)):
-                        value, bound = self._state()
-                        raise WorkLimitReached(
-                            f"the tree search hit its {reason} at gap {(value - bound) / UNIT:.6g} (objective "
-                            f"{value / UNIT:.6g}, bound {bound / UNIT:.6g}): nothing is released; "
-                            "retry with the same noise and a larger limit"
-                        )
-        finally:
-            self.stop[0] = 1
-            for worker in workers:
-                worker.join()
-        if self._errors:
-            raise self._errors[0]
-        if reason := exceeded(int(self.nodes.sum())):
-            raise WorkLimitReached(f"the tree search hit its {reason}: nothing is released; use a larger limit")
-
-    def _state(self) -> tuple[int, int]:
-        value = int(self.found.min())
-        waiting = [sub.bound for sub, is_open in zip(self.subs, self.open.tolist(), strict=True) if is_open]
-        return value, min([value, *waiting])
-
-    def _work(self, index: int) -> None:
-        try:
-            search, ws = new_search(self.inst), new_workspace(self.inst)
-            while self.stop[0] == 0:
-                with self._lock:
-                    sub, self._next = self._next, self._next + 1
-                if sub >= len(self.subs):
-                    return
-                self._solve(sub, ws, search, self.nodes[index])
-        except BaseException as error:
-            self._errors.append(error)
-            self.stop[0] = 1
-
-    def _solve(self, sub: int, ws: Workspace, search: Search, nodes: Int64Array) -> None:
-        prefix = self.subs[sub]
-        if prefix.bound < _to_beat(self.found, sub):
-            _search_below(
-                self.inst,
-                ws,
-                search,
-                np.array(prefix.indices, dtype=np.int64),
-                self.found,
-                sub,
-                self.paths[sub],
-                nodes,
-                self.stop,
-            )
-        self.open[sub] = self.stop[0] != 0
-
-
-# --- a good first vector ---------------------------------------------------------------------------
-#
-# Local search: the better the first vector is, the more of the tree is never opened.
-
-
-@compiled
-def improve(inst, path):
-    """Change one column at a time while that lowers the objective; returns the objective."""
-    dim = len(inst.order)
-    scores = np.zeros(len(inst.rows), dtype=np.int64)
-    for i in range(len(scores)):
-        for j in range(dim):
-            scores[i] += inst.rows[i, j] * inst.values[j, path[j]]
-    best = _objective(inst, path, scores)
-    again = True
-    while again:
-        again = False
-        for j in range(dim):
-            better = _move_one(inst, path, scores, j, best)
-            if better < best:
-                best, again = better, True
-    return best
-
-
-@helper
-def _objective(inst, path, scores):
-    """Objective of a path with the given scores; INFEASIBLE outside the domain."""
-    total = np.int64(0)
-    perturbed = np.int64(0)
-    for j in range(len(path)):
-        total += inst.costs[j, path[j]]
-        perturbed += inst.tables[j, path[j]]
-    if total >= len(inst.total_table) or inst.total_table[total] >= INFEASIBLE:
-        return np.int64(INFEASIBLE)
-    loss = np.int64(0)
-    for i in range(len(scores)):
-        loss += inst.row_costs[entry(inst.scale, scores[i]), i]
-    return (loss << UNIT_BITS) + perturbed + inst.total_table[total]
-
-
-@helper
-def _shift(inst, path, scores, j, x):
-    """Give column j its value number x and keep the scores in step."""
-    change = inst.values[j, x] - inst.values[j, path[j]]
-    if change != 0:
-        for i in range(len(scores)):
-            scores[i] += inst.rows[i, j] * change
-    path[j] = x
-
-
-@helper
-def _move_one(inst, path, scores, j, best):
-    """The best value of column j, all others kept."""
-    chosen = path[j]
-    for x in range(inst.n_values[j]):
-        _shift(inst, path, scores, j, x)
-        value = _objective(inst, path, scores)
-        if value < best:
-            best, chosen = value, x
-    _shift(inst, path, scores, j, chosen)
-    return best

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper
-from privsolve.engines.coordinates.bound import charge, descend
+from privsolve.engines.coordinates.bound import add_column, charge, descend
 from privsolve.engines.coordinates.instance import INFEASIBLE, Layout
-from privsolve.engines.coordinates.totals import add_column
 from privsolve.engines.semirings import Weights
 from privsolve.noise.coins import choose_log
 
@@ -196,7 +195,7 @@ def _combine(inst, ws, weighing, k):
                 largest = max(largest, factor[j, x])
         for x in range(inst.n_values[j]):  # values that cost too much for any total may have larger factors
             factor[j, x] = math.exp(factor[j, x] - largest) if start + inst.costs[j, x] < totals else 0.0
-        add_column(Weights(0.0, 1.0), suffix, j + 1, j, start, j, inst.n_values[j], inst.costs, factor)
+        add_column(Weights(0.0, 1.0), suffix, j, start, inst.n_values[j], inst.costs, factor)
         weighing.suffix_log[j] = weighing.suffix_log[j + 1] + largest
 
 
@@ -219,41 +218,37 @@ def complete(inst, ws, weighing, k, stream):
         return
     _least_gains(inst, ws, weighing, k)
     _combine_logs(inst, ws, weighing, k)
-    spent = weighing.spent[k]
-    terms = weighing.shifted
+    spent, terms = weighing.spent[k], weighing.shifted
     for j in range(k, len(inst.order)):
-        highest = -np.inf
-        for x in range(inst.n_values[j]):
-            after = spent + inst.costs[j, x]
-            terms[x] = -np.inf
-            if after < len(inst.total_table):
-                gain = ws.gain[j, x] - (weighing.least[j] if j > k else 0)
-                terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + weighing.suffix[j + 1, after]
-            highest = max(highest, terms[x])
-        for x in range(inst.n_values[j]):
+        n = inst.n_values[j]
+        _log_terms(inst, ws, weighing, j, spent, weighing.least[j] if j > k else 0, terms)
+        highest = terms[:n].max()
+        for x in range(n):
             terms[x] -= highest
-        chosen = choose_log(stream, terms, inst.n_values[j])
-        weighing.path[j] = chosen
-        spent += inst.costs[j, chosen]
+        weighing.path[j] = choose_log(stream, terms, n)
+        spent += inst.costs[j, weighing.path[j]]
 
 
 @helper
 def _combine_logs(inst, ws, weighing, k):
     """The same sums, every one in logarithms; `suffix_log = inf` marks the tables as logarithms."""
     dim, totals, start = len(inst.order), len(inst.total_table), weighing.spent[k]
-    suffix = weighing.suffix
+    suffix, terms = weighing.suffix, weighing.shifted
     for t in range(start, totals):
         suffix[dim, t] = 0.0 if inst.total_table[t] < INFEASIBLE else -np.inf
-    terms = np.empty(inst.values.shape[1])
     for j in range(dim - 1, k, -1):
-        n = inst.n_values[j]
         for t in range(start, totals):
-            for x in range(n):
-                after = t + inst.costs[j, x]
-                terms[x] = -np.inf
-                if after < totals:
-                    gain = ws.gain[j, x] - weighing.least[j]
-                    terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + suffix[j + 1, after]
-            suffix[j, t] = log_sum(terms[:n])
-    for j in range(k + 1, dim + 1):
-        weighing.suffix_log[j] = np.inf
+            _log_terms(inst, ws, weighing, j, t, weighing.least[j], terms)
+            suffix[j, t] = log_sum(terms[: inst.n_values[j]])
+    weighing.suffix_log[k + 1 :] = np.inf
+
+
+@helper
+def _log_terms(inst, ws, weighing, j, spent, least, terms):
+    """Logarithms of the weights of column j's values, and of all that may follow, when so much is spent before."""
+    for x in range(inst.n_values[j]):
+        after = spent + inst.costs[j, x]
+        terms[x] = -np.inf
+        if after < len(inst.total_table):
+            gain = ws.gain[j, x] - least
+            terms[x] = weighing.log_prior[j, x] - weighing.kappa * gain + weighing.suffix[j + 1, after]

@@ -17,75 +17,30 @@ from privsolve.compiled import helper
 from privsolve.engines.subsets import bit_sets, ones_in
 from privsolve.problems.trees import TreeProblem
 
-LIST_STEP, WORD_STEP = 1.0, 0.4
-"""What adding a statistic to a pair costs, and what counting the bits of a word costs, in about a nanosecond."""
-
-LARGEST_INT32 = 2**31 - 1
-
 
 class Rows(NamedTuple):
-    """The merged rows, as lists of ones and as bit sets, of which the cheaper is used.
+    """The merged rows as bit sets: `sets[j]` are those that answer yes to question j.
 
     A statistic is cut into binary digits: `planes[p]` is the set of rows that have digit `digit[p]` of statistic
     `statistic[p]`, and is empty from word `length[p]` on. Rows are sorted so that long numbers come first.
     """
 
-    answers: NDArray[np.uint8]
-    statistics: NDArray[Any]
-    starts: Int64Array
-    ones: NDArray[np.int32]
     sets: NDArray[np.uint64]
     planes: NDArray[np.uint64]
     statistic: Int64Array
     digit: Int64Array
     length: Int64Array
-    by_bits: bool
 
 
-def rows_of(problem: TreeProblem, sizes: list[int]) -> Rows:
-    """The rows of a problem, laid out for sets of these sizes."""
+def rows_of(problem: TreeProblem) -> Rows:
+    """The rows of a problem."""
     order = np.argsort(-problem.statistics.max(axis=1), kind="stable")
-    answers, statistics = problem.answers[order], problem.statistics[order]
-    kind = np.int32 if int(statistics.sum(axis=0).max()) <= LARGEST_INT32 else np.int64
-    per_row = answers.sum(axis=1, dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(per_row)]).astype(np.int64)
-    planes, statistic, digit, length = _planes(statistics)
-    lists, words = _steps(per_row, statistics.shape[1], length, answers.shape[1], sizes)
-    return Rows(
-        np.ascontiguousarray(answers),
-        np.ascontiguousarray(statistics.astype(kind)),
-        starts,
-        np.nonzero(answers)[1].astype(np.int32),
-        bit_sets(answers.T),
-        planes,
-        statistic,
-        digit,
-        length,
-        by_bits=WORD_STEP * words < LIST_STEP * lists,
-    )
-
-
-def _steps(per_row: Int64Array, width: int, length: Int64Array, m: int, sizes: list[int]) -> tuple[float, float]:
-    """What the two ways of counting take for all sets of these sizes."""
-    ones = per_row.astype(np.float64)
-    lists = words = 0.0
-    for size in sizes:
-        subsets, sets = np.ones_like(ones), 1.0
-        for k in range(size):
-            subsets, sets = subsets * np.maximum(ones - k, 0) / (k + 1), sets * (m - k) / (k + 1)
-        lists += float((subsets * ones * (ones + 1) / 2).sum()) * width
-        words += sets * m * (m + 1) / 2 * float(length.sum())
-    return lists, words
-
-
-def _planes(statistics: Int64Array) -> tuple[NDArray[np.uint64], Int64Array, Int64Array, Int64Array]:
-    found = [(s, b) for s in range(statistics.shape[1]) for b in range(int(statistics[:, s].max()).bit_length())] or [
-        (0, 0)
-    ]
-    sets = bit_sets(np.array([(statistics[:, s] >> b) & 1 for s, b in found], dtype=np.uint8))
-    length = [int(np.flatnonzero(row).max()) + 1 if row.any() else 0 for row in sets]
-    statistic, digit = zip(*found, strict=True)
-    return sets, *(np.array(part, dtype=np.int64) for part in (statistic, digit, length))  # type: ignore[return-value]
+    statistics = problem.statistics[order]
+    digits = [(s, b) for s, most in enumerate(statistics.max(axis=0)) for b in range(max(1, int(most).bit_length()))]
+    planes = bit_sets(np.array([(statistics[:, s] >> b) & 1 for s, b in digits], dtype=np.uint8))
+    length = [int(np.flatnonzero(row).max(initial=-1)) + 1 for row in planes]
+    numbers: list[Any] = [*zip(*digits, strict=True), length]
+    return Rows(bit_sets(problem.answers[order].T), planes, *(np.array(part, dtype=np.int64) for part in numbers))
 
 
 @helper
@@ -101,48 +56,13 @@ def place(m, i, j):
 
 
 @helper
-def keep_rows(rows, feature, source, n, target):
-    """The rows among `source[:n]` that answer yes, in `target`; how many they are."""
-    kept = 0
-    for at in range(n):
-        if rows.answers[source[at], feature]:
-            target[kept] = source[at]
-            kept += 1
-    return kept
-
-
-@helper
-def _clear(out):
+def add_pairs(rows, members, out, some):
+    """Statistics of all pairs over the bit set `members`."""
+    sets, planes = rows.sets, rows.planes
+    m = len(sets)
     for p in range(len(out)):
         for s in range(out.shape[1]):
             out[p, s] = 0
-
-
-@helper
-def add_lists(rows, members, n, out):
-    """Statistics of all pairs over the rows `members[:n]`, by their lists of ones."""
-    m, width = rows.answers.shape[1], rows.statistics.shape[1]
-    _clear(out)
-    for at in range(n):
-        r = members[at]
-        low, high = rows.starts[r], rows.starts[r + 1]
-        for s in range(width):
-            value = rows.statistics[r, s]
-            if value != 0:
-                out[pairs(m), s] += value
-                for a in range(low, high):
-                    i = rows.ones[a]
-                    base = place(m, i, i) - i
-                    for b in range(a, high):
-                        out[base + rows.ones[b], s] += value
-
-
-@helper
-def add_bits(rows, members, out, some):
-    """The same over the bit set `members`."""
-    m = rows.answers.shape[1]
-    sets, planes = rows.sets, rows.planes
-    _clear(out)
     for p in range(len(planes)):
         s, digit, length = rows.statistic[p], rows.digit[p], rows.length[p]
         total = 0

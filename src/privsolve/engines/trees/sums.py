@@ -1,21 +1,16 @@
-"""Sums over trees from the leaves upwards (theory, trees).
-
-First the *units*: conjunctions of `d` answered questions with the two levels of the tree under them. Then the levels above
-the units: sums over questions of stored values.
-"""
+"""Sums over the trees of *units*: conjunctions of `d` answered questions with two levels under them (theory, trees)."""
 
 # mypy: disallow_untyped_defs=False
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from privsolve.compiled import compiled, helper
+from privsolve.domains.trees import SPLIT
 from privsolve.engines.subsets import invert_rows
-from privsolve.engines.trees.counts import add_bits, add_lists, keep_rows, pairs, place
-from privsolve.engines.trees.tables import leaf, open_mass, open_questions, power, reach, stays_open
+from privsolve.engines.trees.counts import add_pairs, pairs, place
+from privsolve.engines.trees.tables import leaf, open_questions, power, reach, stays_open
 
 UNREACHED = 2**62
 """The least loss of a conjunction that no record can satisfy."""
@@ -42,19 +37,15 @@ def unrank(binomials, number, size, members):
 
 
 @compiled
-def solve_unit(law, level, left, cell, best, total, scratch, cost):
-    """The least loss and the relative sum of all trees at a cell of this level, whose children are leaves' parents.
+def solve_unit(law, left, cell, best, total, scratch, cost):
+    """The least loss and the relative sum of all trees of depth two at a cell.
 
     `cell` holds the statistics of all pairs; `left` the codes that are left. `best[yes, j]` and `total[yes, j]` receive
     those of the trees under each answer to j. Returns the sum over the cell as its least loss and its relative weight.
     """
-    m, width = len(law.weights), cell.shape[1]
-    under = level + 1 < law.depth
+    m, width = len(law.column), cell.shape[1]
     opened = open_questions(law, left)
-    scale = np.zeros((2, m))
-    stays = np.empty((2, m, m) if under else (2, 0, 0), np.bool_)
-    if under:
-        _scales(law, left, opened, scale, stays)
+    scale, stays = np.zeros((2, m)), np.empty((2, m, m), np.bool_)
     whole = pairs(m)
     for j in range(m):
         for yes in range(2):
@@ -66,18 +57,23 @@ def solve_unit(law, level, left, cell, best, total, scratch, cost):
                 scratch[1, s] = cell[mine, s]
                 scratch[0, s] = cell[whole, s] - cell[mine, s]
             for yes in range(2):
+                below = 0  # questions that are still open after this answer
+                for i in range(m):
+                    still = i != j and opened[i] and stays_open(law, left, j, yes == 1, i)
+                    stays[yes, j, i] = still
+                    below += still
                 best[yes, j], total[yes, j] = leaf(law, scratch, yes, cost)
-                if under and scale[yes, j] > 0.0:
-                    total[yes, j] *= 1.0 - law.split
-    if under:
-        loss, weight = np.empty((4, m), np.int64), np.empty((4, m))
-        for i in range(m):
-            if opened[i]:
-                if width == 2 and len(law.costs) == 2:
-                    _two_values(law, cell, opened, i, loss, weight)
-                else:
-                    _any_values(law, cell, opened, i, scratch, cost, loss, weight)
-                _join_pairs(law, opened, i, scale, stays, loss, weight, best, total)
+                if below > 0:
+                    scale[yes, j] = SPLIT / below
+                    total[yes, j] *= 1.0 - SPLIT
+    loss, weight = np.empty((4, m), np.int64), np.empty((4, m))
+    for i in range(m):
+        if opened[i]:
+            if width == 2 and len(law.costs) == 2:
+                _two_values(law, cell, opened, i, loss, weight)
+            else:
+                _any_values(law, cell, opened, i, scratch, cost, loss, weight)
+            _join_pairs(law, opened, i, scale, stays, loss, weight, best, total)
     return _whole_cell(law, opened, cell, best, total, scratch, cost)
 
 
@@ -152,22 +148,20 @@ def _two_values(law, cell, opened, i, loss, weight):
 @helper
 def _join_pairs(law, opened, i, scale, stays, loss, weight, best, total):
     """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
-    m = len(opened)
-    coarse, fine, bits, sums, column, ask = law.coarse, law.fine, law.bits, law.sums, law.column, law.weights
+    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
     low = (1 << bits) - 1
-    for j in range(i + 1, m):
+    for j in range(i + 1, len(opened)):
         if opened[j]:
-            apart = column[i] != column[j]
             for yes in range(2):
                 for side in range(2):  # i below j, then j below i
                     upper, lower = (i, j) if side else (j, i)
-                    if ask[lower] == 0.0 or scale[yes, upper] == 0.0 or not (apart or stays[yes, upper, lower]):
-                        continue  # a tree of prior weight 0: its loss must not become the least one
+                    if not stays[yes, upper, lower]:
+                        continue  # no tree asks this: its loss must not become the least one
                     one, two = (2 * yes + 1, 2 * yes) if side else (2 + yes, yes)
                     term_loss = loss[one, j] + loss[two, j]
                     gap = term_loss - best[yes, upper]
                     if sums:
-                        term = ask[lower] * scale[yes, upper] * weight[one, j] * weight[two, j]
+                        term = scale[yes, upper] * weight[one, j] * weight[two, j]
                         size = abs(gap)
                         high = size >> bits
                         factor = coarse[high] * fine[size & low] if high < len(coarse) else 0.0
@@ -180,131 +174,66 @@ def _join_pairs(law, opened, i, scale, stays, loss, weight, best, total):
 
 
 @helper
-def _scales(law, left, opened, scale, stays):
-    """`α/Q` under each answer to each question, 0 where nothing is open there, and which of the same column stay open."""
-    column, codes, weight, split = law.column, law.codes, law.weights, law.split
-    m = len(weight)
-    columns = column[m - 1] + 1
-    by_column = np.zeros(columns)
-    for i in range(m):
-        if opened[i]:
-            by_column[column[i]] += weight[i]
-    start = 0
-    while start < m:
-        stop = start
-        while stop < m and column[stop] == column[start]:
-            stop += 1
-        elsewhere = 0.0
-        for c in range(columns):
-            if c != column[start]:
-                elsewhere += by_column[c]
-        first, last = law.first[start], law.last[start]
-        for j in range(start, stop):
-            if opened[j]:
-                for yes in range(2):
-                    here = 0.0
-                    for i in range(start, stop):
-                        stays[yes, j, i] = i != j and opened[i] and stays_open(codes, left, first, last, j, yes == 1, i)
-                        if stays[yes, j, i]:
-                            here += weight[i]
-                    if elsewhere + here > 0.0 and split > 0.0:
-                        scale[yes, j] = split / (elsewhere + here)
-        start = stop
-
-
-@helper
 def _whole_cell(law, opened, cell, best, total, scratch, cost):
-    m = len(opened)
+    m, among = len(opened), opened.sum()
     for s in range(cell.shape[1]):
         scratch[0, s] = cell[pairs(m), s]
     least, weight = leaf(law, scratch, 0, cost)
-    mass = open_mass(law, opened)
-    if mass == 0.0:
-        return least, weight
-    total_weight = (1.0 - law.split) * weight  # relative to the least loss
+    if among > 0:
+        weight *= 1.0 - SPLIT  # relative to the least loss
     for j in range(m):
-        ask = law.weights[j] * (law.split / mass)
-        if opened[j] and ask > 0.0:
-            loss, term = best[0, j] + best[1, j], ask * total[0, j] * total[1, j]
+        if opened[j]:
+            loss, term = best[0, j] + best[1, j], SPLIT / among * total[0, j] * total[1, j]
             if loss < least:
-                total_weight = term + total_weight * power(law, least - loss)
+                weight = term + weight * power(law, least - loss)
                 least = loss
             else:
-                total_weight += term * power(law, loss - least)
-    return least, total_weight
+                weight += term * power(law, loss - least)
+    return least, weight
 
 
 @compiled
 def fill_counts(rows, binomials, size, start, stop, stored, offset):
     """Pair statistics of the sets of this size with numbers `start..stop-1`, into `stored[offset + number]`."""
-    members = np.empty(max(size, 1), np.int64)
-    lists = np.empty((size + 1, len(rows.answers)), np.int64)
-    sets = np.empty((size + 1, rows.sets.shape[1]), np.uint64)
-    kept = np.empty(size + 1, np.int64)
-    some = np.empty(rows.sets.shape[1], np.uint64)
-    _everything(rows, lists, sets, kept, size)
-    before = np.full(max(size, 1), -1, np.int64)
+    members, kept, some = np.empty(max(size, 1), np.int64), _all_rows(rows, size), np.empty_like(rows.sets[0])
     for number in range(start, stop):
         unrank(binomials, number, size, members)
-        _narrow(rows, members, before, size, lists, sets, kept)
-        _count(rows, lists, sets, kept, some, stored[offset + number])
+        _narrow(rows, members, size, kept)
+        add_pairs(rows, kept[0], stored[offset + number], some)
 
 
 @helper
-def _everything(rows, lists, sets, kept, size):
-    for r in range(len(rows.answers)):
-        lists[size, r] = r
-    kept[size] = len(rows.answers)
-    for w in range(rows.sets.shape[1]):
-        sets[size, w] = np.uint64(0xFFFFFFFFFFFFFFFF)
+def _all_rows(rows, size):
+    return np.full((size + 1, rows.sets.shape[1]), np.uint64(0xFFFFFFFFFFFFFFFF))
 
 
 @helper
-def _narrow(rows, members, before, size, lists, sets, kept):
-    """Rows that answer yes to the members, the largest first; what is as before is not done again."""
-    changed = size - 1
-    while changed >= 0 and members[changed] == before[changed]:
-        changed -= 1
-    for k in range(changed, -1, -1):
-        if rows.by_bits:
-            mine = rows.sets[members[k]]
-            for w in range(len(mine)):
-                sets[k, w] = sets[k + 1, w] & mine[w]
-        else:
-            kept[k] = keep_rows(rows, members[k], lists[k + 1], kept[k + 1], lists[k])
-        before[k] = members[k]
-
-
-@helper
-def _count(rows, lists, sets, kept, some, out):
-    if rows.by_bits:
-        add_bits(rows, sets[0], out, some)
-    else:
-        add_lists(rows, lists[0], kept[0], out)
+def _narrow(rows, members, size, kept):
+    """Into `kept[0]`: rows that answer yes to the members."""
+    for k in range(size - 1, -1, -1):
+        mine = rows.sets[members[k]]
+        for w in range(len(mine)):
+            kept[k, w] = kept[k + 1, w] & mine[w]
 
 
 @compiled
-def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least, logs):
-    """All cells of the sets of `size` questions with numbers `start..stop-1`: least losses and logarithms of the rest."""
-    n, m = rows.answers.shape
-    width = rows.statistics.shape[1]
+def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least, logs, counts):
+    """All cells of the sets of `size` questions with numbers `start..stop-1`.
+
+    That is, least losses, logarithms of the sums relative to them, and the counts of the labels.
+    """
+    m, width = len(rows.sets), stored.shape[2]
     patterns = 1 << size
-    members = np.empty(max(size, 1), np.int64)
-    subset = np.empty(max(size, 1), np.int64)
-    lists = np.empty((size + 1, n), np.int64)
-    sets = np.empty((size + 1, rows.sets.shape[1]), np.uint64)
-    kept = np.empty(size + 1, np.int64)
-    some = np.empty(rows.sets.shape[1], np.uint64)
-    cells = np.empty((patterns, pairs(m) + 1, width), rows.statistics.dtype)
+    members, subset = np.empty((2, max(size, 1)), np.int64)
+    kept, some = _all_rows(rows, size), np.empty_like(rows.sets[0])
+    cells = np.empty((patterns, pairs(m) + 1, width), stored.dtype)
     best, total = np.empty((2, m), np.int64), np.empty((2, m))
     scratch, cost = np.empty((4, width), np.int64), np.empty(len(law.costs), np.int64)
     left = np.empty(len(law.every), np.uint64)
-    _everything(rows, lists, sets, kept, size)
-    before = np.full(max(size, 1), -1, np.int64)
     for number in range(start, stop):
         unrank(binomials, number, size, members)
-        _narrow(rows, members, before, size, lists, sets, kept)
-        _count(rows, lists, sets, kept, some, cells[patterns - 1])
+        _narrow(rows, members, size, kept)
+        add_pairs(rows, kept[0], cells[patterns - 1], some)
         for pattern in range(patterns - 1):
             few = 0
             for k in range(size):
@@ -317,105 +246,10 @@ def solve_units(rows, law, binomials, size, start, stop, stored, offsets, least,
                     cells[pattern, p, s] = stored[at, p, s]
         invert_rows(cells.reshape(patterns, -1))  # to "yes to these and no to the others"
         for pattern in range(patterns):
-            if not reach(law, left, members, size, pattern):
-                least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
-                continue
-            loss, weight = solve_unit(law, size, left, cells[pattern], best, total, scratch, cost)
-            least[number, pattern] = loss
-            logs[number, pattern] = np.log(weight) if law.sums else 0.0
-
-
-# --- the levels above the units ---------------------------------------------------------------------
-
-
-@compiled
-def alternatives(law, binomials, level, members, pattern, statistics, least, logs, losses, weights, questions):
-    """What a node can do: say a value (question -1), or ask. Returns how many alternatives there are.
-
-    `losses[k]` is the least loss of alternative k and `weights[k]` the logarithm of its prior and of its sum relative to
-    that; `least` and `logs` are those of the level below.
-    """
-    m = len(law.weights)
-    left = np.empty(len(law.every), np.uint64)
-    reach(law, left, members, level, pattern)
-    cost = np.empty(len(law.costs), np.int64)
-    losses[0], weight = leaf(law, statistics, 0, cost)
-    weights[0] = math.log(weight) if law.sums else 0.0
-    questions[0] = -1
-    opened = open_questions(law, left)
-    mass = open_mass(law, opened)
-    if mass == 0.0:
-        return 1
-    weights[0] += math.log(1.0 - law.split)
-    found = 1
-    longer = np.empty(level + 1, np.int64)
-    for j in range(m):
-        ask = law.weights[j] * (law.split / mass)
-        if opened[j] and ask > 0.0:
-            at = 0
-            while at < level and members[at] < j:
-                longer[at] = members[at]
-                at += 1
-            longer[at] = j
-            for k in range(at, level):
-                longer[k + 1] = members[k]
-            number = rank(binomials, longer, level + 1)
-            no = pattern & ((1 << at) - 1) | (pattern >> at) << (at + 1)
-            yes = no | 1 << at
-            losses[found] = least[number, no] + least[number, yes]
-            weights[found] = math.log(ask) + logs[number, no] + logs[number, yes]
-            questions[found] = j
-            found += 1
-    return found
-
-
-@compiled
-def solve_level(law, binomials, level, sets, totals, offset, least_below, logs_below, least, logs):
-    """All cells of this level from those below; `totals[offset + number]` are the statistics of the rows of yes."""
-    m, width = len(law.weights), law.costs.shape[1]
-    members = np.empty(max(level, 1), np.int64)
-    losses, weights = np.empty(m + 1, np.int64), np.empty(m + 1)
-    questions = np.empty(m + 1, np.int64)
-    statistics = np.empty((1, width), np.int64)
-    left = np.empty(len(law.every), np.uint64)
-    for number in range(sets):
-        unrank(binomials, number, level, members)
-        for pattern in range(1 << level):
-            if not reach(law, left, members, level, pattern):
-                least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
-                continue
-            _statistics(binomials, level, members, pattern, totals, offset, statistics)
-            n = alternatives(
-                law, binomials, level, members, pattern, statistics, least_below, logs_below, losses, weights, questions
-            )
-            smallest = losses[:n].min()
-            least[number, pattern], logs[number, pattern] = smallest, 0.0
-            if law.sums:
-                top = -math.inf  # sums relative to the largest term: below a unit weights may leave the range of floats
-                for k in range(n):
-                    top = max(top, weights[k] - law.kappa * (losses[k] - smallest))
-                total = 0.0
-                for k in range(n):
-                    total += math.exp(weights[k] - law.kappa * (losses[k] - smallest) - top)
-                logs[number, pattern] = top + math.log(total)
-
-
-@helper
-def _statistics(binomials, level, members, pattern, totals, offset, out):
-    """The statistics of a cell from those of rows that answer yes, by inclusion and exclusion."""
-    subset = np.empty(max(level, 1), np.int64)
-    for s in range(out.shape[1]):
-        out[0, s] = 0
-    for extra in range(1 << level):
-        if extra & pattern:
-            continue
-        few, sign = 0, 1
-        for k in range(level):
-            if (pattern | extra) >> k & 1:
-                subset[few] = members[k]
-                few += 1
-            if extra >> k & 1:
-                sign = -sign
-        row = totals[offset[few] + rank(binomials, subset, few)]
-        for s in range(out.shape[1]):
-            out[0, s] += sign * row[s]
+            least[number, pattern], logs[number, pattern] = UNREACHED, 0.0
+            for s in range(width):
+                counts[number, pattern, s] = cells[pattern, -1, s]
+            if reach(law, left, members, size, pattern):
+                loss, weight = solve_unit(law, left, cells[pattern], best, total, scratch, cost)
+                least[number, pattern] = loss
+                logs[number, pattern] = np.log(weight) if law.sums else 0.0

@@ -1,4 +1,4 @@
-"""The law of a tree as compiled code needs it: powers of e, leaf costs, prior weights and which questions are open."""
+"""The law of a tree as compiled code needs it: powers of e, leaf costs and which questions are open."""
 
 # mypy: disallow_untyped_defs=False
 
@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compiled, helper
-from privsolve.domains.trees import DecisionTrees, TreePrior, TreeQuestions
+from privsolve.domains.trees import DecisionTrees, TreeQuestions
 
 CUT = 650.0
 """Powers below `e^-CUT` are 0 in the tables; in draws nothing is cut (theory, trees: numbers)."""
-
-LEAST_MASS = 300.0
-"""The prior mass of three questions and four leaves is at least `e^-LEAST_MASS`."""
 
 WORD = 64
 
 
 class Law(NamedTuple):
-    """Everything public: `κ`, tables, prior, and the sets of codes of the questions in words of 64 bits.
+    """Everything public: `κ`, tables, and the sets of codes of the questions in words of 64 bits.
 
     `costs[v, y]` is what saying value v costs for a record of label y, and `share` the prior of each value.
     """
@@ -37,9 +34,6 @@ class Law(NamedTuple):
     share: float
     price: int
     sums: bool
-    depth: int
-    split: float
-    weights: Floats
     column: Int64Array
     first: Int64Array
     last: Int64Array
@@ -47,32 +41,12 @@ class Law(NamedTuple):
     every: NDArray[np.uint64]
 
 
-def law_of(
-    trees: DecisionTrees, prior: TreePrior, kappa: float, largest: int, price: int = 0, sums: bool = True
-) -> Law:
+def law_of(trees: DecisionTrees, kappa: float, largest: int, price: int = 0, sums: bool = True) -> Law:
     """The law for losses that differ by at most `largest`; without `sums` only least losses are computed."""
-    if prior.least_log(trees, 2) < -LEAST_MASS:
-        raise ValueError("prior is too uneven for exact sums: make its weights differ less")
-    coarse, fine, bits = _powers(kappa, largest) if sums else (np.zeros(1), np.ones(1), 0)
+    powers = _powers(kappa, largest) if sums else (np.zeros(1), np.ones(1), 0)
+    costs, columns = np.ascontiguousarray(trees.leaves.table.T), np.array(trees.questions.columns, dtype=np.int64)
     first, last, codes, every = _code_words(trees.questions)
-    return Law(
-        kappa,
-        coarse,
-        fine,
-        bits,
-        np.ascontiguousarray(trees.leaves.table.T),
-        1.0 / trees.leaves.size,
-        price,
-        sums,
-        trees.depth,
-        float(prior.split),
-        prior.weights_of(trees.questions.names),
-        np.array(trees.questions.columns, dtype=np.int64),
-        first,
-        last,
-        codes,
-        every,
-    )
+    return Law(kappa, *powers, costs, 1.0 / trees.leaves.size, price, sums, columns, first, last, codes, every)
 
 
 def _powers(kappa: float, largest: int) -> tuple[Floats, Floats, int]:
@@ -130,7 +104,7 @@ def leaf(law, statistics, k, cost):
 @helper
 def open_questions(law, left):
     """For every question whether codes with both answers are left."""
-    opened = np.empty(len(law.weights), np.bool_)
+    opened = np.empty(len(law.column), np.bool_)
     for j in range(len(opened)):
         yes = np.uint64(0)
         no = np.uint64(0)
@@ -143,25 +117,18 @@ def open_questions(law, left):
 
 
 @helper
-def open_mass(law, opened):
-    """`Q`: the weight of the open questions; 0 if nothing is asked."""
-    mass = 0.0
-    for j in range(len(opened)):
-        if opened[j] and law.split > 0.0:
-            mass += law.weights[j]
-    return mass
-
-
-@helper
-def stays_open(codes, left, first, last, j, answer, i):
-    """Whether question i is open after `answer` to question j of the same column, whose words are `first..last`."""
+def stays_open(law, left, j, answer, i):
+    """Whether question i, which is open, still is after this answer to question j."""
+    if law.column[i] != law.column[j]:
+        return True
     yes = np.uint64(0)
     no = np.uint64(0)
-    for w in range(first, last):
-        here = codes[j, w - first]
+    first = law.first[j]
+    for w in range(first, law.last[j]):
+        here = law.codes[j, w - first]
         still = left[w] & (here if answer else ~here)
-        yes |= still & codes[i, w - first]
-        no |= still & ~codes[i, w - first]
+        yes |= still & law.codes[i, w - first]
+        no |= still & ~law.codes[i, w - first]
     return yes != np.uint64(0) and no != np.uint64(0)
 
 
