@@ -82,7 +82,7 @@ def test_every_leaf_is_in_every_form() -> None:
         assert "age" in text
         assert "Privacy" in text
     assert len(list(rules(made.tree))) == made.tree.size == 5
-    assert "\\<of\\>" in made.to_markdown()
+    assert "colour <of> hair" in made.to_markdown()
     assert max(map(len, made.to_text(60).split("Privacy")[1].splitlines())) <= 60
     single = card(Leaf(1))
     assert "yes" in single.to_text()
