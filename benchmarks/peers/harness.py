@@ -262,16 +262,11 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("name", "dataset", "split", "epsilon", "adjacency"))
 
 
-def forget(results: Path, names: set[str], statuses: set[str]) -> None:
-    """Drop the lines of these competitors, or all lines that ended so."""
+def forget(results: Path, names: set[str]) -> None:
+    """Drop the lines of these competitors."""
     for path in results.glob("*.jsonl"):
-        lines = path.read_text().splitlines()
-        kept = [line for line in lines if not _forgotten(json.loads(line), names, statuses)]
+        kept = [line for line in path.read_text().splitlines() if json.loads(line)["name"] not in names]
         path.write_text("".join(f"{line}\n" for line in kept))
-
-
-def _forgotten(row: dict[str, Any], names: set[str], statuses: set[str]) -> bool:
-    return row["name"] in names or row["status"] in statuses
 
 
 def tasks_of(names: set[str] | None, datasets: list[str], splits: list[int], epsilons: list[float]) -> list[Task]:
@@ -293,24 +288,22 @@ def main() -> None:
     everything = "adult,breast_cancer,wine,digits,compas,german,additive,interactions,hospital,fraud,default,spam"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a competitor's name; may be repeated")
-    parser.add_argument("--runner", action="append", help="all competitors of a runner; may be repeated")
     parser.add_argument("--datasets", default=everything)
     parser.add_argument("--splits", default="0,1,2,3,4")
     parser.add_argument("--epsilons", default=",".join(map(str, EPSILONS)))
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--redo", action="append", default=[], help="forget this competitor's lines first")
     parser.add_argument("--jobs", type=int, default=1, help="so many workers at the same time")
-    parser.add_argument("--retry", action="store_true", help="forget errors and timeouts first")
     parser.add_argument(
         "--quick", action="store_true", help="two data sets, two splits, ε = 1, no results kept elsewhere"
     )
     said = parser.parse_args()
     if said.quick:
         said.datasets, said.splits, said.epsilons, said.results = "compas,german", "0,1", "1.0", CACHE / "quick"
-    names = set(said.only or []) | set(said.redo) | {c.name for c in COMPETITORS if c.runner in (said.runner or [])}
+    names = set(said.only or []) | set(said.redo)
     if unknown := names - {c.name for c in COMPETITORS}:
         parser.error(f"nobody is called {', '.join(sorted(unknown))}: see registry.py")
-    forget(said.results, set(said.redo), {"error", "timeout", "not tried"} if said.retry else set())
+    forget(said.results, set(said.redo))
     splits, epsilons = [int(s) for s in said.splits.split(",")], [float(e) for e in said.epsilons.split(",")]
     run_all(tasks_of(names or None, said.datasets.split(","), splits, epsilons), said.results, said.jobs)
 

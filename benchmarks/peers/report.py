@@ -53,19 +53,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--out", type=Path, default=DOCS)
-    parser.add_argument("--print", help="metrics, separated by commas: print their tables and write nothing")
-    parser.add_argument(
-        "--only", action="append", default=[], help="with --print, a competitor's name; may be repeated"
-    )
-    parser.add_argument("--datasets", default="", help="with --print, separated by commas")
-    parser.add_argument("--across", action="store_true", help="with --print, data sets side by side, under add-remove")
     said = parser.parse_args()
-    runs = frame_of(read(said.results))
-    if said.print:
-        layout = across if said.across else comparison
-        print(layout(runs, said.print.split(","), said.only, said.datasets.split(",") if said.datasets else []))
-    else:
-        write(runs, said.out)
+    write(frame_of(read(said.results)), said.out)
 
 
 def write(runs: pd.DataFrame, out: Path) -> None:
@@ -256,43 +245,6 @@ def _mean(found: Any) -> str:
     if found.count == 0:
         return "–"
     return f"{found.mean:.3f} ± {found.se:.3f}" if found.count > 1 else f"{found.mean:.3f}"
-
-
-def comparison(runs: pd.DataFrame, metrics: list[str], names: list[str], datasets: list[str]) -> str:
-    """A table per data set and metric of some competitors only, for other pages."""
-    kept = _some(runs, names, datasets)
-    return "\n".join(
-        f"### {dataset}: {metric}\n\n{by_epsilon(kept[kept['dataset'] == dataset], metric)}\n"
-        for dataset in dict.fromkeys(kept["dataset"])
-        for metric in metrics
-    )
-
-
-def across(runs: pd.DataFrame, metrics: list[str], names: list[str], datasets: list[str]) -> str:
-    """A table per metric, one line per competitor and ε, one column per data set and their mean; under add-remove."""
-    kept = _some(runs, names, datasets)
-    columns = list(datasets or dict.fromkeys(kept["dataset"]))
-    order = dict.fromkeys(names) if names else dict.fromkeys(kept["name"])
-    parts = []
-    for metric in metrics:
-        found = {
-            (m.name, m.epsilon, m.dataset): m
-            for m in means(kept[kept["adjacency"] != REPLACE], metric).fillna({"epsilon": 0}).itertuples(index=False)
-        }
-        rows = []
-        for name in order:
-            for epsilon in sorted({e for n, e, _ in found if n == name}):
-                own = [found[name, epsilon, d] for d in columns if (name, epsilon, d) in found]
-                if len(own) == len(columns) and all(m.count for m in own):
-                    mean = sum(m.mean for m in own) / len(own)
-                    rows.append([name, f"{epsilon:g}" if epsilon else "none", *map(_mean, own), f"{mean:.3f}"])
-        word = WORDS.get(metric, metric.replace("_", " "))
-        parts.append(f"**{word}**\n\n{table(['model', 'ε', *columns, 'mean'], rows)}\n")
-    return "\n".join(parts)
-
-
-def _some(runs: pd.DataFrame, names: list[str], datasets: list[str]) -> pd.DataFrame:
-    return runs[runs["name"].isin(names or runs["name"]) & runs["dataset"].isin(datasets or runs["dataset"])]
 
 
 def everything(runs: pd.DataFrame) -> str:

@@ -126,10 +126,6 @@ def test_wrong_mechanisms(mechanism, error: type[Exception], message: str) -> No
         audit.lower_bound(mechanism, 0, 1, 100)
 
 
-def test_arguments_with_a_default_are_left_alone() -> None:
-    assert audit.lower_bound(optional, 0, 1, 100).refutes(1.0)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

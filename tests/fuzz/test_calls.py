@@ -15,10 +15,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
 
 import privsolve as ps
-from fuzzing import ANYTHING, FRAME, NUMBER_VALUES, PROBLEM, SCHEMA, TABLE, Odd, check_share, fuzz, one_changed, only
+from fuzzing import FRAME, NUMBER_VALUES, PROBLEM, SCHEMA, TABLE, Odd, check_share, one_changed, only
 from privsolve.continuous import problem as objectives
 from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.stability import SamplingNoise
@@ -342,17 +341,6 @@ def test_awkward_values(name: str) -> None:
     for value in AWKWARD:
         with only():
             ARGUMENTS[name](value)
-
-
-@fuzz(150)
-@given(ANYTHING, ANYTHING)
-def test_oracles_that_return_nonsense(weights: Any, bound: Any) -> None:
-    class Nonsense:
-        def minimise(self, problem: Any, perturbation: Any) -> Any:
-            return SimpleNamespace(weights=weights, bound=bound)
-
-    with only():
-        ps.opdisc(PROBLEM, 1.0, oracle=Nonsense(), random_state=0)
 
 
 @pytest.mark.parametrize(

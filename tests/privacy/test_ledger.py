@@ -126,13 +126,6 @@ def test_the_file_holds_parameters_only(ledger: Ledger) -> None:
     assert set(json.loads(guarantee)) == set(promise(1.0).to_dict())
 
 
-def test_marks_are_checked(ledger: Ledger) -> None:
-    with pytest.raises(ValueError, match="outcome"):
-        ledger.mark(1, "spent")
-    with pytest.raises(ValueError, match="number"):
-        ledger.mark(1, "released")
-
-
 def test_a_release_is_not_lost_because_it_cannot_be_marked(ledger: Ledger) -> None:
     def release() -> bytes:
         with ledger.spending(promise(0.1)):

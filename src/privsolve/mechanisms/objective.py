@@ -23,8 +23,8 @@ from privsolve.engines.regression import CENTRE_BITS, Logistic, Objective, RowLo
 from privsolve.errors import IntegerRangeError
 from privsolve.mechanisms.card_points import MOST_FEATURES, Card, Options, chosen_features, whole_points, with_average
 from privsolve.noise.accuracy import check_scipy
+from privsolve.noise.discrete import RoundedGaussian
 from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.noise.rounded import RoundedGaussian
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
