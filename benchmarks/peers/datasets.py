@@ -22,7 +22,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -30,6 +29,7 @@ from sklearn.model_selection import StratifiedShuffleSplit
 
 import privsolve as ps
 from peers.exchange import Exchange, Part, Public
+from privsolve.data.codes import codes_of_frame
 from privsolve.data.columns import Bins, Categories, Column, Label
 
 HERE = Path(__file__).parent
@@ -100,7 +100,7 @@ def _part(table: Table, rows: np.ndarray, codings: Sequence[np.ndarray]) -> Part
 
 
 def _codes(column: Column, frame: pd.DataFrame) -> np.ndarray:
-    return column.codes(nw.from_native(frame[column.column], series_only=True))
+    return codes_of_frame(frame, [column])[0]
 
 
 def _used_codes(column: Column) -> np.ndarray:

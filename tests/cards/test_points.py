@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from privsolve.cards.rows import UNKNOWN
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data.codes import codes_of_frame
 from privsolve.data.columns import Dates
 from privsolve.data.questions import Quantity
 from privsolve.models import points as arithmetic
@@ -174,7 +175,7 @@ def test_table_and_card_and_weights_say_the_same_of_all_values(risk: bool, data:
     assert totals.max() <= float(card.maximum)
     if risk:
         assert [model.scale.risk(int(t)) for t in totals] == model.risks(frame).tolist()
-    codes = [column.codes(_series(frame[name])) for name, column in zip(names, schema.columns, strict=True)]
+    codes = codes_of_frame(frame, schema.columns)
     for i in range(0, len(frame), 7):
         answers: dict[str, Any] = {}
         for column, question, mine in zip(schema.columns, schema.questions(), codes, strict=True):
@@ -185,12 +186,6 @@ def test_table_and_card_and_weights_say_the_same_of_all_values(risk: bool, data:
                 text = column.answers()[int(mine[i])]
                 answers[name] = text if text in [option.text for option in question.options] else UNKNOWN
         assert float(card.score(answers)) == pytest.approx(totals[i])
-
-
-def _series(values: Any) -> Any:
-    import narwhals as nw
-
-    return nw.from_native(values, series_only=True)
 
 
 def test_a_missing_value_is_an_answer() -> None:

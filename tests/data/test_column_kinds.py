@@ -21,7 +21,7 @@ from privsolve.cli import app
 from privsolve.data import Bins, Categories, Column, Dates, Label, Number, Schema
 from privsolve.data.columns import KINDS, MISSING
 from privsolve.data.questions import Choice, Option, Question
-from privsolve.data.reading import number_of, numbers_of
+from privsolve.data.reading import number_of
 
 
 def weekends() -> type[Column]:
@@ -41,10 +41,6 @@ def weekends() -> type[Column]:
         @property
         def names(self) -> tuple[str, ...]:
             return (f"{self.column} at rest",)
-
-        def codes(self, series: Any) -> Any:
-            days = numbers_of(series, self.column)
-            return np.where(np.isnan(days), 2, np.isin(days, self.rest_days)).astype(np.int64)
 
         def read(self, value: Any) -> Any:
             return number_of(value, self.column)
@@ -134,7 +130,7 @@ def test_errors_list_the_new_kind(kind: Any) -> None:
 
 def test_a_key_belongs_to_one_kind() -> None:
     with pytest.raises(
-        TypeError, match=r"column key 'bins' belongs to privsolve\.data\.columns\.bins\.Bins: choose another"
+        TypeError, match=r"column key 'bins' belongs to privsolve\.data\.columns\.numbers\.Bins: choose another"
     ):
         type("Other", (Column,), {"key": "bins"})
     assert {"categories": Categories, "bins": Bins, "dates": Dates, "low": Number} == KINDS

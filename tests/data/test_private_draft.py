@@ -17,11 +17,11 @@ from scipy.stats import chisquare
 
 import privsolve as ps
 from neighbours import READERS, columns_of, drawn
-from privsolve.data import Bins, Categories, Label, Schema
-from privsolve.data.private import DecimalGrid, StepGrid, counts, private_draft, quantiles
-from privsolve.data.private.counts import Costs, Declared, count_columns, noisy_answer
-from privsolve.data.private.names import COMMON_TEXTS, FREE_TEXT, IDENTIFIES, TIME, USUAL, usual_column, why_left_out
-from privsolve.data.private.quantiles import MARGIN, draw_cuts, inverse_temperature
+from privsolve.data import Bins, Categories, Label, Schema, codes
+from privsolve.data.private import DecimalGrid, StepGrid, counts, private_draft
+from privsolve.data.private.counts import COMMON_TEXTS, Costs, Declared, count_columns, noisy_answer
+from privsolve.data.private.cuts import MARGIN, draw_cuts, inverse_temperature
+from privsolve.data.private.plan import FREE_TEXT, IDENTIFIES, TIME, USUAL, usual_column, why_left_out
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import zcdp_limit
@@ -76,27 +76,6 @@ def test_draws_follow_the_law(cells: list[int], weights: list[float], intervals:
     expected = np.array([*wanted[common], wanted[~common].sum() + 1e-9])
     if len(tuples) > 1:
         assert chisquare(observed, expected * (sum(observed) / expected.sum())).pvalue > 1e-3
-
-
-def test_sums_are_those_of_listing() -> None:
-    """The total weight of all tuples, of random tables: the recursion misses none and counts none twice."""
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        points, intervals = int(rng.integers(2, 9)), int(rng.integers(2, 5))
-        if points < intervals - 1:
-            continue
-        cells, weights = rng.integers(0, 4, points + 1), np.exp(rng.normal(0, 1, points))
-        kappa = float(rng.uniform(0.01, 1))
-        regions = quantiles._Regions(cells, weights, intervals, kappa)
-        last = regions.sums[regions.cuts] + regions._cost(regions.records - regions.below)
-        shares = weights / weights.sum()
-        records, below = int(cells.sum()), np.cumsum(cells)[:-1]
-        listed = []
-        for cut in combinations(range(points), intervals - 1):
-            ends = [0, *below[list(cut)], records]
-            cost = sum(abs(intervals * int(b - a) - records) for a, b in pairwise(ends))
-            listed.append(np.log(shares[list(cut)]).sum() - kappa * cost)
-        assert np.logaddexp.reduce(last) == pytest.approx(np.logaddexp.reduce(listed))
 
 
 TIGHT = {
@@ -157,9 +136,16 @@ def test_rounding_is_paid_for_and_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         draw_cuts(np.array([10**9, 10**9, 10**9]), np.ones(2), 2, 50.0, Adjacency.REPLACE, Randomness.seeded(1))
 
 
+def cells_of(grid: Any, numbers: Any) -> Any:
+    """In the order of the numbers."""
+    table = ibis.memtable(pa.table({"place": np.arange(len(numbers)), "x": numbers}))
+    found = table.select(table.place, cell=grid.cell(table.x)).order_by("place").to_pyarrow()
+    return found["cell"].to_numpy()
+
+
 def test_many_records_give_the_quantiles() -> None:
     grid = DecimalGrid()
-    cells = np.bincount(grid.cells(np.arange(10_000) / 100), minlength=len(grid.points) + 1)
+    cells = np.bincount(cells_of(grid, np.arange(10_000) / 100), minlength=len(grid.points) + 1)
     places = draw_cuts(cells, grid.weights, 4, 5.0, Adjacency.REPLACE, Randomness.seeded(1))
     assert [grid.points[place] for place in places] == [25, 50, 75]
 
@@ -174,12 +160,18 @@ def test_the_public_grid() -> None:
     assert (np.diff(points) > 0).all()
     assert {1, 2.5, 0.29, -40, 9.9e9, 0} <= set(grid.points)
     inside = np.concatenate([points, points + np.diff(points, append=1e10) / 2])
-    assert np.array_equal(grid.cells(inside), np.searchsorted(points, inside, side="right"))
-    assert grid.cells(np.array([-np.inf, np.inf, 1e300, -1e-9, -0.0])).tolist() == [0, 28_801, 28_801, 14_400, 14_401]
+    assert np.array_equal(cells_of(grid, inside), np.searchsorted(points, inside, side="right"))
+    assert cells_of(grid, np.array([-np.inf, np.inf, 1e300, -1e-9, -0.0])).tolist() == [
+        0,
+        28_801,
+        28_801,
+        14_400,
+        14_401,
+    ]
     assert grid.zero == 14_401
     by_steps = StepGrid.between(0, 1)
     assert (by_steps.step, len(by_steps.points), by_steps.points[3]) == (0.005, 201, 0.015)
-    assert by_steps.cells(np.array([-5, 0, 0.015, 0.9999, 1, np.inf])).tolist() == [0, 1, 4, 200, 201, 201]
+    assert cells_of(by_steps, np.array([-5, 0, 0.015, 0.9999, 1, np.inf])).tolist() == [0, 1, 4, 200, 201, 201]
     for wrong in ((1, 0), (0, 1, 0), (0, 1, 1e-9), (0, math.inf)):
         with pytest.raises(ValueError):
             StepGrid.between(*wrong)
@@ -195,19 +187,25 @@ def awkward() -> pd.DataFrame:
     return pd.DataFrame({"a": numbers, "t": [texts[i % len(texts)] for i in range(len(numbers))]})
 
 
-def test_counts_are_the_same_in_python_and_in_an_engine() -> None:
-    frame = awkward()
-    grids = {"a": DecimalGrid(), "t": StepGrid.between(-1, 10)}
-    engine = ibis.memtable(pa.Table.from_pandas(frame))
-    (one, texts), (other, same_texts) = count_columns(frame, grids, 2), count_columns(engine, grids, 2)
-    for name in grids:
-        assert (one[name].missing, one[name].texts) == (other[name].missing, other[name].texts)
-        assert np.array_equal(one[name].cells, other[name].cells)
-        assert np.array_equal(one[name].fractions, other[name].fractions)
-    assert one["a"].missing == 1
-    assert one["t"].missing > 0 < one["t"].texts
-    assert texts == same_texts
-    for data in (frame, engine):
+def test_counts_are_those_of_the_definition() -> None:
+    """Of numbers, and of texts of which some are numbers; in memory and in an engine of the user."""
+    frame, grids = awkward(), {"a": DecimalGrid(), "t": StepGrid.between(-1, 10)}
+    numbers = frame["a"].dropna().to_numpy()
+    spelled = frame["t"].map({" 3 ": 3.0, "true": 1.0, "1e5": 1e5, "-0.30": -0.3, "7.": 7.0}).dropna().to_numpy()
+    for data in (frame, ibis.memtable(pa.Table.from_pandas(frame))):
+        kinds, texts = count_columns(data, grids, 2)
+        for name, values in (("a", numbers), ("t", spelled)):
+            points = np.array(grids[name].points, dtype=float)
+            near = np.where(np.isfinite(values), 1e-12 * np.abs(values), 0.0)
+            cells = np.searchsorted(points, values + near, side="right")
+            wanted = np.bincount(cells, minlength=len(points) + 1)
+            assert np.array_equal(kinds[name].cells, wanted)
+            fractions = np.bincount(cells[(np.floor(values) != values) | np.isinf(values)], minlength=len(points) + 1)
+            assert np.array_equal(kinds[name].fractions, fractions)
+        assert (kinds["a"].missing, kinds["a"].texts) == (1, 0)
+        assert kinds["t"].missing == frame["t"].isin([""]).sum() + frame["t"].isna().sum()
+        assert kinds["t"].texts == frame["t"].isin(["x y", "inf"]).sum()
+        assert texts == {"a": {}, "t": frame["t"].value_counts()[["x y", "inf"]].to_dict()}
         assert count_columns(data, grids, 10**6)[1] == {"a": {}, "t": {}}
         assert list(count_columns(data, grids, 10**6, always=["x y", "no"])[1]["t"]) == ["x y"]
 
@@ -476,8 +474,8 @@ def test_many_columns_are_counted_some_at_a_time(monkeypatch: pytest.MonkeyPatch
     data = ibis.memtable(pa.table({f"c{j}": rng.choice(["x", "y", "1", "2.5", ""], 60) for j in range(70)}))
     grids = {name: DecimalGrid() for name in data.columns}
     asked = []
-    real = counts.run
-    monkeypatch.setattr(counts, "run", lambda query: asked.append(query) or real(query))
+    real = codes.run
+    monkeypatch.setattr(codes, "run", lambda query: asked.append(query) or real(query))
     kinds, texts = count_columns(data, grids, 1)
     assert len(asked) == 3
     monkeypatch.setattr(counts, "TOGETHER", 1000)

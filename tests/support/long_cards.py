@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
 import privsolve as ps
 from privsolve.cards.rows import UNKNOWN, Answer
 from privsolve.data import About, Bins, Categories, Category, Column, Dates, Label, Number, Schema
+from privsolve.data.codes import codes_of_frame
 from privsolve.models.full_card import FullCard
 from random_scorecards import GUARANTEE
 
@@ -85,7 +85,7 @@ def answers_of(release: ps.Release, record: dict[str, str]) -> dict[str, Answer]
     frame = pd.DataFrame([record])
     found: dict[str, Answer] = {}
     for column, question in zip(model.schema.columns, model.schema.questions(), strict=True):
-        (code,) = column.codes(nw.from_native(frame[column.column], series_only=True))
+        ((code,),) = codes_of_frame(frame, [column])
         text = column.answers()[int(code)]
         options = [option.text for option in question.options]
         unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]

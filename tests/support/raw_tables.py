@@ -165,30 +165,6 @@ def _stroke(rng: np.random.Generator, n: int) -> Made:
     }
 
 
-def _readmission(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "encounter_id": rng.integers(10**6, 10**8, n),
-        "patient_nbr": rng.integers(10**3, 10**8, n),
-        "race": _holes(rng, _pick(rng, n, Caucasian=0.76, AfricanAmerican=0.2, Hispanic=0.04), 0.02, "?"),
-        "gender": _pick(rng, n, Female=0.54, Male=0.46),
-        "age": _pick(rng, n, **{"[50-60)": 0.3, "[60-70)": 0.3, "[70-80)": 0.4}),
-        "weight": _holes(rng, ["[75-100)"] * n, 0.97, "?"),
-        "time_in_hospital": rng.integers(1, 15, n),
-        "num_lab_procedures": rng.normal(43, 20, n).clip(1).astype(int),
-        "num_medications": rng.poisson(16, n),
-        "number_inpatient": rng.poisson(0.6, n),
-        "diag_1": rng.integers(1, 999, n).astype(str),
-        "insulin": _pick(rng, n, No=0.47, Steady=0.3, Down=0.12, Up=0.11),
-        "change": _pick(rng, n, No=0.54, Ch=0.46),
-        "diabetesMed": _pick(rng, n, Yes=0.77, No=0.23),
-    }
-
-
-def _fraud(rng: np.random.Generator, n: int) -> Made:
-    pca = {f"V{j}": rng.normal(0, 2 / j**0.5, n).round(6) for j in range(1, 9)}
-    return {"Time": np.sort(rng.integers(0, 172_792, n)), **pca, "Amount": rng.exponential(88, n).round(2)}
-
-
 def _hospital(rng: np.random.Generator, n: int) -> Made:
     return {
         "MRN": rng.integers(10**6, 10**7, n),
@@ -203,51 +179,6 @@ def _hospital(rng: np.random.Generator, n: int) -> Made:
     }
 
 
-def _churn(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "RowNumber": np.arange(1, n + 1),
-        "CustomerId": rng.integers(15_000_000, 16_000_000, n),
-        "Surname": rng.choice([f"Family{i}" for i in range(900)], n),
-        "CreditScore": rng.normal(650, 96, n).astype(int),
-        "Geography": _pick(rng, n, France=0.5, Germany=0.25, Spain=0.25),
-        "Gender": _pick(rng, n, Male=0.55, Female=0.45),
-        "Age": _age(rng, n, 39),
-        "Tenure": rng.integers(0, 11, n),
-        "Balance": np.where(rng.random(n) < 0.36, 0, rng.normal(120_000, 30_000, n).round(2)),
-        "NumOfProducts": rng.choice([1, 2, 3], n, p=[0.5, 0.46, 0.04]),
-        "HasCrCard": rng.choice([0, 1], n, p=[0.3, 0.7]),
-        "IsActiveMember": rng.choice([0, 1], n),
-        "EstimatedSalary": rng.uniform(0, 200_000, n).round(2),
-    }
-
-
-def _adult(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "age": _age(rng, n, 38),
-        "workclass": _holes(rng, _pick(rng, n, Private=0.75, Gov=0.15, Self=0.1), 0.05, "?"),
-        "fnlwgt": rng.lognormal(12, 0.5, n).astype(int),
-        "education-num": rng.choice(np.arange(5, 17), n),
-        "marital-status": _pick(rng, n, Married=0.46, Never=0.33, Divorced=0.21),
-        "sex": _pick(rng, n, Male=0.67, Female=0.33),
-        "capital-gain": np.where(rng.random(n) < 0.92, 0, rng.lognormal(8.5, 1, n).astype(int)),
-        "hours-per-week": np.where(rng.random(n) < 0.47, 40, rng.integers(5, 80, n)),
-        "native-country": _holes(rng, ["United-States"] * n, 0.1, "Mexico"),
-    }
-
-
-def _pima(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "Pregnancies": rng.poisson(3.8, n),
-        "Glucose": rng.normal(121, 31, n).astype(int),
-        "BloodPressure": rng.normal(69, 19, n).astype(int),
-        "SkinThickness": rng.integers(0, 60, n),
-        "Insulin": np.where(rng.random(n) < 0.49, 0, rng.gamma(2, 80, n).astype(int)),
-        "BMI": rng.normal(32, 8, n).round(1),
-        "DiabetesPedigreeFunction": rng.gamma(2, 0.24, n).round(3),
-        "Age": _age(rng, n, 33),
-    }
-
-
 def _quality(rng: np.random.Generator, n: int) -> Made:
     return {
         "fixed acidity": rng.normal(6.9, 0.9, n).round(1),
@@ -256,21 +187,6 @@ def _quality(rng: np.random.Generator, n: int) -> Made:
         "density": rng.normal(0.994, 0.003, n).round(5),
         "alcohol": rng.normal(10.5, 1.2, n).round(1),
         "colour": _pick(rng, n, white=0.75, red=0.25),
-    }
-
-
-def _recidivism(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "id": np.arange(n),
-        "name": [f"n {i}" for i in range(n)],
-        "sex": _pick(rng, n, Male=0.8, Female=0.2),
-        "dob": pd.date_range("1950-01-01", periods=n, freq="D").astype(str),
-        "age": _age(rng, n, 34),
-        "race": _pick(rng, n, **{"African-American": 0.51, "Caucasian": 0.34, "Hispanic": 0.09, "Other": 0.06}),
-        "juv_fel_count": rng.poisson(0.07, n),
-        "priors_count": rng.negative_binomial(0.6, 0.15, n),
-        "c_charge_degree": _pick(rng, n, F=0.65, M=0.35),
-        "c_charge_desc": rng.choice([f"charge {i}" for i in range(400)], n),
     }
 
 
@@ -291,49 +207,9 @@ def _attrition(rng: np.random.Generator, n: int) -> Made:
     }
 
 
-def _cardio(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "id": np.arange(n),
-        "age": (365.25 * rng.uniform(30, 65, n)).astype(int),
-        "gender": rng.choice([1, 2], n, p=[0.65, 0.35]),
-        "height": rng.normal(164, 8, n).astype(int),
-        "weight": rng.normal(74, 14, n).round(1),
-        "ap_hi": rng.normal(128, 18, n).astype(int),
-        "ap_lo": rng.normal(82, 10, n).astype(int),
-        "cholesterol": rng.choice([1, 2, 3], n, p=[0.75, 0.14, 0.11]),
-        "gluc": rng.choice([1, 2, 3], n, p=[0.85, 0.07, 0.08]),
-        "smoke": rng.choice([0, 1], n, p=[0.91, 0.09]),
-        "active": rng.choice([0, 1], n, p=[0.2, 0.8]),
-    }
-
-
-def _loans(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "Loan_ID": [f"LP{k:06d}" for k in range(n)],
-        "ApplicantIncome": rng.lognormal(8.4, 0.6, n).round(),
-        "LoanAmount": _holes(rng, rng.lognormal(9, 0.5, n).round(), 0.03, ""),
-        "Credit_History": _holes(rng, rng.choice([0, 1], n, p=[0.16, 0.84]), 0.08, ""),
-        "Property_Area": _pick(rng, n, Urban=0.33, Rural=0.29, Semiurban=0.38),
-        "Dependents": rng.choice(["0", "1", "2", "3+"], n, p=[0.57, 0.17, 0.17, 0.09]),
-        "Married": _pick(rng, n, Yes=0.65, No=0.35),
-        "sent": [f"{1 + k % 28:02d}.{1 + k % 12:02d}.2023" for k in range(n)],
-    }
-
-
 def _survey(rng: np.random.Generator, n: int) -> Made:
     """Thirty answers from 1 to 5, most of which say nothing; 9 is no answer."""
     return {f"Q{j}": _holes(rng, rng.integers(1, 6, n), 0.02, 9) for j in range(1, 31)}
-
-
-def _clinic(rng: np.random.Generator, n: int) -> Made:
-    return {
-        "patient": rng.permutation(n),
-        "Age": _age(rng, n),
-        "crp": rng.lognormal(2, 1, n).round(1),
-        "WBC (10^9/l)": rng.normal(9, 3, n).round(1),
-        "Ward": _pick(rng, n, A=0.4, B=0.35, ICU=0.25),
-        "Comments": rng.choice(["", "seen; stable", 'asked for "water"'], n),
-    }
 
 
 AGES = ("age", 10, 90)
@@ -348,10 +224,6 @@ RAW_TABLES = {
         _bank, 45_211, "y", "yes", 0.12, ("housing", "marital", "job"), (AGES, ("duration", 5, 2000)), separator=";"
     ),
     "stroke": RawTable(_stroke, 5110, "stroke", "1", 0.05, ("gender",), (AGES, ("bmi", 10, 60)), ("id",)),
-    "readmission": RawTable(
-        _readmission, 20_000, "readmitted", "<30", 0.11, ("gender", "insulin"), (), ("encounter_id", "patient_nbr")
-    ),
-    "fraud": RawTable(_fraud, 28_000, "Class", "1", 0.015, (), (("V1", -6, 6), ("Amount", 1, 2000)), ("Time",)),
     "hospital": RawTable(
         _hospital,
         300,
@@ -366,28 +238,9 @@ RAW_TABLES = {
         bom=True,
         missing=("-9",),
     ),
-    "bank churn": RawTable(
-        _churn,
-        10_000,
-        "Exited",
-        "1",
-        0.2,
-        ("Gender", "Geography", "IsActiveMember"),
-        (("Age", 10, 90),),
-        ("CustomerId", "Surname", "RowNumber"),
-    ),
-    "adult": RawTable(_adult, 32_561, "income", ">50K", 0.24, ("sex", "marital-status"), (AGES, ("fnlwgt", 3e4, 1e6))),
-    "pima": RawTable(_pima, 768, "Outcome", "1", 0.35, (), (("Age", 10, 90), ("BMI", 10, 60), ("Glucose", 50, 250))),
     "quality": RawTable(
         _quality, 6497, "good", "yes", 0.2, ("colour",), (("alcohol", 6, 15),), separator=";", decimal=","
     ),
-    "recidivism": RawTable(_recidivism, 7214, "is_recid", "1", 0.45, ("sex", "race"), (AGES,), ("id", "name", "dob")),
-    "attrition": RawTable(_attrition, 1470, "Attrition", "Yes", 0.16, (), (("Age", 10, 90),), ("EmployeeNumber",)),
-    "cardio": RawTable(
-        _cardio, 70_000, "cardio", "1", 0.5, ("smoke", "active"), (("ap_hi", 80, 200), ("height", 120, 210)), ("id",)
-    ),
-    "loans": RawTable(_loans, 12_000, "Loan_Status", "yes", 0.3, ("Married", "Property_Area"), (), ("Loan_ID",)),
     "survey": RawTable(_survey, 9000, "moved", "yes", 0.4, missing=("9",)),
-    "clinic": RawTable(_clinic, 200, "died", "yes", 0.05, absent=("Comments",), separator=";", decimal=","),
     "few records": RawTable(_attrition, 150, "Attrition", "Yes", 0.16, (), (("Age", 10, 90),)),
 }

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from privsolve.data import Bins, Categories, Category, Column, Dates, Label, Number, Schema
-from privsolve.data.columns.dates import FORMATS
+from privsolve.data.columns.numbers import FORMATS
 
 CUTS = (-1, 0, 0.5, 2.5)
 TYPES = {

@@ -16,7 +16,7 @@ from privsolve._version import __version__
 from privsolve.cards.rendering import rendered
 from privsolve.data.columns import Bins, Categories, Dates, Number, Value
 from privsolve.data.columns.base import MISSING, OTHER, Column, Real, marks_of
-from privsolve.data.columns.dates import FORMATS, ISO
+from privsolve.data.columns.numbers import FORMATS, ISO
 from privsolve.data.questions import date_text
 from privsolve.data.reading import COMMA_PATTERN, NUMBER_PATTERN, PLAIN, Marks
 from privsolve.models.linear import LinearRule, answers

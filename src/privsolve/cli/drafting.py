@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from privsolve.data.columns.label import Comparison, Target
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
-from privsolve.data.reading import PLAIN, YES, check_columns, number_parser
+from privsolve.data.reading import NUMBER_PATTERN, YES, check_columns
 from privsolve.data.tables import open_table
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
@@ -220,8 +220,8 @@ def _names(options: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _number_or_text(text: str) -> Value:
-    number = number_parser(PLAIN)(text.strip())
-    return text.strip() if math.isnan(number) else tidy(number)
+    text = text.strip()
+    return tidy(float(text)) if re.search(NUMBER_PATTERN, text) else text
 
 
 def _value(text: str, kind: Any) -> Value:

@@ -87,7 +87,7 @@ def predict(
                     result = result.mutate(**{n: _no_formula(result[n]) for n in names.values() if n in result.columns})
                 table.get_backend().raw_sql("SET preserve_insertion_order = true")
                 write = result.to_csv if kind == ".csv" else result.to_parquet
-                interruptibly(table, partial(write, str(temporary)))
+                interruptibly(table.get_backend().con, partial(write, str(temporary)))
             stop.let_go()
             os.replace(temporary, out)
             stop.outcome = f"{out} is complete"

@@ -1,7 +1,7 @@
 """Codes of tables: every value becomes a small integer by a rule that looks at that value only, and equal rows are counted.
 
-Codes of several columns are packed into one 64-bit integer, so that rows are grouped by few numbers, in memory or in an engine.
-Only distinct rows come back from an engine.
+Codes of several columns are packed into one 64-bit integer, so that rows are grouped by few numbers. DuckDB does it, also for
+tables in memory, which it reads in place. Only distinct rows come back from it.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from hashlib import sha256
 from itertools import chain, count
 from math import prod
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite, check_length
 from privsolve.data.columns import Column
-from privsolve.data.duckdb import in_our_words, interruptibly, read_each_value
-from privsolve.data.reading import check_columns, of_place
+from privsolve.data.duckdb import ask_in_memory, in_our_words, interruptibly, read_each_value
+from privsolve.data.reading import check_columns, column_of, of_place
 
 LARGEST_KEY = 2**62
 
@@ -80,18 +80,13 @@ def packs_of(columns: Sequence[Column]) -> list[list[Column]]:
     return packs
 
 
-def packed(columns: Sequence[Column], code_of: Callable[[int, Column], Any]) -> list[Any]:
-    """The keys of all columns, as arrays or as expressions of an engine: the codes of a pack are digits in mixed radix.
-
-    `code_of` gives the codes of one column, so that those of all columns need not be held at once.
-    """
-    keys, place = [], 0
+def packed(columns: Sequence[Column], codes: Sequence[Any]) -> list[Any]:
+    """The keys of all columns, as arrays or as expressions of an engine: the codes of a pack are digits in mixed radix."""
+    keys, left = [], iter(codes)
     for pack in packs_of(columns):
-        key: Any = None
-        for column in pack:
-            code = code_of(place, column)
-            key = code if key is None else key * column.radix + code
-            place += 1
+        key = next(left)
+        for column in pack[1:]:
+            key = key * column.radix + next(left)
         keys.append(key)
     return keys
 
@@ -103,23 +98,6 @@ def unpack_codes(keys: Int64Array, pack: Sequence[Column]) -> list[Int64Array]:
         codes.append(keys % column.radix)
         keys = keys // column.radix
     return codes[::-1]
-
-
-def counted(keys: Sequence[Int64Array], columns: Sequence[Column], sample_rate: float = 1.0) -> CountedCodes:
-    """The distinct rows of keys in memory, and how often each occurs."""
-    order = np.lexsort(keys)
-    new = np.zeros(len(order), dtype=np.bool_)
-    new[:1] = True
-    for key in keys:
-        ordered = key[order]
-        new[1:] |= ordered[1:] != ordered[:-1]
-    first = np.flatnonzero(new)
-    counts = np.diff(np.append(first, len(order))).astype(np.int64)
-    distinct = tuple(key[order[first]] for key in keys)
-    if sample_rate < 1:
-        counts = kept_of(counts, distinct, sample_rate)
-    found = CountedCodes(tuple(columns), distinct, counts)
-    return found.only(counts > 0) if sample_rate < 1 else found
 
 
 def kept_of(counts: Any, keys: Sequence[Any], sample_rate: float) -> Any:
@@ -152,41 +130,78 @@ def checked_parts(sample_rate: float) -> int:
 KINDS_OF_TABLES = "a pandas, Polars or Arrow table, a Polars LazyFrame, a DuckDB relation or an Ibis table"
 
 
-def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
-    """The code of every row, column by column."""
-    frame = _frame_with(data, columns)
-    return [column.codes(frame[column.column]) for column in columns]
+def collected(data: Any, wanted: Sequence[str] | None = None) -> Any:
+    """A table in memory as it is; of one that is lazy or a query, only the `wanted` columns are computed.
 
-
-def keys_of_frame(data: Any, columns: Sequence[Column], last: Int64Array | None = None) -> list[Int64Array]:
-    """The packed codes of every row. Where those of the last column lie beside the table, they are `last`."""
-    read = columns if last is None else columns[:-1]
-    frame = _frame_with(data, read)
-    return packed(columns, lambda place, column: column.codes(frame[column.column]) if place < len(read) else last)
-
-
-def _frame_with(data: Any, columns: Sequence[Column]) -> Any:
-    names = [column.column for column in columns]
-    frame = as_frame(data, names)
-    check_columns(names, frame.columns)
-    return frame
-
-
-def as_frame(data: Any, wanted: Sequence[str] | None = None) -> Any:
-    """A table as a narwhals frame in memory; of one that is lazy or a query, only the `wanted` columns are computed.
-
-    Columns of a pandas frame that share a name are called after their place, as in files.
+    Columns of a table that share a name are called after their place, as in files.
     """
     if is_relation(data):
-        data = _some_columns(data, data.columns, wanted).to_arrow_table()
-    try:
-        frame = nw.from_native(_distinct_names(data))
-    except TypeError:
-        raise TypeError(f"data must be {KINDS_OF_TABLES}, got {type(data).__name__}") from None
-    if isinstance(frame, nw.DataFrame):
-        return frame
+        return _some_columns(data, data.columns, wanted).to_arrow_table()
+    if hasattr(data, "collect_schema") and hasattr(data, "collect"):
+        return _some_columns(data, data.collect_schema().names(), wanted).collect()
+    if hasattr(data, "get_column"):  # Polars
+        return data
+    if hasattr(data, "column_names"):  # Arrow
+        names = _distinct(data.column_names)
+        return data if names == list(data.column_names) else data.rename_columns(names)
+    if hasattr(data, "set_axis") and hasattr(data, "columns"):
+        return data if data.columns.is_unique else data.set_axis(_distinct(list(data.columns)), axis=1)
     check_order(data)
-    return _some_columns(frame, frame.collect_schema().names(), wanted).collect()
+    raise TypeError(f"data must be {KINDS_OF_TABLES}, got {type(data).__name__}")
+
+
+def names_of(frame: Any) -> list[Any]:
+    """The names of the columns of a table in memory."""
+    return list(getattr(frame, "column_names", getattr(frame, "columns", ())))  # Arrow's columns are the data
+
+
+def values_of_column(frame: Any, name: str) -> list[Any]:
+    """The values of a column of a table in memory, each as it is."""
+    column = frame[name]
+    found: list[Any] = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    return found
+
+
+def arrow_columns(data: Any, names: Sequence[str]) -> Any:
+    """These columns of a table in memory as an Arrow table in which they are called `c0`, `c1`, ...
+
+    Engines do not tell upper from lower case in names.
+    """
+    import pyarrow as pa
+
+    frame = collected(data, names)
+    check_columns(names, names_of(frame))
+    return pa.table({f"c{place}": arrow_column(frame[name], name) for place, name in enumerate(names)})
+
+
+def arrow_column(column: Any, name: str) -> Any:
+    """A column of a pandas, Polars or Arrow table as one of Arrow; what may hold values of any type is read one by one."""
+    import pyarrow as pa
+
+    kind = str(column.dtype if hasattr(column, "dtype") else column.type)
+    if kind == "category" and hasattr(column, "cat"):
+        codes = column.cat.codes.to_numpy()
+        return arrow_column(column.cat.categories.to_series(), name).take(pa.array(codes, mask=codes < 0))
+    if hasattr(column, "to_pylist"):
+        found = column
+    elif kind.lower() == "object" or kind.startswith("complex"):
+        return column_of(column.to_list(), name)
+    elif hasattr(column, "to_arrow"):  # Polars
+        found = (column.cast(float) if kind in ("Int128", "UInt128") else column).to_arrow()
+    else:
+        try:
+            found = pa.array(column, from_pandas=True)
+        except (pa.ArrowException, TypeError, ValueError):
+            return column_of(column.to_list(), name)
+    if pa.types.is_dictionary(found.type):
+        found = found.cast(found.type.value_type)
+    if pa.types.is_null(found.type):
+        return found.cast(pa.string())
+    if pa.types.is_float16(found.type):
+        return found.cast(pa.float32())
+    if "binary" in str(found.type) or pa.types.is_decimal256(found.type):  # bytes become the texts that they spell
+        return column_of(found.to_pylist(), name)
+    return found
 
 
 def as_given(values: Any) -> NDArray[Any]:
@@ -221,14 +236,9 @@ def _some_columns(table: Any, names: Sequence[str], wanted: Sequence[str] | None
     return table.select(*kept) if kept else table
 
 
-def _distinct_names(data: Any) -> Any:
-    """A pandas frame whose columns have names of their own; anything else as it is."""
-    if not hasattr(data, "set_axis") or not hasattr(data, "columns") or data.columns.is_unique:
-        return data
-    names = data.columns
-    times = Counter(list(names))
-    distinct = [name if times[name] == 1 else of_place(str(name), place) for place, name in enumerate(names, 1)]
-    return data.set_axis(distinct, axis=1)
+def _distinct(names: Sequence[Any]) -> list[Any]:
+    times = Counter(names)
+    return [name if times[name] == 1 else of_place(str(name), place) for place, name in enumerate(names, 1)]
 
 
 def is_ibis_table(data: object) -> bool:
@@ -237,38 +247,88 @@ def is_ibis_table(data: object) -> bool:
     return ibis is not None and isinstance(data, ibis.Table)
 
 
+def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
+    """The code of every row, column by column."""
+    check_order(data)
+    found = _asked(arrow_columns(data, [column.column for column in columns]), tuple(columns), False, None)
+    packs = zip(_integers(found), packs_of(columns), strict=True)
+    return [codes for key, pack in packs for codes in unpack_codes(key, pack)]
+
+
 def count_codes(
     data: Any, columns: Sequence[Column], *, last: Int64Array | None = None, sample_rate: float = 1.0
 ) -> CountedCodes:
-    """The distinct codes of a table, and the number of records of each: for an Ibis table one GROUP BY in its engine.
+    """The distinct codes of a table, and the number of records of each: one GROUP BY in the engine.
 
     Where the codes of the last column lie beside a table in memory, they are `last`. Below 1, `sample_rate` is the share of the
     records that is kept (`kept_of`).
     """
-    if not is_ibis_table(data):
-        return counted(keys_of_frame(data, columns, last), columns, sample_rate)
-    check_columns([column.column for column in columns], data.columns)
-    query = count_keys(coded(read_each_value(data), columns))
-    names = [f"key{i}" for i in range(len(packs_of(columns)))]
-    if sample_rate < 1:
-        query = query.mutate(records=kept_of(query.records, [query[name] for name in names], sample_rate))
-        query = query.filter(query.records > 0)
-    result = run(query)
-    *keys, counts = (result[name].to_numpy().astype(np.int64, copy=False) for name in [*names, "records"])
+    if is_ibis_table(data):
+        check_columns([column.column for column in columns], data.columns)
+        result = run(_counted(coded(read_each_value(data), columns), sample_rate))
+    else:
+        import pyarrow as pa
+
+        read = columns if last is None else columns[:-1]
+        frame = arrow_columns(data, [column.column for column in read])
+        if last is not None:
+            frame = frame.append_column(f"c{len(read)}", pa.array(last))
+        result = _asked(frame, tuple(columns), last is not None, sample_rate)
+    *keys, counts = _integers(result)
     return CountedCodes(tuple(columns), tuple(keys), counts)
+
+
+def _integers(table: Any) -> list[Int64Array]:
+    return [column.to_numpy().astype(np.int64, copy=False) for column in table.columns]
+
+
+def _asked(frame: Any, columns: tuple[Column, ...], coded_last: bool, sample_rate: float | None) -> Any:
+    """The keys of every row of an Arrow table, in order; with a rate the distinct ones and how many records are kept."""
+    import ibis
+
+    return ask_in_memory(frame, _sql(ibis.Schema.from_pyarrow(frame.schema), columns, coded_last, sample_rate))
+
+
+@lru_cache(maxsize=256)
+def _sql(types: Any, columns: tuple[Column, ...], coded_last: bool, sample_rate: float | None) -> str:
+    """What the engine is asked of a table in memory. It is kept, as writing it takes longer than to answer it for few rows."""
+    import ibis
+
+    table = ibis.table(types, name="frame")
+    read = columns[: len(columns) - coded_last]
+    wider, names = computed_once(table, [column.read(table[f"c{i}"]) for i, column in enumerate(read)])
+    codes = [column.code(wider[name]) for column, name in zip(read, names, strict=True)]
+    keys = _keys(wider, columns, [*codes, *([wider[f"c{len(read)}"]] if coded_last else [])])
+    return str(ibis.to_sql(keys if sample_rate is None else _counted(keys, sample_rate), dialect="duckdb"))
+
+
+def queried(data: Any, names: Sequence[str]) -> tuple[Any, Callable[[Any], Any]]:
+    """Columns of a table as an Ibis table in which they are called `c0`, `c1`, ..., and what answers queries of it."""
+    import ibis
+
+    if is_ibis_table(data):
+        table = read_each_value(data)
+        return table.select(**{f"c{place}": table[name] for place, name in enumerate(names)}), run
+    frame = arrow_columns(data, names)
+    table = ibis.table(ibis.Schema.from_pyarrow(frame.schema), name="frame")
+    return table, lambda query: ask_in_memory(frame, str(ibis.to_sql(query, dialect="duckdb")))
 
 
 def run(query: Any) -> Any:
     """The result of a query as an Arrow table; what DuckDB cannot read (a broken file) is an error in one line."""
     with in_our_words("the data cannot be read"):
-        return interruptibly(query, query.to_pyarrow)
+        return interruptibly(query.get_backend().con, query.to_pyarrow)
 
 
 def coded(table: Any, columns: Sequence[Column]) -> Any:
     """The packed codes `key0`, `key1`, ... of every row, as a query."""
     wider, names = with_read(table, columns)
-    keys = packed(columns, lambda place, column: column.code(wider[names[place]]).cast("int64"))
-    return wider.select(**{f"key{i}": key for i, key in enumerate(keys)})
+    return _keys(wider, columns, [column.code(wider[name]) for name, column in zip(names, columns, strict=True)])
+
+
+def _keys(table: Any, columns: Sequence[Column], codes: Sequence[Any]) -> Any:
+    keys = packed(columns, [code.cast("int64") for code in codes])
+    return table.select(**{f"key{i}": key for i, key in enumerate(keys)})
 
 
 def with_read(table: Any, columns: Sequence[Column]) -> tuple[Any, list[str]]:
@@ -288,6 +348,10 @@ def computed_once(table: Any, expressions: Sequence[Any]) -> tuple[Any, list[str
     return table.mutate(**dict(zip(names, expressions, strict=True))).view(), names
 
 
-def count_keys(keys: Any) -> Any:
-    """The query that groups by all columns and counts `records`."""
-    return keys.group_by(list(keys.columns)).aggregate(records=keys.count())
+def _counted(keys: Any, sample_rate: float) -> Any:
+    """The query that groups by all columns and counts `records`, of which it keeps some below a rate of 1."""
+    query = keys.group_by(list(keys.columns)).aggregate(records=keys.count())
+    if sample_rate < 1:
+        query = query.mutate(records=kept_of(query.records, [query[name] for name in keys.columns], sample_rate))
+        query = query.filter(query.records > 0)
+    return query

@@ -105,7 +105,7 @@ BY_STATISTICS = "statistics_propagation"
 """The optimiser that answers questions about a value from the least and largest one of its column. Writers of Parquet leave
 NaN out of these, so that whether a NaN is seen would depend on other records (theory, section 10)."""
 
-NO_EXTENSIONS = {
+NO_EXTENSIONS: dict[str, str | bool | int | float | list[str]] = {
     "autoload_known_extensions": False,
     "autoinstall_known_extensions": False,
     "allow_community_extensions": False,
@@ -134,19 +134,53 @@ def connect(database: str | None = None, *, writing_to: str | os.PathLike[str] |
     return engine
 
 
-def interruptibly(table: Any, work: Callable[[], Result]) -> Result:
-    """The result of `work`, which queries the table's engine; an interrupt stops the engine, and then is raised.
+IN_MEMORY = {
+    **NO_EXTENSIONS,
+    "disabled_optimizers": BY_STATISTICS,
+    "temp_directory": "",
+}
+"""For tables of the calling program: nothing is spilled to disk, and rows stay in order."""
+
+FEW = 50_000
+"""Rows up to which one thread is enough: its engine is kept, as to open one takes longer than to read them."""
+
+
+def ask_in_memory(frame: Any, sql: str) -> Any:
+    """The answer to a query of an Arrow table, which it calls `frame`, as another one."""
+    import duckdb
+
+    with in_our_words("the data cannot be read"):
+        few = frame.num_rows <= FEW
+        with _engine_of_one_thread(os.getpid()).cursor() if few else duckdb.connect(config=IN_MEMORY) as engine:
+            engine.execute("SET enable_progress_bar = false")
+            engine.register("frame", frame)
+
+            def answer() -> Any:
+                return engine.sql(sql).to_arrow_table()
+
+            return answer() if few else interruptibly(engine, answer)
+
+
+@lru_cache
+def _engine_of_one_thread(process: int) -> Any:
+    """Of this process: with one thread nothing is left behind in a fork."""
+    import duckdb
+
+    return duckdb.connect(config=IN_MEMORY | {"threads": 1})
+
+
+def interruptibly(engine: Any, work: Callable[[], Result]) -> Result:
+    """The result of `work`, which queries this connection of DuckDB; an interrupt stops the engine, and then is raised.
 
     DuckDB does not look at signals in all of its versions and functions, so it works in a thread of its own.
     """
-    engine = table.get_backend()
     with ThreadPoolExecutor(1) as worker:  # waits for the thread in the end
         future = worker.submit(work)
         try:
             return future.result()
         except KeyboardInterrupt:
             while not future.done():  # the engine forgets an interrupt that comes before its query has begun
-                engine.con.interrupt()
+                engine.interrupt()
                 wait([future], timeout=0.1)
             raise
 

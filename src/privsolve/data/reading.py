@@ -1,20 +1,18 @@
-"""What reading a value means, the same in Python and in every engine."""
+"""What reading a value means: by itself, in an engine. Values in memory become columns of Arrow that the engine reads."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
-import narwhals as nw
 import numpy as np
-from numpy.typing import NDArray
-
-from privsolve.arrays import Floats
 
 SPACES = " \t\n\r\v\f"
 """What is taken off both ends of a text before it is compared; what is then empty is missing."""
@@ -99,53 +97,51 @@ def text_for_numbers(name: str) -> ValueError:
 
 _REAL = (bool, int, float, Decimal, np.bool_, np.integer, np.floating)
 
-_WIDE = (nw.Int128, nw.UInt128)  # numpy has no such integers
-
-
 NO_TEXT = ""
 """Stands for a value that is no text: schemas list no empty one."""
 
-
-def texts_of(series: Any, name: str, marks: Marks = PLAIN) -> list[str | None]:
-    """Texts without surrounding spaces; None where there is none, `NO_TEXT` where there is something else."""
-    values = known_values(series)
-    if all(value is None or not isinstance(value, str) for value in values) and any(v is not None for v in values):
-        raise text_for_numbers(name)
-    texts = [(v.strip(SPACES) or None) if isinstance(v, str) else None if v is None else NO_TEXT for v in values]
-    return [None if text in marks.texts else text for text in texts] if marks.texts else texts
+PARTS = ("text", "number", "day")
+"""The fields of a mixed column: each value of it is one of these, or missing."""
 
 
-def numbers_of(series: Any, name: str, marks: Marks = PLAIN) -> Floats:
-    """Numbers as float64; NaN where there is none. True is 1 and False is 0, as booleans and as texts."""
-    found = _numbers(series, name, marks)
-    if marks.numbers:
-        found[np.isin(found, marks.numbers)] = math.nan
-    return found
+def column_of(values: Sequence[Any], name: str) -> Any:
+    """Values of any types as a column of Arrow: texts, numbers, days, or where they are mixed a field for each of these.
+
+    Each value is taken apart by itself. Only errors depend on the others: a column of nothing that can be read is refused.
+    """
+    import pyarrow as pa
+    from pandas import notna
+    from pandas.api.types import is_scalar
+
+    with suppress(pa.ArrowException, TypeError, ValueError):
+        return pa.array(values, pa.string(), from_pandas=True)  # quick, and only if none is anything else
+    parts = [_parts(value) for value in values]
+    kinds = (pa.string(), pa.float64(), pa.date32())
+    columns = [pa.array(found, kind) for found, kind in zip(zip(*parts, strict=True), kinds, strict=True)]
+    used = [column for column in columns if column.null_count < len(column)]
+    if not used and (odd := min((type(v).__name__ for v in values if not is_scalar(v) or notna(v)), default="")):
+        raise ValueError(f"column {name!r} holds {odd} values: convert them to numbers or texts")
+    return used[0] if len(used) == 1 else pa.StructArray.from_arrays(columns, PARTS)
 
 
-def _numbers(series: Any, name: str, marks: Marks) -> Floats:
-    if series.dtype.is_integer() and series.dtype not in _WIDE:
-        return _as_floats(series, 0)  # numpy rounds large integers as engines do, where Arrow's cast refuses them
-    if series.dtype.is_float() or series.dtype == nw.Boolean or series.dtype in _WIDE:
-        return _as_floats(series.cast(nw.Float64), 0.0)
-    known = known_values(series)  # decimals too: what their cast rounds to depends on the scale of the column
-    found: Floats = np.full(len(known), math.nan)
-    parsed, others = number_parser(marks), set()
-    for i, value in enumerate(known):
-        if isinstance(value, str):
-            found[i] = parsed(value.strip(SPACES))
-        elif is_real(value):
-            found[i] = float_of(value)
-        elif value is not None:
-            others.add(type(value).__name__)
-    if others and not any(isinstance(value, str) or is_real(value) for value in known):
-        raise ValueError(f"column {name!r} holds {min(others)} values: convert them to numbers or texts")
-    return found
+def _parts(value: Any) -> tuple[str | None, float | None, date | None]:
+    """What a value is: a text, a number or a day. Bytes are the text that they spell, complex numbers may be real.
 
-
-def is_real(value: object) -> bool:
-    """Whether a single value is a number. A span of time is none, though numpy has it as a kind of integer."""
-    return isinstance(value, _REAL) and not isinstance(value, np.timedelta64)
+    One value of bytes, or one complex number, makes a column of them for some libraries, the other records included.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        with suppress(UnicodeDecodeError):
+            return bytes(value).decode("utf-8"), None, None
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode(), None, None
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        value = value.real
+    if isinstance(value, _REAL) and not isinstance(value, np.timedelta64):  # which numpy has as a kind of integer
+        number = float_of(value)
+        return None, None if math.isnan(number) else number, None
+    if isinstance(value, date) and getattr(value, "tzinfo", None) is None and value == value:  # NaT is a date, too
+        return None, None, date(value.year, value.month, value.day)
+    return None, None, None
 
 
 def float_of(value: Any) -> float:
@@ -156,54 +152,18 @@ def float_of(value: Any) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def number_parser(marks: Marks) -> Callable[[str], float]:
-    """What reads a text without surrounding spaces as a number."""
-    number, (yes, no) = re.compile(marks.pattern), marks.words
-    words = dict.fromkeys(yes, 1.0) | dict.fromkeys(no, 0.0)
-
-    def parsed(text: str) -> float:
-        if text in marks.texts:
-            return math.nan
-        return float(text.replace(",", ".")) if number.search(text) else words.get(text.lower(), math.nan)
-
-    return parsed
-
-
-def _as_floats(series: Any, filler: float) -> Floats:
-    values = np.array(series.fill_null(filler).to_numpy(), dtype=np.float64)
-    values[_nulls(series)] = math.nan
-    return values
-
-
-def known_values(series: Any) -> list[Any]:
-    """The values, with every kind of missing value as None.
-
-    One value of bytes, or one complex number, makes a column of them for some libraries, the other records included. So bytes
-    are the text that they spell in UTF-8, and a complex number without an imaginary part is its real part.
-    """
-    nulls = _nulls(series)
-    return [None if null else _plain(value) for value, null in zip(series.to_list(), nulls, strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes | bytearray | memoryview):
-        try:
-            return bytes(value).decode("utf-8")
-        except UnicodeDecodeError:
-            return value
-    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
-        return value.real
-    return value
-
-
-def _nulls(series: Any) -> NDArray[np.bool_]:
-    return np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+def is_mixed(kind: Any) -> bool:
+    """Whether a type of Ibis is that of a mixed column."""
+    return kind.is_struct() and tuple(kind.names) == PARTS
 
 
 def text_of(value: Any, name: str, marks: Marks = PLAIN) -> Any:
-    """Text without surrounding spaces; null where there is none."""
+    """Text without surrounding spaces; null where there is none, `NO_TEXT` where there is something else."""
     import ibis
 
+    if is_mixed(value.type()):
+        text = text_of(value["text"], name, marks)
+        return ibis.cases((value["number"].notnull() | value["day"].notnull(), NO_TEXT), else_=text)
     if not value.type().is_string():
         raise text_for_numbers(name)
     text = stripped(value).nullif("")
@@ -241,6 +201,9 @@ def _number(value: Any, name: str, marks: Marks) -> Any:
     import ibis
 
     kind, null = value.type(), ibis.null("float64")
+    if is_mixed(kind):
+        number = value["number"]
+        return ibis.cases((number.notnull(), number), else_=_number(value["text"], name, marks))
     if kind.is_string():
         text = stripped(value)
         written = text.replace(",", ".") if marks.comma else text

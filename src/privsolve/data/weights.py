@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite
-from privsolve.data.codes import as_frame, as_given, check_order, count_codes
+from privsolve.data.codes import as_given, check_order, collected, count_codes, names_of
 from privsolve.data.columns import Number
 from privsolve.data.columns.base import check_keys
 from privsolve.data.patterns import PatternTable
-from privsolve.data.reading import numbers_of
+from privsolve.data.reading import column_of
 from privsolve.data.schema import Schema
 
 UNITS = 2**10
@@ -113,15 +112,16 @@ class Weight:
 
 def attached(frame: Any, weights: ArrayLike) -> Any:
     """A table in memory with the weights, one for each row, as the column `sample_weight`. Each is read on its own."""
-    import pandas as pd
-
     check_order(frame)
-    table = as_frame(frame)
-    if BESIDE in table.columns:
+    table = collected(frame)
+    if BESIDE in names_of(table):
         raise ValueError(f"X has a column {BESIDE!r}, which is what the weights are called: rename it or leave it out")
     given = as_given(weights)
     if given.shape != (len(table),):
         raise ValueError(f"sample_weight has shape {given.shape} for {len(table)} records: give one weight per record")
-    numbers = numbers_of(nw.from_native(pd.Series(given), series_only=True), BESIDE)
-    column = nw.new_series(BESIDE, numbers, nw.Float64(), backend=table.implementation)
-    return table.with_columns(column).to_native()
+    if hasattr(table, "assign"):
+        return table.assign(**{BESIDE: given})
+    column = column_of(given.tolist(), BESIDE)
+    if hasattr(table, "append_column"):
+        return table.append_column(BESIDE, column)
+    return table.hstack(type(table)({BESIDE: column}))

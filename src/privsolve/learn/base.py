@@ -17,7 +17,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from privsolve.checks import check_finite, check_length
 from privsolve.data import Label, Schema
-from privsolve.data.codes import as_frame, as_given, check_order, is_ibis_table, is_relation
+from privsolve.data.codes import as_given, check_order, collected, is_ibis_table, is_relation, values_of_column
 from privsolve.data.columns import tidy
 from privsolve.data.duckdb import read_each_value
 from privsolve.errors import PrivacyWarning
@@ -226,7 +226,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _rows(X: Any) -> Any:
         if is_ibis_table(X):
             return read_each_value(X)
-        frame = X if hasattr(X, "__len__") and not is_relation(X) else as_frame(X).to_native()
+        frame = X if hasattr(X, "__len__") and not is_relation(X) else collected(X)
         if len(frame) == 0:
             raise ValueError("X has 0 records, while a minimum of 1 is required: give at least one")
         return frame
@@ -280,8 +280,8 @@ def stated_bounds(low: float | None, high: float | None) -> tuple[float, float]:
 
 def labels_in(frame: Any, column: str) -> tuple[Any, Any]:
     """The table in memory, and its column of labels."""
-    table = as_frame(frame) if not is_ibis_table(frame) else as_frame(frame.to_pyarrow())
-    return table.to_native(), np.array(table[column].to_list(), dtype=object)
+    table = collected(frame.to_pyarrow() if is_ibis_table(frame) else frame)
+    return table, np.array(values_of_column(table, column), dtype=object)
 
 
 def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:

@@ -18,7 +18,6 @@ from pathlib import PurePath
 from types import FunctionType, MethodType
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -64,8 +63,8 @@ def _write(write: _Write, value: Any) -> None:
     elif is_dataclass(value):
         _piece(write, "value", _full_name(type(value)))
         _many(write, "fields", [(one.name, getattr(value, one.name)) for one in fields(value)])
-    elif nw.dependencies.is_into_dataframe(value):
-        _frame(write, nw.from_native(value, eager_only=True).to_pandas())
+    elif isinstance(value, pd.DataFrame) or hasattr(value, "to_pandas"):
+        _frame(write, value if isinstance(value, pd.DataFrame) else value.to_pandas())
     elif type(value).__module__.startswith("privsolve."):
         _piece(write, "object", _full_name(type(value)))
         _write(write, vars(value))

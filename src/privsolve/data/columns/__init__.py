@@ -1,7 +1,7 @@
 """The kinds of columns a schema has: what is public about each, its codes and its features.
 
-A value becomes a small integer *code* first (which option, which bin, which step of a number, or how it fell outside),
-in Python or in the engine that holds the data; codes become features by a public rule, in Python, for distinct rows only.
+A value becomes a small integer *code* first (which option, which bin, which step of a number, or how it fell outside), in
+the engine; codes become features by a public rule, in Python, for distinct rows only.
 To add a kind, write a subclass of `Column` in a file of its own and import it here.
 """
 
@@ -22,11 +22,9 @@ from privsolve.data.columns.base import (
     tidy,
     value_text,
 )
-from privsolve.data.columns.bins import Bins, Encoding
 from privsolve.data.columns.categories import Categories, Category
-from privsolve.data.columns.dates import Dates
 from privsolve.data.columns.label import Label
-from privsolve.data.columns.number import Number
+from privsolve.data.columns.numbers import Bins, Dates, Encoding, Number
 
 __all__ = [
     "ABOVE",

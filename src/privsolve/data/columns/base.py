@@ -135,8 +135,8 @@ KINDS: dict[str, type[Column]] = {}
 class Column(ABC):
     """A column of the data and what is public about it. Subclasses are frozen dataclasses; to define one is to register it.
 
-    *Guarantee.* `codes`, and `code` of what `read` gives, must depend on the value alone, never on other records, and must
-    agree with each other: reading then has sensitivity one record (theory, section 10).
+    *Guarantee.* `code` of what `read` gives must depend on the value alone, never on other records: reading then has
+    sensitivity one record (theory, section 10).
     """
 
     column: str
@@ -185,19 +185,15 @@ class Column(ABC):
         return 0, 1
 
     @abstractmethod
-    def codes(self, series: Any) -> Int64Array:
-        """The code of every value of a narwhals series."""
-
-    @abstractmethod
     def read(self, value: Any) -> Any:
-        """What a value of a column of an engine says, as an expression of Ibis: a text or a number, null where it says nothing.
+        """What a value says, as an expression of Ibis: a text or a number, null where it says nothing.
 
         Queries compute it once for a value and refer to it more often (`data.codes.with_read`).
         """
 
     @abstractmethod
     def code(self, read: Any) -> Any:
-        """The code of what was read, as an expression of Ibis: the same as in `codes`."""
+        """The code of what was read, as an expression of Ibis."""
 
     @abstractmethod
     def expand(self, codes: Int64Array) -> IntArray:

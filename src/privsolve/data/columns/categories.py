@@ -26,7 +26,10 @@ from privsolve.data.columns.base import (
     value_text,
 )
 from privsolve.data.questions import Choice, Option, Question
-from privsolve.data.reading import Marks, number_of, numbers_of, text_of, texts_of
+from privsolve.data.reading import Marks, number_of, text_of
+
+MANY = 500
+"""Of more values not each is compared in a query of its own: engines need seconds to understand thousands."""
 
 
 @dataclass(frozen=True)
@@ -133,35 +136,34 @@ class Categories(Column):
         no = [] if self.no is None else [-1]
         return np.array([*range(k), *no, other, other if self.missing is None else len(self.names) - 1])
 
-    def codes(self, series: Any) -> Int64Array:
-        """Options in order, then no, other and missing."""
-        flat = [(value, code) for code, option in enumerate(self.listed) for value in option.values]
-        other, missing = self.outside[OTHER], self.outside[MISSING]
-        if self.kind == "text":
-            by_text = dict(flat)
-            texts = texts_of(series, self.column, self._marks)
-            return np.array([missing if t is None else by_text.get(t, other) for t in texts], dtype=np.int64)
-        values = numbers_of(series, self.column, self._marks)
-        ordered = sorted((float(value), code) for value, code in flat)
-        listed = np.array([value for value, _ in ordered])
-        place = np.minimum(np.searchsorted(listed, values), len(listed) - 1)
-        codes = np.where(listed[place] == values, np.array([code for _, code in ordered])[place], other)
-        return np.where(np.isnan(values), missing, codes).astype(np.int64)
-
     def read(self, value: Any) -> Any:
-        """The text or number that is compared, in an engine."""
+        """The text or number that is compared."""
         return (text_of if self.kind == "text" else number_of)(value, self.column, self._marks)
 
     def code(self, read: Any) -> Any:
-        """The same in an engine."""
+        """Options in order, then no, other and missing."""
         import ibis
 
         if self.kind == "text":
             options: list[tuple[Any, ...]] = [option.values for option in self.listed]
         else:
             options = [tuple(float(v) for v in option.values) for option in self.listed]
+        if sum(map(len, options)) > MANY:
+            return self._looked_up(read, options)
         matches = [(_is_in(read, values), i) for i, values in enumerate(options)]
         return ibis.cases((read.isnull(), self.outside[MISSING]), *matches, else_=self.outside[OTHER])
+
+    def _looked_up(self, read: Any, options: Sequence[tuple[Any, ...]]) -> Any:
+        """The code by the place of a value in a list, which engines are given as one text."""
+        import ibis
+
+        values = [str(value) for values in options for value in values]
+        comma = next(chr(k) for k in range(1, 0x110000) if not any(chr(k) in value for value in values))
+        kind = "array<string>" if self.kind == "text" else "array<float64>"
+        place = ibis.literal(comma.join(values)).split(comma).cast(kind).index(read)
+        codes = ",".join(str(code) for code, values in enumerate(options) for _ in values)
+        code = ibis.literal(codes).split(",").cast("array<int64>")[place]
+        return ibis.cases((read.isnull(), self.outside[MISSING]), (place >= 0, code), else_=self.outside[OTHER])
 
     def expand(self, codes: Int64Array) -> IntArray:
         """The indicators of every code."""

@@ -30,8 +30,8 @@ from privsolve.data.columns.base import (
     value_text,
     values_of,
 )
-from privsolve.data.columns.bins import Bins
 from privsolve.data.columns.categories import Categories, Category
+from privsolve.data.columns.numbers import Bins
 from privsolve.data.reading import NUMBER_PATTERN
 
 COMPARISON = re.compile(f"(>=|>|<=|<) *({NUMBER_PATTERN.strip('^$')})")

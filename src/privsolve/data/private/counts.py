@@ -7,35 +7,21 @@ in an engine, whatever the size of the table, which is read once.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.data.codes import as_frame, is_ibis_table, run
+from privsolve.data.codes import collected, is_ibis_table, names_of, queried, run
 from privsolve.data.columns import LARGEST_INTEGER
 from privsolve.data.duckdb import read_each_value
-from privsolve.data.private.grids import Grid
-from privsolve.data.private.names import COMMON_TEXTS
-from privsolve.data.reading import (
-    PLAIN,
-    SPACES,
-    Marks,
-    float_of,
-    is_real,
-    known_values,
-    number_of,
-    number_parser,
-    numbers_of,
-    text_of,
-)
+from privsolve.data.private.cuts import Grid
+from privsolve.data.reading import NO_TEXT, PLAIN, Marks, is_mixed, number_of, text_of
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import zcdp_limit
@@ -51,6 +37,13 @@ SMALL_NUMBERS = range(21)
 
 NA_CODES = ("NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "?", "#N/A")
 """Texts that stand for no value in files of most programs."""
+
+_COMMON = """
+yes no Yes No YES NO y n Y N t f T F male Male MALE m M female Female FEMALE low medium high Low Medium High none None
+other Other unknown Unknown single married divorced widowed normal abnormal positive negative
+"""
+COMMON_TEXTS = tuple(_COMMON.split())
+"""Texts that are counted without a threshold: a public list. Texts that read as numbers or truth values are none of them."""
 
 TOGETHER = 32
 """Columns that one query counts: of several hundred an engine would need more memory than it is given."""
@@ -85,9 +78,9 @@ class Declared:
     def of(cls, data: Any) -> Declared:
         """Types of frames in memory are not used: they are inferred from all records together (theory, section 12)."""
         if not is_ibis_table(data):
-            frame = as_frame(data)
-            check_texts(frame.columns)
-            return cls(tuple(frame.columns))
+            names = names_of(collected(data))
+            check_texts(names)
+            return cls(tuple(names))
         kinds = dict(read_each_value(data).schema().items())
         booleans = frozenset(name for name, kind in kinds.items() if kind.is_boolean())
         texts = frozenset(name for name, kind in kinds.items() if kind.is_string())
@@ -99,7 +92,7 @@ def count_records(data: Any) -> int:
     """How many there are: public where a record is replaced."""
     if is_ibis_table(data):
         return int(run(data.aggregate(records=data.count()))["records"][0].as_py())
-    return len(as_frame(data))
+    return len(collected(data))
 
 
 def check_texts(names: Iterable[object]) -> None:
@@ -122,71 +115,20 @@ def count_columns(
     sizes = {name: NUMBERS + 2 * (len(grid.points) + 1) for name, grid in grids.items()}
     histograms: dict[str, Int64Array] = {name: np.zeros(size, dtype=np.int64) for name, size in sizes.items()}
     texts: dict[str, dict[str, int]] = {name: {} for name in grids}
-    if is_ibis_table(data):
-        table = read_each_value(data)
-        for names in batched(grids):
-            for row in _in_engine(table, {name: grids[name] for name in names}, least, marks, always):
-                name, records = names[row["place"]], int(row["records"])
-                histograms[name][row["code"]] += records
-                if row["text"] is not None:
-                    texts[name][row["text"]] = records
-    else:
-        frame = as_frame(data)
-        for name, grid in grids.items():
-            histograms[name] = np.bincount(_codes(frame[name], grid, marks), minlength=sizes[name])
-            texts[name] = _texts(frame[name], least, marks, always)
+    for names in batched(grids):
+        table, answer = queried(data, names)
+        query = _query(table, [grids[name] for name in names], least, marks, always)
+        for row in answer(query).to_pylist():
+            name, records = names[row["place"]], int(row["records"])
+            histograms[name][row["code"]] += records
+            if row["text"]:
+                texts[name][row["text"]] = records
     return {name: _kinds(histogram) for name, histogram in histograms.items()}, texts
-
-
-def _texts(series: Any, least: int, marks: Marks, always: Sequence[str]) -> dict[str, int]:
-    """How many records have each text that is no number."""
-    parsed = number_parser(Marks(comma=marks.comma))
-    values = [] if series.dtype.is_numeric() else known_values(series)
-    counted = Counter(value.strip(SPACES) for value in values if isinstance(value, str))
-    return {
-        text: count
-        for text, count in counted.items()
-        if (count >= least or text in always) and text and text not in marks.texts and math.isnan(parsed(text))
-    }
 
 
 def _kinds(histogram: Int64Array) -> Kinds:
     whole, fractions = histogram[NUMBERS::2], histogram[NUMBERS + 1 :: 2]
     return Kinds(int(histogram[MISSING_CODE]), int(histogram[TEXT_CODE]), whole + fractions, fractions)
-
-
-def _codes(series: Any, grid: Grid, marks: Marks) -> Int64Array:
-    """The code of every value, each read by itself."""
-    if series.dtype.is_integer() or series.dtype.is_float() or series.dtype == nw.Boolean:
-        numbers = numbers_of(series, series.name, marks)
-        others = np.full(len(series), MISSING_CODE)
-    else:
-        parsed, plain = number_parser(marks), number_parser(Marks(comma=marks.comma))
-        values = known_values(series)
-        numbers = np.array([_number(value, parsed) for value in values], dtype=np.float64)
-        numbers[np.isin(numbers, marks.numbers)] = math.nan
-        others = np.array([_missing_or_text(value, marks, plain) for value in values], dtype=np.int64)
-    known = ~np.isnan(numbers)
-    inside = np.where(known, numbers, 0.0)
-    with np.errstate(invalid="ignore"):
-        fraction = ~(inside % 1 == 0)
-    codes = NUMBERS + 2 * grid.cells(inside) + fraction
-    return np.where(known, codes, others).astype(np.int64)
-
-
-def _number(value: object, parsed: Callable[[str], float]) -> float:
-    """The number that a value is, NaN if it is none."""
-    if isinstance(value, str):
-        return parsed(value.strip(SPACES))
-    return float_of(value) if is_real(value) else math.nan
-
-
-def _missing_or_text(value: object, marks: Marks, plain: Callable[[str], float]) -> int:
-    """The code of a value that is no number, or one that stands for no value."""
-    if isinstance(value, str):
-        text = value.strip(SPACES)
-        return TEXT_CODE if text and text not in marks.texts and plain(text) not in marks.numbers else MISSING_CODE
-    return MISSING_CODE if value is None or is_real(value) else TEXT_CODE
 
 
 def batched(names: Iterable[str]) -> Iterator[list[str]]:
@@ -196,20 +138,18 @@ def batched(names: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def _in_engine(
-    table: Any, grids: Mapping[str, Grid], least: int, marks: Marks, always: Sequence[str]
-) -> list[dict[str, Any]]:
-    """One query: rows with the place of a column, a code, a text if it is to be told, and the number of records.
+def _query(table: Any, grids: Sequence[Grid], least: int, marks: Marks, always: Sequence[str]) -> Any:
+    """Rows with the place of a column, a code, a text if it is to be told, and the number of records.
 
     The different values of every column are counted first, so that reading them costs little.
     """
     import ibis
 
-    different = ibis.union(*_different(table, list(grids), marks)).view()
+    different = ibis.union(*_different(table, marks)).view()
     told = different.group_by(["place", "number", "plain", "text"])  # without surrounding spaces some are the same
     rows = told.aggregate(records=different.records.sum()).view()
     by_grid: dict[Grid, list[int]] = {}
-    for place, grid in enumerate(grids.values()):
+    for place, grid in enumerate(grids):
         by_grid.setdefault(grid, []).append(place)
     inside = rows.number.coalesce(0.0)
     cells = [(rows.place.isin(those), grid.cell(inside)) for grid, those in by_grid.items()]
@@ -225,30 +165,39 @@ def _in_engine(
     often = often | rows.text.isin(list(always)) if always else often
     text = ibis.cases((rows.plain.isnull() & often, rows.text), else_=ibis.null("string"))
     coded = rows.select(place=rows.place, code=code, text=text, records=rows.records)
-    found: list[dict[str, Any]] = run(
-        coded.group_by(["place", "code", "text"]).aggregate(records=coded.records.sum())
-    ).to_pylist()
-    return found
+    return coded.group_by(["place", "code", "text"]).aggregate(records=coded.records.sum())
 
 
-def _different(table: Any, names: Sequence[str], marks: Marks) -> list[Any]:
+def _different(table: Any, marks: Marks) -> list[Any]:
     """The different values of columns of texts, and of others: as numbers with and without `marks`, as texts, and how many.
 
     Columns of one kind are laid below each other by one pass over the table, so that a file is read once.
     """
     import ibis
 
-    texts = {place: table[name] for place, name in enumerate(names) if table[name].type().is_string()}
-    numbers = {place: number_of(table[n], n, marks) for place, n in enumerate(names) if place not in texts}
-    parts = []
+    values = [table[name] for name in table.columns]
+    texts, mixed, others, numbers = (dict[int, Any]() for _ in range(4))
+    for place, value in enumerate(values):
+        kind = value.type()
+        if kind.is_string() or is_mixed(kind):
+            (texts if kind.is_string() else mixed)[place] = value
+        elif kind.is_numeric() or kind.is_boolean():
+            numbers[place] = number_of(value, "", marks)
+        else:
+            others[place] = value.notnull()
+    parts, none = [], ibis.null("float64")
+    plain = Marks(comma=marks.comma)
+    for found in filter(None, (texts, mixed)):
+        counted = _counted(table, found)
+        number, written = (number_of(counted.value, "", which) for which in (marks, plain))
+        parts.append(counted.mutate(number=number, plain=written, text=text_of(counted.value, "", marks)).drop("value"))
     if numbers:
         counted = _counted(table, numbers)
-        none = ibis.null("string")
-        parts.append(counted.mutate(number=counted.value, plain=counted.value, text=none).drop("value"))
-    if texts:
-        counted = _counted(table, texts)
-        number, plain = (number_of(counted.value, "", which) for which in (marks, Marks(comma=marks.comma)))
-        parts.append(counted.mutate(number=number, plain=plain, text=text_of(counted.value, "", marks)).drop("value"))
+        parts.append(counted.mutate(number=counted.value, plain=counted.value, text=ibis.null("string")).drop("value"))
+    if others:
+        counted = _counted(table, others)
+        text = ibis.cases((counted.value, NO_TEXT), else_=ibis.null("string"))
+        parts.append(counted.mutate(number=none, plain=none, text=text).drop("value"))
     return parts
 
 
