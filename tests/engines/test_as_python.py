@@ -19,7 +19,7 @@ from privsolve.engines.supports.bits import count_bits, pack
 from privsolve.engines.supports.chain import new_current
 from privsolve.engines.supports.fold import evaluate, fill_up, folding_order, load, new_fold, sketch
 from privsolve.engines.supports.instance import CardInstance
-from privsolve.engines.supports.moments import _add_step, _add_wide
+from privsolve.engines.supports.moments import add_least
 from privsolve.engines.trees.counts import add_pairs, pairs, rows_of
 from privsolve.engines.trees.sampler import TreeSums
 from privsolve.engines.trees.sums import _any_values, _two_values
@@ -73,9 +73,9 @@ def test_narrow_and_wide_cells_lose_the_same() -> None:
     both, one, other = rng.integers(-99, 99, (3, 50))
     for whole in (-40, 7):
         losses = []
-        for kind, add in ((np.int32, _add_step), (np.int64, _add_wide)):
+        for kind in (np.int32, np.int64):
             loss = np.zeros(50, dtype=kind)
-            add(instance(0).costs, both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
+            add_least(instance(0).costs, both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
             losses.append(loss.tolist())
         assert losses[0] == losses[1]
 

@@ -71,7 +71,6 @@ class Target(NamedTuple):
     offset: int
     mass: NDArray[np.float32]
     largest_log_mass: float
-    rough: float
 
 
 class Sums(NamedTuple):
@@ -100,13 +99,7 @@ def target_of(inst: CardInstance, kappa: float, log_mass: Floats, log_mass_inter
     """The law over the supports of an instance."""
     largest = float(log_mass.max(initial=0.0))
     mass = np.exp(log_mass - largest).astype(np.float32)
-    # of chords: what a share of records rounded across a knot makes wrong, and the rounding of sums
-    wrong = 2.0**-50 * (1 << inst.max_features) * kappa * inst.largest_loss
-    if not inst.costs.is_step:
-        wrong += (
-            kappa * 1e-8 * (1 << inst.max_features) * float(max(inst.costs.positive.max(), inst.costs.negative.max()))
-        )
-    return Target(kappa, log_mass, log_mass_intercept, inst.base - reference, mass, largest, ROUGH + wrong)
+    return Target(kappa, log_mass, log_mass_intercept, inst.base - reference, mass, largest)
 
 
 def first_sums(
@@ -257,7 +250,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, rule, firs
                 _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, columns)
                 j = stop
             for j in range(after, m):
-                rows[j - after] += log_prior + target.log_mass[j] + target.rough
+                rows[j - after] += log_prior + target.log_mass[j] + ROUGH
             total = log_add(log_sum(rows), total)
         sums.block[number] = total + FINE
         more = advance(walk)

@@ -31,7 +31,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import helper
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
-from privsolve.engines.supports.costs import regret, regrets
+from privsolve.engines.supports.costs import regret
 from privsolve.engines.supports.fold import Fold, Grid, evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.noise.coins import Stream, SumTree, Uniforms, choose, choose_log, coin, new_sum_tree, propose
@@ -267,7 +267,7 @@ def _table(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[i
         for i in range(len(fixed), size):
             if c >> i & 1:
                 score = score + _along(inst.points, i - len(fixed), dims)
-        excess += regrets(inst.costs, int(now.cells[c]), score)
+        excess += regret(inst.costs, int(now.cells[c]), score)
     prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
         with np.errstate(divide="ignore"):  # points that are not allowed have no weight

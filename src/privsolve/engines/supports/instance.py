@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.supports.costs import CellCosts, cell_costs, masses, row_cells
+from privsolve.engines.supports.costs import CellCosts, cell_costs, mass, row_cells
 from privsolve.errors import IntegerRangeError
 from privsolve.losses import ScoreLoss
 
@@ -101,7 +101,7 @@ class CardInstance:
 
 def heaviest_first(inst: CardInstance) -> Int64Array:
     """The order of the columns that makes blocks fast: those of the heaviest rows first."""
-    return np.argsort(-(masses(inst.costs, inst.row_cell) @ inst.rows), kind="stable")
+    return np.argsort(-(mass(inst.costs, inst.row_cell) @ inst.rows), kind="stable")
 
 
 def _counts(values: ArrayLike, name: str, rows: int, highest: int) -> Int64Array:

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper, overload
+from privsolve.compiled import compiled, helper
 from privsolve.engines.subsets import invert, invert_rows
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
-from privsolve.engines.supports.costs import HALF, least
+from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import CardInstance, number_supports
 from privsolve.engines.workers import Workers
 
@@ -65,7 +65,6 @@ def new_node(inst: CardInstance) -> Node:
     """Room for any prefix; cells of one step are 32 bits wide if they can be, so that a vector instruction handles many."""
     cells, m = 1 << (inst.max_features - 2), inst.n_columns
     kind = np.int64 if inst.is_wide else np.int32
-    loss = np.float64 if inst.is_wide else np.int32  # whole numbers below 2^40, or sums along chords
     pairs = min(m * (m - 1) // 2, PAIRS + m)
     return Node(
         np.zeros(cells, dtype=np.int64),
@@ -76,8 +75,8 @@ def new_node(inst: CardInstance) -> Node:
         np.zeros((cells, pairs), dtype=kind),
         np.zeros(max(pairs, m), dtype=kind),
         np.zeros(pairs, dtype=kind),
-        np.zeros(pairs, dtype=loss),
-        np.zeros(m, dtype=loss),
+        np.zeros(pairs, dtype=kind),
+        np.zeros(m, dtype=kind),
         np.ones(m, dtype=np.bool_),
     )
 
@@ -185,7 +184,7 @@ def enter_rows(moments, node, j, pairs):
 
 @helper
 def least_of_rows(costs, node, pairs):
-    """Into `loss`: no more than what the cells of `T ∪ {j, k}` lose at least, and close to it."""
+    """Into `loss`: what the cells of `T ∪ {j, k}` lose at least."""
     first, second, one, other = node.first[:pairs], node.second[:pairs], node.one[:pairs], node.other[:pairs]
     loss = node.loss[:pairs]
     for x in range(pairs):
@@ -209,43 +208,20 @@ def least_of_singles(costs, node, after):
         add_least(costs, nothing, nothing, node.part[c, after:], node.cell[c], single)
 
 
+@helper
 def add_least(costs, both, one, other, whole, loss):
     """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
-    add = _add_step if loss.dtype == np.int32 else _add_wide
-    add(costs, both, one, other, whole, loss)
-
-
-@overload(add_least)
-def _add_least(costs, both, one, other, whole, loss):
-    return _add_step if str(loss.dtype) == "int32" else _add_wide
-
-
-def _add_step(costs, both, one, other, whole, loss):
-    zero = np.int32(0)  # casts, because sums of 32 bits are 64 wide for numba
-    for x in range(len(loss)):
-        b, i, o = both[x], one[x], other[x]
-        total = min(b, zero) + min(np.int32(i - b), zero) + min(np.int32(o - b), zero)
-        loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
-
-
-def _add_wide(costs, both, one, other, whole, loss):
-    if costs.is_step:
+    if loss.itemsize > 4:
         for x in range(len(loss)):
             b, i, o = both[x], one[x], other[x]
-            loss[x] += min(b, 0) + min(i - b, 0) + min(o - b, 0) + min(whole - i - o + b, 0)
+            total = least(costs, b) + least(costs, i - b) + least(costs, o - b)
+            loss[x] += total + least(costs, whole - i - o + b)
         return
+    zero = np.int32(0)  # casts, because sums of 32 bits are 64 wide for numba
     for x in range(len(loss)):
-        b, i, o = both[x], one[x], other[x]
-        total = chord(costs, b) + chord(costs, i - b) + chord(costs, o - b)
-        loss[x] += total + chord(costs, whole - i - o + b)
-
-
-@helper
-def chord(costs, cell):
-    """A lower bound of `least` where the loss is not a single step: a chord of a concave function."""
-    positives, negatives = np.float64(cell >> HALF), np.float64(cell & ((1 << HALF) - 1))
-    at = np.int64(positives / (positives + negatives + 1e-9) * (len(costs.chord_positive) - 1))
-    return positives * costs.chord_positive[at] + negatives * costs.chord_negative[at]
+        b, i, o = np.int32(both[x]), np.int32(one[x]), np.int32(other[x])
+        total = min(b, zero) + min(np.int32(i - b), zero) + min(np.int32(o - b), zero)
+        loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
 
 
 @helper
