@@ -80,7 +80,10 @@ def test_moments_are_sums_over_the_rows(case: Case, seed: int) -> None:
 def test_rows_and_blocks_bound_the_supports_they_stand_for(case: Case, kappa: float, seed: int) -> None:
     """Also where columns are turned round. The sums are close, unless a row weighs nothing beside its block."""
     inst = case.inst
-    kappa, log_mass = kappa / (1 if inst.costs.is_step else 100), np.random.default_rng(seed).normal(size=inst.n_columns)
+    kappa, log_mass = (
+        kappa / (1 if inst.costs.is_step else 100),
+        np.random.default_rng(seed).normal(size=inst.n_columns),
+    )
     bits, reference = pack(inst, turned(inst)), inst.base + int(sum_of_least(inst.costs, inst.row_cell))
     target = target_of(inst, kappa, log_mass, 0.5, reference)
     sums = first_sums(inst, bits, count_moments(inst, bits), target, no_rule(inst.n_columns, inst.max_features))
