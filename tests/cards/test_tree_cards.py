@@ -19,8 +19,7 @@ from browser import Browser, browser_fixture  # noqa: F401
 from privsolve.cards.tree_card import TreeCard, rules
 from privsolve.data import Bins, Categories, Label, Schema
 from privsolve.models.leaves import LabelLeaves, ProbabilityLeaves
-from privsolve.models.tree import DecisionTree, Leaf, Split
-from privsolve.models.tree_sql import with_tree_predictions
+from privsolve.models.tree import DecisionTree, Leaf, Split, with_tree_predictions
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange

@@ -20,9 +20,8 @@ from privsolve.engines.supports.chain import new_current
 from privsolve.engines.supports.fold import evaluate, fill_up, folding_order, load, new_fold, sketch
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.engines.supports.moments import add_least
-from privsolve.engines.trees.counts import add_pairs, pairs, rows_of
 from privsolve.engines.trees.sampler import TreeSums
-from privsolve.engines.trees.sums import _any_values, _two_values
+from privsolve.engines.trees.sums import _any_values, _two_values, add_pairs, pairs, rows_of
 from privsolve.models.leaves import LabelLeaves
 
 

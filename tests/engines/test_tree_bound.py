@@ -70,13 +70,14 @@ def check(problem: ps.Problem, perturbation: ps.Perturbation, message: str) -> d
 @pytest.mark.parametrize("widest", [4, WIDEST_TABLE])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bound_holds_at_every_node(kind: str, widest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Narrow tables force columns into row levels; wide ones leave nearly all to the table levels."""
+    """Narrow tables force columns into row levels; wide ones leave nearly all to the table levels. Also with other losses."""
     monkeypatch.setattr(instance, "WIDEST_TABLE", widest)
     total = {"nodes": 0, "tight": 0, "improved": 0}
     row_levels = table_levels = 0
-    for seed in range(50):
+    for seed in range(80):
         rng = np.random.default_rng([seed, *kind.encode()])
-        problem = random_problem(rng, kind, int(rng.integers(1, 8)))
+        loss = None if seed < 50 else [*TABLES.values(), random_table(rng)][min(seed - 50, len(TABLES))]
+        problem = random_problem(rng, kind, int(rng.integers(1, 8 if loss is None else 7)), loss)
         if problem.domain.size > SMALL:
             continue
         perturbation = random_perturbation(rng, problem)
@@ -84,25 +85,10 @@ def test_bound_holds_at_every_node(kind: str, widest: int, monkeypatch: pytest.M
         total = {name: count + seen[name] for name, count in total.items()}
         levels = lay_out(problem, perturbation).row_levels
         row_levels, table_levels = row_levels + levels, table_levels + problem.domain.dim - levels
-    assert total["nodes"] > 1000
+    assert total["nodes"] > 1500
     assert 0 < total["tight"] < total["nodes"]  # not vacuous: some bounds are strict, and children improve on parents
     assert total["improved"] > 50
     assert (row_levels > table_levels) == (widest == 4)
-
-
-@pytest.mark.parametrize("widest", [4, WIDEST_TABLE])
-@pytest.mark.parametrize("kind", KINDS)
-def test_bound_holds_at_every_node_for_any_table(kind: str, widest: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(instance, "WIDEST_TABLE", widest)
-    nodes = 0
-    for seed in range(30):
-        rng = np.random.default_rng([seed, *kind.encode()])
-        loss = list(TABLES.values())[seed] if seed < len(TABLES) else random_table(rng)
-        problem = random_problem(rng, kind, int(rng.integers(1, 7)), loss)
-        if problem.domain.size <= SMALL:
-            perturbation = random_perturbation(rng, problem)
-            nodes += check(problem, perturbation, f"{kind} seed {seed}")["nodes"]
-    assert nodes > 500
 
 
 def slice_of_adult(columns: list[int]) -> ps.PatternTable:

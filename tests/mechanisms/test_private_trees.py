@@ -161,6 +161,13 @@ def test_damaged_releases_are_refused(damage: Any) -> None:
         ps.Release.from_json(json.dumps(content))
 
 
+def test_an_old_tree_for_a_number_is_refused_in_words() -> None:
+    content = json.loads(ps.private_tree(problem(), 5.0, random_state=0).release.to_json())
+    content["model"]["leaves"] = {"kind": "numbers", "low": 0.0, "high": 9.0, "choices": 21, "steps": 100}
+    with pytest.raises(ValueError, match=r"trees for a number are not read any more.*PrivateScorecardRegressor"):
+        ps.Release.from_json(json.dumps(content))
+
+
 def test_simplified_trees_say_the_same() -> None:
     sums, rng = TreeSampler(problem(depth=3, features=4), 0.2).sums, Randomness.seeded(2)
     rows = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T

@@ -12,8 +12,7 @@ from privsolve.cards.words import facts_line, privacy_warnings, privacy_words
 from privsolve.data.about import About
 from privsolve.evaluation import Evaluation
 from privsolve.evaluation.words import HELP, useless
-from privsolve.models.tree import DecisionTree, leaf_paths
-from privsolve.models.tree_sql import tree_sql
+from privsolve.models.tree import DecisionTree, leaf_paths, tree_sql
 from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Guarantee
 

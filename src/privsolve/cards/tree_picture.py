@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
+from itertools import count
 from pathlib import Path
 
 from privsolve.models.tree import DecisionTree, Leaf, Node, depth_of
@@ -38,57 +39,33 @@ class Picture:
 
 def tree_picture(tree: DecisionTree, style: str = STYLE) -> Picture:
     """The whole tree; boxes and branches have ids by their path, such as `box-yn` after yes and no."""
-    place = _Places()
-    parts = list(_drawn(tree, tree.root, "", place))
-    width, height = _left(depth_of(tree.root)) + WIDE + 8, max(1, place.rows) * ROW
+    parts: list[str] = []
+    rows = count()
+
+    def draw(node: Node, path: str) -> float:
+        """Draw what is below a node, and then its box; the middle of that."""
+        left = _left(len(path))
+        if isinstance(node, Leaf):
+            middle, text, kind = (next(rows) + 0.5) * ROW, tree.says(node.value), "leaf"
+        else:
+            sides = [draw(child, path + way) for child, way in ((node.yes, "y"), (node.no, "n"))]
+            middle, text, kind = sum(sides) / 2, tree.questions[node.question], "question"
+            for side, word in zip(sides, ("yes", "no"), strict=True):
+                parts.extend(_branch(left + WIDE, middle, _left(len(path) + 1), side, path + word[0], word))
+        parts.extend(_box(left, middle, text, path, kind))
+        return middle
+
+    draw(tree.root, "")
+    width, height = _left(depth_of(tree.root)) + WIDE + 8, next(rows) * ROW
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{escape(_words(tree))}">'
+        f'role="img" aria-label="Decision tree with {tree.size} leaves">'
     )
     return Picture("\n".join([head, f"<style>{style}</style>", *parts, "</svg>"]))
 
 
-class _Places:
-    """Rows of leaves, counted as they are drawn."""
-
-    rows = 0
-
-    def next(self) -> float:
-        self.rows += 1
-        return (self.rows - 0.5) * ROW
-
-
-def _words(tree: DecisionTree) -> str:
-    return f"Decision tree with {tree.size} leaves"
-
-
 def _left(level: int) -> int:
     return 4 + level * (WIDE + GAP)
-
-
-def _middles(tree: Node, path: str, place: _Places, found: dict[str, float]) -> float:
-    if isinstance(tree, Leaf):
-        found[path] = place.next()
-    else:
-        sides = [_middles(child, path + way, place, found) for child, way in ((tree.yes, "y"), (tree.no, "n"))]
-        found[path] = sum(sides) / 2
-    return found[path]
-
-
-def _drawn(tree: DecisionTree, root: Node, path: str, place: _Places) -> Iterator[str]:
-    middles: dict[str, float] = {}
-    _middles(root, path, place, middles)
-
-    def draw(node: Node, here: str) -> Iterator[str]:
-        left, middle = _left(len(here)), middles[here]
-        if not isinstance(node, Leaf):
-            for child, way, word in ((node.yes, "y", "yes"), (node.no, "n", "no")):
-                yield from _branch(left + WIDE, middle, _left(len(here) + 1), middles[here + way], here + way, word)
-                yield from draw(child, here + way)
-        text = tree.says(node.value) if isinstance(node, Leaf) else tree.questions[node.question]
-        yield from _box(left, middle, text, here, "leaf" if isinstance(node, Leaf) else "question")
-
-    yield from draw(root, path)
 
 
 def _branch(x: float, y: float, to_x: float, to_y: float, path: str, word: str) -> Iterator[str]:

@@ -20,8 +20,7 @@ from privsolve.cli.options import BandsText, CardFormat
 from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
 from privsolve.data.duckdb import interruptibly, private_folder
 from privsolve.data.tables import open_for_copying
-from privsolve.models.tree import DecisionTree
-from privsolve.models.tree_sql import with_tree_predictions
+from privsolve.models.tree import DecisionTree, with_tree_predictions
 from privsolve.releases import Release
 from privsolve.safety.folder import load_release
 

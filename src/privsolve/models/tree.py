@@ -13,8 +13,12 @@ from typing_extensions import override
 
 from privsolve.arrays import Int64Array
 from privsolve.data import Schema
+from privsolve.data.codes import computed_once, with_read
+from privsolve.data.columns import Bins, Categories, Dates
+from privsolve.data.duckdb import read_each_value
 from privsolve.data.patterns import checked_names
 from privsolve.data.questions import Quantity, Question, answered
+from privsolve.data.reading import check_columns
 from privsolve.models.base import Model, check_fields, texts
 from privsolve.models.leaves import Leaves, ProbabilityLeaves, label_array, leaves_from_dict
 from privsolve.models.linear import answers, decision_words
@@ -42,8 +46,8 @@ class Split:
 Node = Leaf | Split
 
 
-def values_said(root: Node, answers: NDArray[Any]) -> Int64Array:
-    """The number of the value that the tree says to every row of 0/1 answers."""
+def values_said(root: Node, answers: NDArray[Any], places: Mapping[int, int] | None = None) -> Int64Array:
+    """The number of the value that the tree says to every row of 0/1 answers; questions may stand at other `places`."""
     said = np.zeros(len(answers), dtype=np.int64)
     waiting: list[tuple[Node, NDArray[np.intp]]] = [(root, np.arange(len(answers)))]
     while waiting:
@@ -51,7 +55,7 @@ def values_said(root: Node, answers: NDArray[Any]) -> Int64Array:
         if isinstance(node, Leaf):
             said[rows] = node.value
         else:
-            yes = answers[rows, node.question] != 0
+            yes = answers[rows, node.question if places is None else places[node.question]] != 0
             waiting += [(node.yes, rows[yes]), (node.no, rows[~yes])]
     return said
 
@@ -149,7 +153,7 @@ class DecisionTree(Model):
     def values(self, table: Any) -> Int64Array:
         """The number of the value that every row of a table comes to; only the columns that are asked are looked at."""
         schema, places = self.used
-        return values_said(_moved(self.root, places), schema.encode(table))
+        return values_said(self.root, schema.encode(table), places)
 
     def outcomes(self) -> Outcomes:
         """The leaves, ordered by how much they speak for the second label; the tree must be for two labels."""
@@ -167,8 +171,8 @@ class DecisionTree(Model):
             path, value = leaves[i]
             risk = float(risks[value])
             listed.append(Outcome(path, ranks[risk], bool(yes[value]), risk if states else None))
-        numbered = _numbered(_moved(self.root, places), iter(np.argsort(order).tolist()))
-        return Outcomes(tuple(listed), schema, lambda rows: values_said(numbered, np.asarray(rows)), "leaf")
+        numbered = _numbered(self.root, iter(np.argsort(order).tolist()))
+        return Outcomes(tuple(listed), schema, lambda rows: values_said(numbered, np.asarray(rows), places), "leaf")
 
     def predict(self, table: Any) -> NDArray[Any]:
         """The label that the tree says to every row."""
@@ -203,6 +207,70 @@ class DecisionTree(Model):
         return cls(root, tuple(names), leaves, schema)
 
 
+def with_tree_predictions(table: Any, tree: DecisionTree, score: str = "score", prediction: str = "prediction") -> Any:
+    """The Ibis table with a column `prediction`, and for trees with probabilities of two labels their `score` as well.
+
+    Only the columns that the tree asks about are looked at.
+    """
+    schema, _ = tree.used
+    check_columns([column.column for column in schema.columns], table.columns)
+    for name in (score, prediction):
+        if name in table.columns:
+            raise ValueError(f"the table has a column {name!r} already: rename it")
+    wider, names = with_read(read_each_value(table), schema.columns)
+    codes = [column.code(wider[name]).cast("int64") for name, column in zip(names, schema.columns, strict=True)]
+    wider, names = computed_once(wider, codes)
+    found = {column.column: wider[name] for name, column in zip(names, schema.columns, strict=True)}
+    more = {}
+    if isinstance(tree.leaves, ProbabilityLeaves) and tree.leaves.width == 2:
+        more[score] = _said(found, tree, tree.leaves.shares[:, 1].tolist())
+    more[prediction] = _said(found, tree, tree.leaves.answers().tolist())
+    return wider.select(*table.columns, **more)
+
+
+def tree_sql(tree: DecisionTree, dialect: str) -> str:
+    """The prediction as an SQL expression in this dialect, on the columns of a table called `data`."""
+    import ibis
+
+    schema, _ = tree.used
+    kinds = {column.column: column_type(column) for column in schema.columns}
+    table = ibis.table(kinds, name="data")
+    codes = {c.column: c.code(c.read(table[c.column])).cast("int64") for c in schema.columns}
+    said = _said(codes, tree, tree.leaves.answers().tolist())
+    return str(ibis.to_sql(table.select(prediction=said), dialect=dialect)) + "\n"
+
+
+def column_type(column: Any) -> str:
+    """How a table outside of privsolve holds such a column."""
+    if isinstance(column, Dates):
+        return "date"
+    if isinstance(column, Bins):
+        return "float64"
+    if isinstance(column, Categories):
+        return {"text": "string", "boolean": "boolean"}.get(column.kind, "float64")
+    return "float64"
+
+
+def _said(codes: Mapping[str, Any], tree: DecisionTree, says: list[Any]) -> Any:
+    """Nested cases; a question is about the code of its column, as in Python."""
+    import ibis
+
+    schema = tree.schema
+    assert schema is not None
+    columns = {name: column for column in schema.columns for name in column.names}
+
+    def case(node: Node) -> Any:
+        if isinstance(node, Leaf):
+            return ibis.literal(says[node.value])
+        name = tree.features[node.question]
+        column = columns[name]
+        answers = np.asarray(column.expand(np.arange(column.radix)))[:, column.names.index(name)]
+        yes = codes[column.column].isin(np.flatnonzero(answers).tolist())
+        return ibis.cases((yes, case(node.yes)), else_=case(node.no))
+
+    return case(tree.root)
+
+
 def _asked(question: Question, feature: str) -> str:
     """What a feature asks: the answers of the question that it stands for."""
     if isinstance(question, Quantity):
@@ -232,13 +300,6 @@ def _numbered(node: Node, numbers: Iterator[int]) -> Node:
         return Leaf(next(numbers))
     yes = _numbered(node.yes, numbers)
     return Split(node.question, yes, _numbered(node.no, numbers))
-
-
-def _moved(node: Node, places: Mapping[int, int]) -> Node:
-    """The tree with its questions at other numbers."""
-    if isinstance(node, Leaf):
-        return node
-    return Split(places[node.question], _moved(node.yes, places), _moved(node.no, places))
 
 
 def _lines(tree: DecisionTree, node: Node, indent: str) -> Iterator[str]:

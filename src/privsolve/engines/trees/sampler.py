@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compile_for
 from privsolve.domains.trees import SPLIT, DecisionTrees
-from privsolve.engines.trees.counts import rows_of
-from privsolve.engines.trees.sums import fill_counts, solve_unit, solve_units
+from privsolve.engines.trees.sums import fill_counts, rows_of, solve_unit, solve_units
 from privsolve.engines.trees.tables import answer, law_of
 from privsolve.engines.workers import Workers, cores
 from privsolve.models.tree import Leaf, Node, Split
