@@ -40,9 +40,9 @@ from .errors import PrivsolveError as PrivsolveError
 from .errors import WorkLimitReached as WorkLimitReached
 from .evaluation import Evaluation as Evaluation
 from .learn.estimators import PrivateScorecard as PrivateScorecard
+from .learn.estimators import PrivateScorecardRegressor as PrivateScorecardRegressor
 from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress
-from .learn.scorecard_regressor import PrivateScorecardRegressor as PrivateScorecardRegressor
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
 from .losses import ScoreTable as ScoreTable
 from .losses import ZeroOneLoss as ZeroOneLoss

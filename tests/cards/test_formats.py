@@ -11,8 +11,7 @@ import privsolve as ps
 from privsolve.cards import words
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.tree_card import TreeCard
-from privsolve.cli.options import CardFormat
-from privsolve.cli.predict import written
+from privsolve.cli.predict import CardFormat, written
 from small_tables import INDICATORS, patients
 
 FRAME = patients(200)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import cli
-from privsolve.cli.option_groups import EXPERT, PANELS
+from privsolve.cli.options import EXPERT, PANELS
 from small_tables import patients
 
 runner = CliRunner()

@@ -260,7 +260,7 @@ def test_a_limit_that_limits_nothing_is_refused(here: Path) -> None:
 
 
 def test_many_columns_outside_are_a_few_lines() -> None:
-    from privsolve.cli.unread import outside_lines
+    from privsolve.cli.fit import outside_lines
 
     lines = outside_lines({f"c{i}": {"other": i + 1} for i in range(113)}, "see diagnostics.json")
     assert len(lines) == 9

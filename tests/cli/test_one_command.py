@@ -110,7 +110,7 @@ def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(
 
 def test_at_a_terminal_it_asks_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("privsolve.cli.draft_first.somebody_reads", lambda: True)
+    monkeypatch.setattr("privsolve.cli.fit.somebody_reads", lambda: True)
     RAW_TABLES["titanic"].write(Path("raw.csv"))
     command = [*FIT, "--out", "out", "--seed", "1"]
     stopped = CliRunner().invoke(cli.app, command, input="n\n")

@@ -18,8 +18,8 @@ import pytest
 import privsolve as ps
 from privsolve.data import Bins, Categories, Column, Dates, Number
 from privsolve.errors import IntegerRangeError
-from privsolve.learn.base import finite_targets, one_per_record
-from privsolve.learn.number_card_recipe import NumberCardRecipe
+from privsolve.learn.full_card_recipe import NumberCardRecipe
+from privsolve.learn.labels import finite_targets, one_per_record
 from small_tables import INDICATORS, patients
 
 ODD: list[Any] = [
@@ -193,7 +193,7 @@ def test_classes_are_compared_record_by_record() -> None:
 @pytest.mark.parametrize("odd", ["0.5", 1, Decimal("0.5"), np.float64(1), True], ids=repr)
 def test_targets_are_cut_one_by_one(odd: Any) -> None:
     """0.021 in single precision lies below one and a half steps of 0.014, the text of it does not."""
-    recipe, rows = NumberCardRecipe(1.0, 0.0, 1.4), np.zeros((21, 1))
+    recipe, rows = NumberCardRecipe(1.0, low=0.0, high=1.4), np.zeros((21, 1))
 
     def steps(y: Any) -> list[int]:
         return recipe.in_steps(rows, finite_targets(one_per_record(y, 21))).targets.tolist()

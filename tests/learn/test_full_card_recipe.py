@@ -91,7 +91,7 @@ def test_a_release_is_read_back_with_the_same_risks(adjacency: str, tmp_path: Pa
     again = ps.PrivateScorecard.from_release(path)
     assert (again.predict_proba(table) == model.predict_proba(table)).all()
     assert again.release_.guarantee == model.release_.guarantee
-    with pytest.raises(ValueError, match="not a full scorecard"):
+    with pytest.raises(ValueError, match="use the estimator of that kind"):
         ps.PrivateScorecard.from_release(ps.PrivateShortCard(schema=SCHEMA, random_state=0).fit(table).release_)
 
 

@@ -56,7 +56,7 @@ def test_an_estimator_is_made_of_a_release(which: int, tmp_path: Path) -> None:
 
 def test_the_kind_must_be_right() -> None:
     card, tree = (estimators(INDICATORS)[k].fit(X, Y).release_ for k in (0, 1))
-    with pytest.raises(ValueError, match="not a linear rule"):
+    with pytest.raises(ValueError, match="use the estimator of that kind"):
         ps.PrivateShortCard.from_release(tree)
     with pytest.raises(ValueError, match="does not hold a decision tree"):
         ps.PrivateTreeClassifier.from_release(card)

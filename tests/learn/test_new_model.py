@@ -15,8 +15,7 @@ import pytest
 
 import privsolve as ps
 from privsolve.data import Bins, Categories, Label, Schema
-from privsolve.learn.evaluating import evaluate_frame
-from privsolve.learn.holding_out import HoldOut
+from privsolve.learn.evaluating import HoldOut, evaluate_frame
 from privsolve.learn.recipe import Recipe, encode
 from privsolve.safety.folder import load_release, output_folder
 

@@ -114,7 +114,7 @@ def test_a_release_goes_to_a_file_and_back() -> None:
     again = ps.PrivateScorecardRegressor.from_release(ps.Release.from_json(model.release_.to_json()))
     assert np.array_equal(again.predict(X), model.predict(X))
     assert again.release_.to_json() == model.release_.to_json()
-    with pytest.raises(ValueError, match="scorecard for a number"):
+    with pytest.raises(ValueError, match="use the estimator of that kind"):
         ps.PrivateScorecardRegressor.from_release(
             ps.PrivateTreeClassifier(1.0, depth=1, schema=SCHEMA).fit(X, (Y > 0).astype(int)).release_
         )

@@ -6,13 +6,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import typer
 from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.panel import Panel
 from rich.status import Status
 from rich.text import Text
 
@@ -107,3 +109,26 @@ def as_json(value: object) -> str:
 
 def _one_line(text: str) -> str:
     return text.replace("\n", "\\n")
+
+
+@contextmanager
+def engine_at_work(words: str, source: str) -> Iterator[None]:
+    """Says what is going on, on a terminal; what the engine complains about becomes an error that names the source."""
+    from privsolve.data.duckdb import in_our_words
+
+    with in_our_words(source), errors.status(escape(f"{words} {source} ...")):
+        yield
+
+
+def show_paths(paths: Sequence[Path]) -> None:
+    """Where a release, its page and the curator's diagnostics were written."""
+    for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=False):
+        console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)
+
+
+def show_curators(lines: Sequence[str]) -> None:
+    """What is the curator's alone, in a red box on the error stream."""
+    from privsolve.releases import NOT_PRIVATE
+
+    words = escape("\n".join([NOT_PRIVATE, "", *lines]))
+    errors.print(Panel(words, title="Curator's diagnostics", border_style="red"))

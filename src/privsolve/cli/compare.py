@@ -1,7 +1,9 @@
-"""`privsolve compare`: the curator's view of several models, which must not be published."""
+"""`privsolve compare`, the curator's view of several models, and `privsolve diff`, what changed between two releases."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -10,18 +12,18 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cards.comparison import figures
-from privsolve.cli.common import console, one_line_errors, stoppable
-from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency
+from privsolve.cli.common import as_json, console, engine_at_work, one_line_errors, stoppable
+from privsolve.cli.options import Adjacency, Data, Header, Json
 from privsolve.data import Schema
 from privsolve.data.tables import open_table
 from privsolve.learn.comparing import compare_models
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA
-from privsolve.safety.folder import output_file
+from privsolve.releases.differences import Differences, differences
+from privsolve.safety.folder import load_release, output_file
 
 
 def compare(
-    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    data: Data,
     schema: Annotated[Path, typer.Option(help="Schema file; a fit without one leaves it in OUT-curator/schema.toml.")],
     epsilon: Annotated[float, typer.Option(help="Privacy budget that each private model is fitted with.")],
     out: Annotated[Path, typer.Option(help="The page to write; it must stay with the curator.")],
@@ -53,3 +55,38 @@ def compare(
             if model.problem:
                 console.print(f"{model.name}: {escape(model.problem)}", soft_wrap=True)
         console.print(f"{escape(str(out))}  [bold red](curator only: do not publish)[/bold red]", soft_wrap=True)
+
+
+def diff(
+    old: Annotated[Path, typer.Argument(help="The release.json of a fit.")],
+    new: Annotated[Path, typer.Argument(help="Another one.")],
+    json_output: Json = False,
+) -> None:
+    """What changed between two releases, for whom: questions, points, risks, decisions and the privacy of both together.
+
+    It reads the two files and no data, and costs nothing.
+    """
+    with one_line_errors():
+        found = differences(load_release(old), load_release(new))
+        if json_output:
+            typer.echo(as_json(asdict(found)))
+            return
+        for line in found.words:
+            console.print(escape(line), soft_wrap=True)
+        if found.changes:
+            console.print(_table(found))
+        for line in found.privacy:
+            console.print(escape(line), soft_wrap=True)
+
+
+def _table(found: Differences) -> Table:
+    """What every answer adds."""
+    table = Table(title=f"What an answer adds to the {found.unit}, against the first answer")
+    for heading, side in (("question", "left"), ("answer", "left"), ("before", "right"), ("now", "right")):
+        table.add_column(heading, justify=side)  # type: ignore[arg-type]
+    for question, changes in groupby(found.changes, key=lambda change: change.question):
+        for place, change in enumerate(changes):
+            said = ("not asked" if part is None else f"{part:+.2f}" for part in (change.old, change.new))
+            table.add_row("" if place else escape(question), escape(change.answer), *said)
+        table.add_section()
+    return table

@@ -1,99 +1,117 @@
-"""What the options of a private draft ask for, checked before anything is read."""
+"""A private draft of a schema: its options, which are checked before anything is read, and the draft in its file."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from privsolve.data import About, Label, Schema
+from privsolve.cli.options import EXPERT, TABLE, option
+from privsolve.cli.releasing import release_from, sealed_run
+from privsolve.data import About, Label
 from privsolve.data.columns import Column, Value, tidy
 from privsolve.data.columns.label import Comparison, Target
 from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.reading import NUMBER_PATTERN, YES, check_columns
-from privsolve.data.tables import open_table
+from privsolve.data.tables import content_digest, decimal_sign, open_table
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
+from privsolve.safety.folder import output_file
+from privsolve.safety.signals import Stop
 
 
 @dataclass(frozen=True)
-class Use:
-    """Which columns are drafted, each option a name or several with commas, and what stands for no value in them."""
+class TableOptions:
+    """What is said on the command line about a table without a schema. Each option of columns names one or several."""
 
-    columns: tuple[str, ...]
-    drop: tuple[str, ...]
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-    missing: tuple[Value, ...]
+    label: Annotated[str | None, option(TABLE, "The column to predict; a schema file names it.")] = None
+    positive: Annotated[
+        str | None,
+        option(
+            TABLE,
+            "The positive value of the label; or a comparison with a plain number, such as '>=150'. '>50K' is a value, and "
+            "'=<30' is the text <30.",
+        ),
+    ] = None
+    negative: Annotated[str | None, option(TABLE, "The negative value; every other one if left out.")] = None
+    classes: Annotated[
+        str | None, option(TABLE, "Instead of --positive: the values of a label with several.", metavar="A,B,C")
+    ] = None
+    target: Annotated[
+        str | None,
+        option(TABLE, "Instead of --positive: the label is a number between public bounds.", metavar="LOW:HIGH"),
+    ] = None
+    leave_out: Annotated[
+        list[str] | None, option(TABLE, "Columns not to use, with commas between them.", "--leave-out", "--drop")
+    ] = None
+    numbers: Annotated[list[str] | None, option(EXPERT, "Columns that are known to hold numbers.")] = None
+    texts: Annotated[list[str] | None, option(EXPERT, "Columns that are known to hold texts.")] = None
+    missing: Annotated[
+        list[str] | None,
+        option(EXPERT, "A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
+    ] = None
+    decimal: Annotated[
+        str | None,
+        option(EXPERT, "Sign before decimals, '.' or ','.", show_default="',' in files with semicolons, else '.'"),
+    ] = None
 
-    @classmethod
-    def of(
-        cls,
-        columns: Sequence[str] | None,
-        drop: Sequence[str] | None,
-        numbers: Sequence[str] | None,
-        texts: Sequence[str] | None,
-        missing: Sequence[str] | None,
-    ) -> Use:
-        """Values are numbers where they read as such."""
-        codes = tuple(map(_number_or_text, missing or ()))
-        return cls(tuple(columns or ()), tuple(drop or ()), tuple(numbers or ()), tuple(texts or ()), codes)
-
-    def dropped(self, names: Sequence[str], label: str) -> tuple[str, ...]:
-        """The columns of a table that are not used; raises for a name that it does not have."""
-        used, dropped = _names(self.columns, names), _names(self.drop, names)
-        check_columns([*used, *dropped], names)
-        others = [name for name in names if name not in used and name != label] if used else []
-        return tuple(dict.fromkeys([*others, *dropped]))
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the values of the label mean, as the command line states it: one of positive, classes and target."""
-
-    positive: str | None = None
-    negative: str | None = None
-    classes: str | None = None
-    target: str | None = None
-
-    def __post_init__(self) -> None:
-        if [self.positive, self.classes, self.target].count(None) != 2:
+    def check(self) -> None:
+        """Raise unless the label is stated, and one of positive, classes and target."""
+        stated = [self.positive, self.classes, self.target]
+        if self.label is None or stated.count(None) == 3:
             raise ValueError(
-                "--positive is needed, or --classes or --target, and one of them only: what the label says is stated, not "
-                "read off the data"
+                "--label and --positive: name the column to predict and its positive value, for example --label died "
+                "--positive yes (or --classes, or --target); what the label says is stated, not read off the data"
             )
+        if stated.count(None) != 2:
+            raise ValueError("--positive, --classes and --target: give one of them only")
         if self.positive is None and self.negative is not None:
             raise ValueError("--negative goes with --positive: leave it out")
 
-    def stated(self, name: str, missing: Sequence[Value] = (), decimal: str = ".") -> Target | None:
-        """Classes or bounds of numbers, with classes as texts; None for a yes/no label."""
-        marks: dict[str, Any] = {"missing_values": tuple(missing), "decimal": decimal}
+    def refuse_all(self) -> None:
+        """Raise for any of them: a schema file says it."""
+        for one in fields(self):
+            if getattr(self, one.name):
+                raise ValueError(f"--{one.name.replace('_', '-')}: the schema file says that: leave it out")
+
+    @property
+    def missing_values(self) -> tuple[Value, ...]:
+        """What stands for no value: numbers where they read as such."""
+        return tuple(map(_number_or_text, self.missing or ()))
+
+    def several(self) -> Target | None:
+        """Classes as texts, or bounds of numbers; None for a yes/no label."""
+        self.check()
+        assert self.label is not None
+        marks: dict[str, Any] = {"missing_values": self.missing_values, "decimal": self.decimal or "."}
         if self.classes is not None:
-            return Target(name, tuple(one.strip() for one in self.classes.split(",")), **marks)
+            return Target(self.label, tuple(one.strip() for one in self.classes.split(",")), **marks)
         if self.target is None:
             return None
         try:
             low, high = map(float, self.target.split(":"))
         except ValueError:
             raise ValueError(f"--target {self.target}: write the public bounds as LOW:HIGH, such as 0:100") from None
-        return Target(name, low=low, high=high, **marks)
+        return Target(self.label, low=low, high=high, **marks)
 
-    def label(self, table: Any, name: str, missing: Sequence[Value], decimal: str) -> Label | Target:
+    def label_in(self, table: Any) -> Label | Target:
         """The label with its values as the table has them: texts, numbers or booleans, by its type."""
+        several, name = self.several(), str(self.label)
         check_columns([name], table.columns)
         kind = table[name].type()
-        if (target := self.stated(name, missing, decimal)) is not None:
-            return replace(target, classes=tuple(_value(str(one), kind) for one in target.classes))
+        if several is not None:
+            return replace(several, classes=tuple(_value(str(one), kind) for one in several.classes))
         assert self.positive is not None
         if self.negative is None and Comparison.of(self.positive) is not None:
-            return Label(name, self.positive, missing_values=missing, decimal=decimal)
+            return Label(name, self.positive, missing_values=self.missing_values, decimal=self.decimal or ".")
         text = self.positive.removeprefix("=")  # "=<30" is the text "<30"
         positive = text if Comparison.of(text) is not None else self.positive
         negative = None if self.negative is None else [_value(self.negative, kind)]
@@ -101,121 +119,127 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class PrivateOptions:
-    """The options of `privsolve schema draft`."""
+class Draft:
+    """One private draft of the schema of a table: everything but the records.
 
+    Args:
+        data, header: the table, as `open_table` takes it.
+        table: what is said about it.
+        epsilon: privacy budget of the draft.
+        delta: its δ; None chooses it by public facts.
+        adjacency: `"replace"` or `"add-remove"`.
+        no_delta: whether the ledger has no δ for releases.
+        columns: the columns to use; all if empty.
+        stated: columns that are public, and cost nothing.
+        bounds: public bounds of numbers, as `COLUMN=LOW:HIGH`.
+        about: public words for the card.
+    """
+
+    data: str
+    header: str | None
+    table: TableOptions
     epsilon: float
-    delta: float | None
-    wanted: Wanted
-    stated: tuple[Column, ...]
-    bounds: dict[str, tuple[float, ...]]
-    use: Use
-    decimal: str
-    adjacency: str
-    ledger: Ledger | None
-    seed: int | None
+    delta: float | None = None
+    adjacency: str = "replace"
+    no_delta: bool = False
+    columns: tuple[str, ...] = ()
+    stated: tuple[Column, ...] = ()
+    bounds: tuple[str, ...] = ()
+    about: About = field(default_factory=About)
 
-    @classmethod
-    def of(
-        cls,
-        epsilon: float | None,
-        total: float | None,
-        delta: float | None,
-        wanted: Wanted,
-        stated: Path | None,
-        bounds: Sequence[str],
-        use: Use,
-        decimal: str,
-        adjacency: str,
-        ledger: Path | None,
-        seed: int | None,
-    ) -> PrivateOptions:
-        """Check what can be checked without the table."""
-        if epsilon is None and total is None:
-            raise ValueError(
-                "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25, or "
-                "--total-epsilon for draft and fit; if the values of the columns are public, write the schema by hand "
-                "(docs/guides/schema.md)"
-            )
-        if epsilon is not None and total is not None:
-            raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")
-        spent = epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
-        return cls(
-            spent,
-            delta,
-            wanted,
-            Schema.load(stated).columns if stated else (),
-            dict(map(_bounds, bounds)),
-            use,
-            decimal,
-            adjacency,
-            Ledger.open(ledger) if ledger else None,
-            seed,
-        )
+    def __post_init__(self) -> None:
+        self.table.check()
+        if self.table.decimal is None:
+            decimal = decimal_sign(self.data, self.header)
+            object.__setattr__(self, "table", replace(self.table, decimal=decimal))
+        _ = [_bounds(one) for one in self.bounds]
 
-    def label(self, table: Any, name: str) -> Label | Target:
-        """The label with its values as the table has them."""
-        return self.wanted.label(table, name, self.use.missing, self.decimal)
-
-    def draft(
-        self,
-        data: str,
-        header: str | None,
-        content: str,
-        label: str,
-        about: About,
-        *,
-        random_state: Any = None,
-        budget: Account | None = None,
+    def write(
+        self, out: Path, stop: Stop, resume: bool, ledger: Ledger | None = None, seed: int | None = None
     ) -> PrivateDraft:
-        """Draft from data files with that `content_digest`, paid for by the budget, with words for people."""
-        table = open_table(data, header=header)
+        """Pay, draft and write the schema file, which has its place before anything is paid."""
+        if not resume and self._asks_nothing():
+            with output_file(out) as write:
+                found = self.drafted("")
+                write(found.to_toml())
+            return found
+        sealed_file = out.with_name(f"{out.name}.sealed")
+        with (
+            output_file(out, resume=resume) as write,
+            sealed_run(sealed_file, stop, resume=resume, ledger=ledger, seed=seed) as sealed,
+        ):
+
+            def written(found: PrivateDraft) -> Path:
+                write(found.to_toml())
+                return out
+
+            return release_from(sealed, stop, partial(self.drafted, content_digest(self.data)), written)
+
+    def drafted(self, content: str, *, random_state: Any = None, budget: Account | None = None) -> PrivateDraft:
+        """Draft from files with that `content_digest`, paid for by the budget, with words for people."""
+        table = open_table(self.data, header=self.header)
         found = private_draft(
             table,
-            self.label(table, label),
+            self.table.label_in(table),
             self.epsilon,
             self._delta(table),
-            **self._stated(table, label),
+            **self._stated(table),
             adjacency=self.adjacency,
             random_state=random_state,
             budget=budget,
         )
-        return replace(found, schema=replace(found.schema, about=about))
+        return replace(found, schema=replace(found.schema, about=self.about))
 
-    def asks_nothing(self, data: str, header: str | None, label: str) -> bool:
+    def _asks_nothing(self) -> bool:
         """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
-        table = open_table(data, header=header)
-        options = Options.of(**self._stated(table, label))
-        adjacency = Adjacency.of(self.adjacency)
-        target = self.label(table, label)
-        return not Plan.of(table, target, check_epsilon(self.epsilon), self._delta(table), adjacency, options).grids
+        table = open_table(self.data, header=self.header)
+        options, label = Options.of(**self._stated(table)), self.table.label_in(table)
+        epsilon, adjacency = check_epsilon(self.epsilon), Adjacency.of(self.adjacency)
+        return not Plan.of(table, label, epsilon, self._delta(table), adjacency, options).grids
 
-    def _stated(self, table: Any, label: str) -> dict[str, Any]:
-        """What is stated about the columns of a table."""
+    def _stated(self, table: Any) -> dict[str, Any]:
+        """What is stated about the columns of a table; raises for a name that it does not have."""
+        said, names = self.table, table.columns
+        used, dropped = _names(self.columns, names), _names(said.leave_out or (), names)
+        check_columns([*used, *dropped], names)
+        others = [name for name in names if name not in used and name != said.label] if used else []
         return {
             "stated": self.stated,
-            "bounds": self.bounds,
-            "leave_out": self.use.dropped(table.columns, label),
-            "numbers": _names(self.use.numbers, table.columns),
-            "texts": _names(self.use.texts, table.columns),
-            "missing": self.use.missing,
-            "decimal": self.decimal,
+            "bounds": dict(map(_bounds, self.bounds)),
+            "leave_out": tuple(dict.fromkeys([*others, *dropped])),
+            "numbers": _names(said.numbers or (), names),
+            "texts": _names(said.texts or (), names),
+            "missing": said.missing_values,
+            "decimal": said.decimal,
         }
 
     def _delta(self, table: Any) -> float:
         """As stated; or none if the ledger has none; or by the number of records, where that is public."""
         if self.delta is not None:
             return check_delta(self.delta) if self.delta else 0.0
-        if self.ledger is not None and not self.ledger.budget.release_delta:
+        if self.no_delta:
             return 0.0
         return default_delta(count_records(table) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None)
 
 
-def _names(options: Sequence[str], known: Sequence[str]) -> list[str]:
+def epsilon_of_draft(epsilon: float | None, total: float | None) -> float:
+    """What is stated for the draft, or its public share of the budget of draft and fit."""
+    if epsilon is None and total is None:
+        raise ValueError(
+            "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25, or "
+            "--total-epsilon for draft and fit; if the values of the columns are public, write the schema by hand "
+            "(docs/guides/schema.md)"
+        )
+    if epsilon is not None and total is not None:
+        raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")
+    return epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
+
+
+def _names(stated: Sequence[str], known: Sequence[str]) -> list[str]:
     """An option is the name of a column, which may have commas, or several names with commas between them."""
     found = []
-    for option in options:
-        found += [option] if option in known else [name.strip() for name in option.split(",") if name.strip()]
+    for one in stated:
+        found += [one] if one in known else [name.strip() for name in one.split(",") if name.strip()]
     return found
 
 
@@ -238,12 +262,12 @@ def _value(text: str, kind: Any) -> Value:
     return int(number) if number.is_integer() else number
 
 
-def _bounds(option: str) -> tuple[str, tuple[float, ...]]:
-    name, _, ends = option.rpartition("=")
+def _bounds(stated: str) -> tuple[str, tuple[float, ...]]:
+    name, _, ends = stated.rpartition("=")
     try:
         numbers = tuple(float(end) for end in ends.split(":"))
     except ValueError:
         numbers = ()
     if not name or len(numbers) not in (2, 3):
-        raise ValueError(f"--bounds {option}: must be COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:STEP")
+        raise ValueError(f"--bounds {stated}: must be COLUMN=LOW:HIGH or COLUMN=LOW:HIGH:STEP")
     return name, numbers

@@ -10,11 +10,32 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.panel import Panel
 
-from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable
-from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import By, Epsilon, Json, MaxWeight, Note, Resume, WeightColumn, group_of, weight_of
+from privsolve.cli.common import (
+    as_json,
+    console,
+    engine_at_work,
+    one_line_errors,
+    show_curators,
+    show_paths,
+    stoppable,
+)
+from privsolve.cli.options import (
+    By,
+    Curator,
+    Data,
+    Epsilon,
+    Header,
+    Json,
+    MaxWeight,
+    Note,
+    Overwrite,
+    Resume,
+    Seed,
+    WeightColumn,
+    group_of,
+    weight_of,
+)
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data.duckdb import private_folder
 from privsolve.data.tables import open_table
@@ -23,12 +44,12 @@ from privsolve.evaluation.measure import promise, summary
 from privsolve.learn.evaluating import counted, evaluated
 from privsolve.models.tree import DecisionTree
 from privsolve.privacy.ledger import Ledger
-from privsolve.releases import NOT_PRIVATE, Release
+from privsolve.releases import Release
 from privsolve.safety.folder import SCORECARD, SEALED, TREE, load_release, output_folder
 
 
 def evaluate(
-    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    data: Data,
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
     epsilon: Epsilon,
     by: By = None,
@@ -43,13 +64,10 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Folder for the release with its evaluation, to publish as a whole.")
     ] = None,
-    curator: Annotated[
-        Path | None,
-        typer.Option(help="Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.")] = False,
+    curator: Curator = None,
+    overwrite: Overwrite = False,
     note: Note = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
+    seed: Seed = None,
     header: Header = None,
     json_output: Json = False,
     resume: Resume = False,
@@ -113,7 +131,5 @@ def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths
         "" if auc is None else f", area under the ROC curve {auc:.4f}"
     )
     counted = next(name for name in ("records", "weights") if name in exact)
-    lines = [NOT_PRIVATE, "", f"{words} on {exact[counted]:,} {counted}"]
-    errors.print(Panel(escape("\n".join(lines)), title="Curator's diagnostics", border_style="red"))
-    for path, said in zip(paths, ("to publish", "to publish", "curator only"), strict=False):
-        console.print(f"{escape(str(path))}  [dim]({said})[/dim]", soft_wrap=True)
+    show_curators([f"{words} on {exact[counted]:,} {counted}"])
+    show_paths(paths)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,99 +12,119 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.panel import Panel
 
-from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, warn
-from privsolve.cli.display import share_progress, work_progress
-from privsolve.cli.draft_first import SCHEMA, TableOptions, draft_first
-from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
-from privsolve.cli.option_groups import EXPERT, OUTPUT, PRIVACY, TABLE, with_options
-from privsolve.cli.options import BandsText, By, Json, MaxWeight, Note, Resume, WeightColumn, group_of, weight_of
-from privsolve.cli.releasing import release_from, sealed_run
-from privsolve.cli.summary import summary
-from privsolve.cli.unread import outside_lines
+from privsolve.cards.words import badge, privacy_warnings
+from privsolve.cli.common import (
+    as_json,
+    console,
+    engine_at_work,
+    one_line_errors,
+    show_curators,
+    show_paths,
+    somebody_reads,
+    stoppable,
+    warn,
+)
+from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft
+from privsolve.cli.options import (
+    EXPERT,
+    OUTPUT,
+    PRIVACY,
+    TABLE,
+    BandsText,
+    By,
+    Curator,
+    Data,
+    Header,
+    Json,
+    MaxWeight,
+    ModelName,
+    ModelOptions,
+    Note,
+    Overwrite,
+    Resume,
+    Seed,
+    WeightColumn,
+    checked_model,
+    group_of,
+    option,
+    weight_of,
+    with_options,
+)
+from privsolve.cli.releasing import progress_line, release_from, sealed_run
 from privsolve.data import Categories, EncodedTable, Schema
 from privsolve.data.columns.label import Target
 from privsolve.data.patterns import PatternTable
-from privsolve.data.private import default_delta
+from privsolve.data.private import DRAFT_SHARE, default_delta
 from privsolve.data.reading import check_columns
 from privsolve.data.tables import open_table
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.measure import promise
 from privsolve.evaluation.split import parts_of
+from privsolve.evaluation.words import rare_line, records_in_words, useless
 from privsolve.learn.base import check_paid
+from privsolve.learn.evaluating import HoldOut
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
-from privsolve.learn.holding_out import HoldOut
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
 from privsolve.models.full_card import FullCard
+from privsolve.models.linear import decision_words
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.ledger import Ledger
 from privsolve.privacy.profiles import profile_of
-from privsolve.releases import NOT_PRIVATE, Run
-from privsolve.safety.folder import SCORECARD, TREE, Folder, output_folder
-
-FASTER = "fewer --max-features are faster"
+from privsolve.releases import Release, Run
+from privsolve.safety.folder import SCORECARD, SEALED, TREE, Folder, output_folder
+from privsolve.safety.signals import Stop
 
 LARGE = 10.0
 """From this epsilon on a fit warns: the bound on what a release gives away is then a factor of 22,000."""
+
+SCHEMA = "schema.toml"
+"""The drafted schema in the curator's folder. It may be published: the release holds it too."""
+
+MOST_COLUMNS = 8
+"""So many columns are listed with what falls outside their schema."""
 
 
 @with_options(table=TableOptions, choice=ModelOptions)
 def fit(
     context: typer.Context,
-    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    data: Data,
     *,
     table: TableOptions,
-    out: Annotated[Path, typer.Option(help="Folder for the release, to publish as a whole.", rich_help_panel=OUTPUT)],
-    epsilon: Annotated[
-        float | None, typer.Option(help="Privacy budget of everything the command does.", rich_help_panel=PRIVACY)
-    ] = None,
+    out: Annotated[Path, option(OUTPUT, "Folder for the release, to publish as a whole.")],
+    epsilon: Annotated[float | None, option(PRIVACY, "Privacy budget of everything the command does.")] = None,
     choice: ModelOptions,
     schema: Annotated[
         Path | None,
-        typer.Option(
-            help="Schema file: what is public about the table.",
+        option(
+            TABLE,
+            "Schema file: what is public about the table.",
             show_default="drafted privately from the records",
-            rich_help_panel=TABLE,
         ),
     ] = None,
     ledger: Annotated[
-        Path | None,
-        typer.Option(help="Budget file that pays for the release (`privsolve budget`).", rich_help_panel=PRIVACY),
+        Path | None, option(PRIVACY, "Budget file that pays for the release (`privsolve budget`).")
     ] = None,
     holdout: Annotated[
         float | None,
-        typer.Option(
-            help="Randomly hold out this share of the records and evaluate on them privately.",
+        option(
+            PRIVACY,
+            "Randomly hold out this share of the records and evaluate on them privately.",
             show_default="0.2 without --schema",
-            rich_help_panel=PRIVACY,
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier release in the folder.", rich_help_panel=OUTPUT)
-    ] = False,
+    overwrite: Overwrite = False,
     resume: Resume = False,
-    curator: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for what must not be published.",
-            show_default="beside OUT, named OUT-curator",
-            rich_help_panel=EXPERT,
-        ),
-    ] = None,
+    curator: Curator = None,
     total_epsilon: Annotated[
-        float | None,
-        typer.Option(help="With a drafted schema: budget of its draft and the fit together.", rich_help_panel=EXPERT),
+        float | None, option(EXPERT, "With a drafted schema: budget of its draft and the fit together.")
     ] = None,
     evaluate_epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="Of the evaluation on held-out records.", show_default="that of the fit", rich_help_panel=EXPERT
-        ),
+        option(EXPERT, "Of the evaluation on held-out records.", show_default="that of the fit"),
     ] = None,
     by: By = None,
     bands: BandsText = None,
@@ -112,9 +132,8 @@ def fit(
     max_weight: MaxWeight = None,
     note: Note = None,
     header: Header = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Repeatable noise, for testing only.", rich_help_panel=EXPERT)
-    ] = None,
+    seed: Seed = None,
+    yes: Annotated[bool, option(EXPERT, "Do not ask, in a terminal.", "--yes")] = False,
     json_output: Json = False,
 ) -> None:
     """From a table to a model with its page, under differential privacy.
@@ -128,26 +147,28 @@ def fit(
         weights = weight_of(weight, max_weight, data, header, table.decimal)
         budget = Ledger.open(ledger) if ledger else None
         if schema is None:
-            schema = Folder.of(out, curator).curator / SCHEMA
-            total = epsilon or total_epsilon
-            target = table.wanted.stated(table.label or "")
+            target = table.several()
             choice = checked_model(context, choice, target)
             choice.checked_bands(bands)
-            _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
-            _check_groups_before_drafting(by, data, header)
             if weights is not None:
                 weights.check_label(table.label)
                 table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             if holdout is None:
                 holdout = 0.2 if target is None else 0
+            total = epsilon or total_epsilon
+            _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
+            _check_groups_before_drafting(by, data, header)
             if not resume:
                 with output_folder(out, curator=curator, overwrite=overwrite):
                     pass  # what is wrong with the folders is said before the draft is paid for
-            if budget is not None and not resume and total:
-                _check_both(budget, total, choice)
-            resume = draft_first(
-                data, header, table, choice.adjacency, seed, schema, total, ledger, stop, resume, measured=bool(holdout)
-            )
+                if budget is not None and total:
+                    _check_both(budget, total, choice)
+            if total is None:
+                raise ValueError("--epsilon: state the privacy budget of everything, for example --epsilon 1")
+            schema = Folder.of(out, curator).curator / SCHEMA
+            no_delta = budget is not None and not budget.budget.release_delta
+            draft = Draft(data, header, table, epsilon_of_draft(None, total), None, choice.adjacency, no_delta)
+            resume = _draft_first(draft, total, schema, budget, seed, stop, resume, yes, bool(holdout))
             epsilon, total_epsilon = None, total
             holdout = holdout or None  # 0: no evaluation
         else:
@@ -180,7 +201,8 @@ def fit(
             call = partial(recipe.run, whole)
             if test is not None:
                 call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
-            with _progress(choice) as progress:
+            hint = "fewer --max-features are faster; " if choice.model is ModelName.short else ""
+            with nullcontext() if choice.model is ModelName.scorecard else progress_line(hint) as progress:
                 run = release_from(
                     sealed, stop, call, lambda made: folder.write(_banded(made, cut))[0], progress=progress
                 )
@@ -189,7 +211,8 @@ def fit(
         if run.release.total.epsilon > LARGE:
             warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         if json_output:
-            typer.echo(as_json(dict(zip(("release", choice.model.page, "curator"), map(str, paths), strict=True))))
+            kinds = ("release", "tree" if page == TREE else "scorecard", "curator")
+            typer.echo(as_json(dict(zip(kinds, map(str, paths), strict=True))))
         else:
             _show(run, paths)
 
@@ -271,12 +294,38 @@ def _banded(run: Run, bands: Bands | None) -> Run:
     return run if bands is None else replace(run, release=run.release.with_bands(bands))
 
 
-def _progress(choice: ModelOptions) -> AbstractContextManager[Any]:
-    if choice.model is ModelName.scorecard:
-        return nullcontext()
-    if choice.model is ModelName.tree:
-        return share_progress(errors)
-    return work_progress(errors, "choosing a card", FASTER)
+def _draft_first(
+    draft: Draft,
+    total: float,
+    place: Path,
+    ledger: Ledger | None,
+    seed: int | None,
+    stop: Stop,
+    resume: bool,
+    yes: bool,
+    measured: bool,
+) -> bool:
+    """Draft the schema into its place, unless an interrupted run has done so; whether the fit after it is to be resumed."""
+    if place.exists():
+        if resume:
+            return place.with_name(SEALED).exists()
+        raise ValueError(
+            f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
+            "or delete it"
+        )
+    console.print(
+        f"Plan: {DRAFT_SHARE:.0%} of epsilon {total:g} drafts a schema; the rest fits the model"
+        + (" and measures it on records that are held out." if measured else "."),
+        soft_wrap=True,
+    )
+    if somebody_reads() and not yes and not typer.confirm("Go on?", default=True):
+        raise ValueError("stopped at the plan: nothing was read or spent")
+    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with engine_at_work("reading", draft.data):
+        found = draft.write(place, stop, resume, ledger, seed)
+    for name, reason in found.left_out.items():
+        console.print(f"Left out {escape(name)}: {escape(reason)}", soft_wrap=True)
+    return False
 
 
 def _load_schema(path: Path) -> Schema:
@@ -305,7 +354,7 @@ def _plain_warnings() -> Iterator[None]:
 def _show(run: Run, paths: list[Path]) -> None:
     card = run.release.card()
     if isinstance(run.release.model, FullCard):
-        for line in summary(run.release):
+        for line in _summary(run.release):
             console.print(escape(line), soft_wrap=True)
     else:
         console.print(escape(card.to_text(min(console.width, 100))))
@@ -319,6 +368,39 @@ def _show(run: Run, paths: list[Path]) -> None:
     if run.release.schema is not None:
         outside.pop(run.release.schema.predicted, None)  # every value but the positive one
     lines += outside_lines(outside, f"see {paths[2]}")
-    errors.print(Panel(escape("\n".join([NOT_PRIVATE, "", *lines])), title="Curator's diagnostics", border_style="red"))
-    for path, words in zip(paths, ("to publish", "to publish", "curator only"), strict=True):
-        console.print(f"{escape(str(path))}  [dim]({words})[/dim]", soft_wrap=True)
+    show_curators(lines)
+    show_paths(paths)
+
+
+def _summary(release: Release) -> list[str]:
+    """What the model is, how good it is, and what it cost; warnings come first."""
+    lines = [f"WARNING: {text}" for text in privacy_warnings(release.total)]
+    evaluation = release.evaluation
+    if evaluation is not None and (bad := useless(evaluation)) is not None:
+        lines.append(bad)
+    schema = release.schema
+    assert schema is not None
+    yes, _ = decision_words(schema)
+    asked = "1 question" if len(schema.columns) == 1 else f"{len(schema.columns)} questions"
+    lines.append(f"Full scorecard for {yes}: {asked}, points for every answer, a risk for every total.")
+    if evaluation is not None:
+        lines.append(
+            f"How good it is, on {records_in_words(evaluation)} that were held out: area under the ROC curve "
+            f"{evaluation.auc.percent()}, decisions that are right {evaluation.accuracy.percent()}."
+        )
+        if (rare := rare_line(evaluation)) is not None:
+            lines.append(rare)
+    lines.append(f"Privacy of all of it: {badge(release.total)}, {release.total.adjacency.words}.")
+    return lines
+
+
+def outside_lines(outside: Mapping[str, Mapping[str, int]], where: str) -> list[str]:
+    """How many values fell outside the schema, of the columns with most of them first."""
+    order = sorted(outside, key=lambda name: -sum(outside[name].values()))
+    lines = [
+        f"{name}: " + ", ".join(f"{count:,} {fate}" for fate, count in outside[name].items())
+        for name in (order if len(order) > MOST_COLUMNS else outside)
+    ]
+    if len(lines) <= MOST_COLUMNS:
+        return lines
+    return [*lines[:MOST_COLUMNS], f"and {len(lines) - MOST_COLUMNS} more columns, {where}"]

@@ -13,15 +13,20 @@ import typer
 from rich.table import Table
 
 from privsolve.cli.common import as_json, console, one_line_errors
-from privsolve.cli.model_options import ModelName, ModelOptions, checked_model
-from privsolve.cli.option_groups import with_options
-from privsolve.cli.options import Json
+from privsolve.cli.options import Json, ModelName, ModelOptions, checked_model, with_options
 from privsolve.data import EncodedTable, Schema
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.engines.supports.work import estimate
-from privsolve.learn.planning import Expectation, card_expectation, smallest_epsilon, tree_expectations
-from privsolve.learn.rehearsal import MOST_RECORDS, Rehearsal, rehearse
+from privsolve.learn.planning import (
+    MOST_RECORDS,
+    Expectation,
+    Rehearsal,
+    card_expectation,
+    rehearse,
+    smallest_epsilon,
+    tree_expectations,
+)
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
@@ -63,7 +68,7 @@ def plan(
             raise ValueError("give either --schema or --features")
         found = None if schema is None else Schema.load(schema)
         choice = checked_model(context, choice, None if found is None else found.target)
-        if found is None and choice.restrict:
+        if found is None and choice.limits.restrict:
             raise ValueError("constraints on a card are about the columns of a schema: give --schema")
         if rehearsal and found is None:
             raise ValueError("--rehearse makes up records of a schema: give --schema")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import partial
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +16,14 @@ from rich.markup import escape
 
 from privsolve.cards.scorecard import has_card
 from privsolve.cards.scoring import MOST_REASONS, added_names, with_predictions
-from privsolve.cli.common import as_json, console, errors, one_line_errors, stoppable, write_out
-from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import BandsText, CardFormat
-from privsolve.cli.unread import check_read, free_name, linear_rule, unread_lines, unread_values
+from privsolve.cli.common import as_json, console, engine_at_work, errors, one_line_errors, stoppable, write_out
+from privsolve.cli.options import BandsText, Data, Header, Json
+from privsolve.data import Schema
+from privsolve.data.codes import run
+from privsolve.data.columns import MISSING, OTHER, Column
 from privsolve.data.duckdb import interruptibly, private_folder
 from privsolve.data.tables import open_for_copying
+from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree, with_tree_predictions
 from privsolve.releases import Release
 from privsolve.safety.folder import load_release
@@ -31,8 +35,21 @@ NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 """Numbers start like that too, and are harmless."""
 
 
+class CardFormat(StrEnum):
+    """How a scorecard is written."""
+
+    text = "text"
+    markdown = "markdown"
+    html = "html"
+    json = "json"
+    sql = "sql"
+    python = "python"
+    javascript = "javascript"
+    xlsx = "xlsx"
+
+
 def predict(
-    data: Annotated[str, typer.Argument(help=DATA_HELP)],
+    data: Data,
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
     out: Annotated[
         Path, typer.Option(help="CSV or Parquet file to write: the table with what the card says of each row.")
@@ -50,7 +67,7 @@ def predict(
     ] = 0,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
     header: Header = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    json_output: Json = False,
 ) -> None:
     """Score a table with a release. Only the columns that it uses are needed; the rows stay in the engine, in their order.
 
@@ -169,3 +186,64 @@ def _predicted(table: Any, release: Release, reasons: int, names: Mapping[str, s
     if isinstance(release.model, DecisionTree):
         return with_tree_predictions(table, release.model, names["score"], names["prediction"])
     return with_predictions(table, linear_rule(release), reasons, names)
+
+
+def free_name(name: str, taken: Sequence[str]) -> str:
+    """The name, or if the table has such a column already, one that it does not have."""
+    known = {column.casefold() for column in taken}
+    more = (f"card_{name}" + (f"_{k}" if k else "") for k in count())
+    return next(free for free in chain([name], more) if free not in known)
+
+
+def unread_values(table: Any, release: Release) -> tuple[int, dict[str, dict[str, int]]]:
+    """The number of records, and by column that is used how many values are missing, or unknown to the release."""
+    columns = used_columns(release)
+    if not columns:
+        return int(run(table.aggregate(records=table.count()))["records"][0].as_py()), {}
+    schema = Schema(columns, intercept=False)
+    records, outside = schema.unread(table)
+    found: dict[str, dict[str, int]] = {}
+    for name, fates in outside.items():
+        column = schema.column(name)
+        here = {MISSING: fates.get(MISSING, 0)}
+        if column.outside.get(OTHER) in column.saying_nothing and getattr(column, "other", None) is None:
+            here["unknown"] = fates.get(OTHER, 0)
+        if any(here.values()):
+            found[name] = {fate: n for fate, n in here.items() if n}
+    return records, found
+
+
+def check_read(records: int, unread: Mapping[str, Mapping[str, int]], release: Release, most: float) -> None:
+    """Raise if too many values say nothing; missing ones that have an answer of their own count only if all are missing."""
+    columns = {column.column: column for column in used_columns(release)}
+    for name, counts in unread.items():
+        column = columns[name]
+        answered = isinstance(getattr(column, "missing", None), str) and counts.get(MISSING, 0) < records
+        wrong = sum(counts.values()) - (counts.get(MISSING, 0) if answered else 0)
+        if wrong > most * records:
+            raise ValueError(
+                f"column {name!r}: {wrong:,} of {records:,} values are missing or unknown to the release, more than "
+                f"--max-missing {most:g} allows: look how the column is written, or raise --max-missing"
+            )
+
+
+def unread_lines(records: int, unread: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What is said about them."""
+    said = {name: " and ".join(f"{n:,} {fate}" for fate, n in counts.items()) for name, counts in unread.items()}
+    return [f"{name}: {words} of {records:,} values" for name, words in said.items()]
+
+
+def used_columns(release: Release) -> tuple[Column, ...]:
+    """The columns that the model uses."""
+    if isinstance(release.model, DecisionTree):
+        return release.model.used[0].columns if release.model.asked else ()
+    return tuple(entry.column for entry in linear_rule(release).tally.entries)
+
+
+def linear_rule(release: Release) -> LinearRule:
+    """The release's model, if a table can be scored with it inside its engine."""
+    if not isinstance(release.model, LinearRule):
+        raise ValueError(
+            f"--release: it holds a {release.model.kind}, and only a linear rule or a decision tree can score a table"
+        )
+    return release.model

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privsolve.cli.common import warn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from privsolve.cli.common import errors, warn
+from privsolve.learn.progress import ShowProgress, progress_words
 from privsolve.privacy.ledger import Ledger
 from privsolve.safety.sealed import SealedRun
 from privsolve.safety.signals import Stop
@@ -93,3 +96,16 @@ def _say_what_is_left(sealed: SealedRun, resumable: bool) -> None:
         sealed.settle("failed")
     if words:
         warn(" ".join(words).rstrip("."))
+
+
+@contextmanager
+def progress_line(hint: str = "") -> Iterator[Callable[[Any], None]]:
+    """A callback for samplers: one line that keeps up with the work on a terminal, a line now and then in a log file."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as line:
+        task = line.add_task(f"preparing ({hint}the first run compiles)", total=None)
+
+        def update(state: object) -> None:
+            line.update(task, description=progress_words(state))
+
+        yield update if errors.is_terminal else ShowProgress(errors.file)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,33 +9,26 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from privsolve.cli.common import console, one_line_errors, stoppable
-from privsolve.cli.drafting import PrivateOptions, Use, Wanted
-from privsolve.cli.engine import DATA_HELP, Header, engine_at_work
-from privsolve.cli.options import Adjacency, Classes, Negative, Positive, Resume, Target
-from privsolve.cli.releasing import release_from, sealed_run
+from privsolve.cli.common import as_json, console, engine_at_work, one_line_errors, stoppable
+from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft
+from privsolve.cli.options import Adjacency, Data, Header, Json, Resume, Seed, with_options
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
-from privsolve.data.private import DRAFT_SHARE, PrivateDraft
-from privsolve.data.tables import content_digest, decimal_sign, open_table
+from privsolve.data.private import DRAFT_SHARE
+from privsolve.data.tables import open_table
+from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
-from privsolve.safety.folder import output_file
-from privsolve.safety.signals import Stop
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-
 
 @app.command("draft")
+@with_options(table=TableOptions)
 def draft_command(
-    data: Annotated[str, typer.Argument(help=DATA_HELP)],
-    label: Annotated[str, typer.Option(help="The column to predict.")],
+    data: Data,
+    *,
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
-    positive: Positive = None,
-    negative: Negative = None,
-    classes: Classes = None,
-    target: Target = None,
+    table: TableOptions,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the draft.")] = None,
     total_epsilon: Annotated[
         float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
@@ -55,23 +45,6 @@ def draft_command(
     columns: Annotated[
         list[str] | None, typer.Option(help="Columns to use, with commas between them; all if left out.")
     ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option("--drop", "--leave-out", help="Columns not to use, with commas between them.")
-    ] = None,
-    numbers: Annotated[
-        list[str] | None, typer.Option(help="Columns known to hold numbers, with commas between them.")
-    ] = None,
-    texts: Annotated[
-        list[str] | None, typer.Option(help="Columns known to hold texts, with commas between them.")
-    ] = None,
-    missing: Annotated[
-        list[str] | None,
-        typer.Option(help="A value that stands for no value, such as -999; NA, NULL, ? and the like always do."),
-    ] = None,
-    decimal: Annotated[
-        str | None,
-        typer.Option(help="Sign before decimals, '.' or ','.", show_default="',' in files with semicolons, else '.'"),
-    ] = None,
     header: Header = None,
     about: Annotated[
         list[str] | None,
@@ -82,35 +55,40 @@ def draft_command(
     ] = None,
     adjacency: Adjacency = "replace",
     ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for the draft.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Repeatable noise, for testing only.")] = None,
-    as_json: AsJson = False,
+    seed: Seed = None,
+    json_output: Json = False,
     resume: Resume = False,
 ) -> None:
     """Draft a schema from the records, with differential privacy. See docs/guides/drafts.md."""
     with one_line_errors(), stoppable() as stop:
         if out.exists() and not resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
-        use, words = Use.of(columns, drop, numbers, texts, missing), _about(about or [])
-        private = PrivateOptions.of(
-            epsilon,
-            total_epsilon,
+        table.check()
+        spent = epsilon_of_draft(epsilon, total_epsilon)
+        budget = Ledger.open(ledger) if ledger else None
+        draft = Draft(
+            data,
+            header,
+            table,
+            spent,
             delta,
-            Wanted(positive, negative, classes, target),
-            stated,
-            bounds or [],
-            use,
-            decimal or decimal_sign(data, header),
             adjacency,
-            ledger,
-            seed,
+            budget is not None and not budget.budget.release_delta,
+            tuple(columns or ()),
+            Schema.load(stated).columns if stated else (),
+            tuple(bounds or ()),
+            _about(about or []),
         )
         with engine_at_work("reading", data):
-            found = drafted_privately(data, header, label, private, words, out, stop, resume)
-        if as_json:
-            written = {"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}
-            typer.echo(json.dumps(written, indent=2, ensure_ascii=False))
+            found = draft.write(out, stop, resume, budget, seed)
+        if json_output:
+            typer.echo(as_json({"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}))
             return
-        _say_what_is_in_it(out, found.schema, found.left_out)
+        console.print(
+            f"{escape(str(out))}: {len(found.schema.columns)} columns, {found.schema.dim} features", soft_wrap=True
+        )
+        for name, reason in found.left_out.items():
+            console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
         console.print(escape(found.sentence()))
 
 
@@ -125,49 +103,12 @@ def _about(options: list[str]) -> About:
     return About(**said)
 
 
-def drafted_privately(
-    data: str,
-    header: str | None,
-    label: str,
-    private: PrivateOptions,
-    about: About,
-    out: Path,
-    stop: Stop,
-    resume: bool,
-) -> PrivateDraft:
-    """Pay, draft, write, and note that it is written; the file has its place before anything is paid."""
-    if not resume and private.asks_nothing(data, header, label):
-        with output_file(out) as write:
-            found = private.draft(data, header, "", label, about)
-            write(found.to_toml())
-        return found
-    with (
-        output_file(out, resume=resume) as write,
-        sealed_run(
-            out.with_name(f"{out.name}.sealed"), stop, resume=resume, ledger=private.ledger, seed=private.seed
-        ) as sealed,
-    ):
-
-        def written(found: PrivateDraft) -> Path:
-            write(found.to_toml())
-            return out
-
-        call = partial(private.draft, data, header, content_digest(data), label, about)
-        return release_from(sealed, stop, call, written)
-
-
-def _say_what_is_in_it(out: Path, schema: Schema, left_out: Mapping[str, str]) -> None:
-    console.print(f"{escape(str(out))}: {len(schema.columns)} columns, {schema.dim} features", soft_wrap=True)
-    for name, reason in left_out.items():
-        console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
-
-
 @app.command("check")
 def check_command(
     schema_file: Annotated[Path, typer.Argument(help="The schema file.")],
-    data: Annotated[str | None, typer.Argument(help=DATA_HELP)] = None,
+    data: Annotated[str | None, typer.Argument(help="The table, to count what falls outside.")] = None,
     header: Header = None,
-    as_json: AsJson = False,
+    json_output: Json = False,
 ) -> None:
     """Check a schema file and list its features; with data, count for the curator what falls outside."""
     with one_line_errors():
@@ -185,11 +126,9 @@ def check_command(
                 "outside": {column: dict(counts) for column, counts in encoded.outside.items()},
                 "unreadable": list(encoded.unreadable),
             }
-        if as_json:
+        if json_output:
             columns = {column.column: list(column.names) for column in schema.columns}
-            typer.echo(
-                json.dumps({"features": list(schema.features), "columns": columns, "curator": curator}, indent=2)
-            )
+            typer.echo(as_json({"features": list(schema.features), "columns": columns, "curator": curator}))
             return
         _show(schema)
         if curator is not None:

@@ -1,4 +1,4 @@
-"""What all estimators share: the schema, the budget, and tables of every kind."""
+"""What all estimators share: parameters, the schema, the budget, and tables of every kind."""
 
 from __future__ import annotations
 
@@ -6,28 +6,37 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privsolve.checks import check_finite, check_length
-from privsolve.data import Label, Schema
-from privsolve.data.codes import as_given, check_order, collected, is_ibis_table, is_relation, values_of_column
-from privsolve.data.columns import tidy
+from privsolve.arrays import Int64Array
+from privsolve.cards.scorecard import Scorecard
+from privsolve.checks import check_length
+from privsolve.data import Schema
+from privsolve.data.codes import check_order, collected, is_ibis_table, is_relation
 from privsolve.data.duckdb import read_each_value
+from privsolve.data.private import DRAFT_SHARE, default_delta, private_draft
 from privsolve.errors import PrivacyWarning
-from privsolve.learn.drafting import drafted_schema, split
+from privsolve.evaluation import Evaluation
+from privsolve.learn.evaluating import evaluate_frame
+from privsolve.learn.labels import class_numbers, one_per_record
+from privsolve.learn.recipe import RandomState
 from privsolve.models.base import Model
-from privsolve.noise.entropy import Randomness
-from privsolve.privacy.accounting import Account, Accountant
+from privsolve.models.linear import LinearRule
+from privsolve.privacy.accounting import Account, Accountant, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
+from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.releases import Release, Run
+from privsolve.privacy.ledger import Ledger
+from privsolve.privacy.profiles import Profile, profile_of
+from privsolve.releases import Diagnostics, Release, Run
 from privsolve.safety.folder import load_release
 from privsolve.safety.sealed import SealedRun, run_paid
 
@@ -37,22 +46,23 @@ REPEATING = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble
 StatedSchema = Schema | str | os.PathLike[str] | None
 """A schema, the path of a schema file, or None for a private draft."""
 
-RandomState = int | np.random.SeedSequence | Randomness | None
 
-
+@dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that fits by a schema and pays from a budget."""
+    """An estimator that fits by a schema and pays from a budget. The fields of a subclass are its parameters."""
 
-    release_: Release
-    epsilon: float
-    classes_: NDArray[Any]
-    schema: StatedSchema
-    adjacency: Adjacency | str
-    budget: Account | None
-    random_state: RandomState
-    progress: Any
+    epsilon: float = 1.0
+    _: KW_ONLY
+    schema: StatedSchema = None
+    adjacency: Adjacency | str = "replace"
+    budget: Account | None = None
+    random_state: RandomState = None
+    progress: Any = None
+    release_: Release = field(init=False)
+    diagnostics_: Diagnostics = field(init=False)
+    classes_: NDArray[Any] = field(init=False)
 
-    _draft_was_paid: bool = False
+    _draft_was_paid = False
 
     instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
     """What to do where somebody wants to pass weights of records."""
@@ -63,7 +73,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         columns that the model uses. It spends nothing and has no diagnostics.
         """
         found = release if isinstance(release, Release) else load_release(release)
-        stated = {
+        stated: dict[str, Any] = {
             "epsilon": found.guarantee.epsilon,
             "adjacency": str(found.guarantee.adjacency),
             "schema": found.schema,
@@ -116,7 +126,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _fit_epsilon(self) -> float:
         """The part of epsilon for the fit: all of it, unless a draft of the schema was paid from it."""
-        return split(self.epsilon)[1] if self.schema is None and self._draft_was_paid else self.epsilon
+        return _split(self.epsilon)[1] if self.schema is None and self._draft_was_paid else self.epsilon
 
     def _drafted(self, frame: Any) -> Schema:
         """A private draft of the schema of a table in memory. Columns without names, of an array, hold numbers."""
@@ -127,7 +137,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
         delta = float(getattr(self, "delta", None) or 0.0)
-        schema = drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state, delta)
+        schema = _drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state, delta)
         self._draft_was_paid = schema.paid is not None  # if every column is known from its name, nothing is
         return schema
 
@@ -136,8 +146,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         schema = self._stated_schema()
         return schema if schema is not None and schema.label is not None else None
 
-    def _check_fit(self, options: Mapping[str, Any]) -> None:
-        """Raise for what a fit does not take."""
+    def _start(self, options: Mapping[str, Any]) -> Schema | None:
+        """The schema that was passed; raises for what a fit does not take, and warns of fits that are repeated."""
         if "sample_weight" in options:
             raise TypeError(
                 "sample_weight is not taken: weights are for full scorecards (PrivateScorecard with max_weight); "
@@ -145,6 +155,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         if options:
             raise TypeError(f"fit takes X and y, got {', '.join(options)} as well: options go to the estimator itself")
+        stated = self._stated_schema()
+        _warn_in_search()
+        return stated
 
     def _label_in(self, X: Any, y: Any, schema: Schema | None) -> bool:
         """Whether the labels are a column of the table, because none lie beside it; if they do, rows need an order."""
@@ -241,6 +254,69 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         return np.asarray(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
 
 
+@dataclass(eq=False, repr=False)
+class CardEstimator(PrivateEstimator):
+    """An estimator whose model is a card."""
+
+    _model: ClassVar[type[LinearRule]]
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Mapping[str, Any]:
+        if type(model) is not cls._model:
+            raise ValueError(f"release: it holds a {model.kind}: use the estimator of that kind, not {cls.__name__}")
+        return {}
+
+    @property
+    def _rule(self) -> LinearRule:
+        """The fitted card."""
+        self._check_fitted()
+        rule = self.release_.model
+        assert isinstance(rule, LinearRule)
+        return rule
+
+    @property
+    def scorecard_(self) -> Scorecard:
+        """The model as a scorecard that people can use."""
+        self._check_fitted()
+        card = self.release_.card()
+        assert isinstance(card, Scorecard)
+        return card
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The names of the features that the schema makes of the columns."""
+        return np.array(self._rule.features, dtype=object)
+
+    def totals(self, X: Any) -> NDArray[np.int64]:
+        """The total of every row, as the card prints it."""
+        return self._rule.totals(self._frame(X, reset=False))
+
+
+@dataclass(eq=False, repr=False)
+class ClassEstimator(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+    """An estimator that says one of the `classes_` of every record."""
+
+    def _numbers(self, y: ArrayLike, rows: int) -> Int64Array:
+        """Which class each record is of, where `y` has the values of the label or the names of the classes."""
+        return class_numbers(one_per_record(y, rows), self.classes_, self._with_stated_label())
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
+        self._check_fitted()
+        return float(super().score(X, self.classes_[self._numbers(y, len(self._frame(X, reset=False)))], sample_weight))
+
+    def evaluate(self, X: Any, y: ArrayLike, epsilon: float, **options: Any) -> Evaluation:
+        """How good the model is on these records, by one noisy histogram that may be published; see `evaluate_frame`."""
+        self._check_fitted()
+        frame = self._frame(X, reset=False)
+        positive = self._numbers(y, len(frame)) == 1
+        return evaluate_frame(self.release_, frame, positive, epsilon, self.budget, **options)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise: a small table cannot be learnt well, and should not be
+        return tags
+
+
 def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
     """Raise if the schema was drafted under another adjacency than the fit: the two guarantees would not add up."""
     if schema.paid is not None and schema.paid.guarantee.adjacency != adjacency:
@@ -249,53 +325,55 @@ def check_paid(schema: Schema, adjacency: Adjacency | str) -> None:
         )
 
 
-def one_per_record(y: Any, rows: int) -> NDArray[Any]:
-    """The labels or targets, one for each record, each as it is: a list of mixed types gets no common type."""
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None: give one label per record")
-    if hasattr(y, "__len__") and len(y) != rows:
-        raise ValueError(f"y has {len(y)} labels, inconsistent with {rows} records: give one label per record")
-    labels = np.array(column_or_1d(as_given(y), warn=True))
-    if labels.dtype == object:
-        labels[pd.isna(labels)] = None
-    return labels
+def _split(epsilon: float) -> tuple[float, float]:
+    """The parts of an estimator's epsilon for the draft and for the fit; they sum to at most epsilon."""
+    total = exact(check_epsilon(epsilon))
+    draft = at_most(exact(DRAFT_SHARE) * total)
+    return draft, at_most(total - exact(draft))
 
 
-def finite_targets(y: NDArray[Any]) -> NDArray[np.float64]:
-    """Targets that are numbers, each finite."""
-    try:
-        numbers = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError("y must hold numbers") from None
-    assert_all_finite(numbers, input_name="y")
-    return numbers
+def _drafted_schema(
+    frame: Any,
+    numbers: Sequence[str],
+    epsilon: float,
+    adjacency: Adjacency | str,
+    budget: Account | None,
+    random_state: RandomState,
+    fit_delta: float = 0.0,
+) -> Schema:
+    """A private draft for a table of features, paid from the budget, which must be able to pay for the fit as well."""
+    draft, fit = _split(epsilon)
+    records = len(frame) if Adjacency.of(adjacency) is Adjacency.REPLACE else None
+    pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta
+    if isinstance(random_state, int | np.integer):
+        random_state = np.random.SeedSequence([int(random_state), 12])  # not the words that the fit will draw
+    return private_draft(
+        frame,
+        None,
+        draft,
+        0.0 if pure else default_delta(records),
+        numbers=numbers,
+        adjacency=adjacency,
+        random_state=random_state,
+        budget=None if budget is None else _Both(budget, profile_of(fit, fit_delta)),
+    ).schema
 
 
-def stated_bounds(low: float | None, high: float | None) -> tuple[float, float]:
-    """The public bounds of a target, which must be stated."""
-    if low is None or high is None:
-        raise ValueError("low and high must be stated: the public bounds of the target")
-    return check_finite("low", low), check_finite("high", high)
+class _Both:
+    """Pays for the draft, and refuses where nothing would be left for the fit."""
 
+    def __init__(self, budget: Account, fit: Profile) -> None:
+        self._budget, self._fit = budget, fit
 
-def labels_in(frame: Any, column: str) -> tuple[Any, Any]:
-    """The table in memory, and its column of labels."""
-    table = collected(frame.to_pyarrow() if is_ibis_table(frame) else frame)
-    return table, np.array(values_of_column(table, column), dtype=object)
-
-
-def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
-    """The schema with a label for the two classes, so that cards call them by their names."""
-    if schema.label is not None or len(classes) != 2:
-        return schema
-    name = getattr(y, "name", None)
-    plain = (value.item() if isinstance(value, np.generic) else value for value in classes)
-    no, yes = (tidy(value) if isinstance(value, float) else value for value in plain)
-    try:
-        label = Label(name if isinstance(name, str) and name else "label", [yes], [no])
-        return replace(schema, label=label)
-    except ValueError:  # no name for a label, or no values: then they stay without names
-        return schema
+    def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> Any:
+        """Pay for the draft."""
+        budget = self._budget
+        if isinstance(budget, Accountant | Ledger) and getattr(budget, "plan", None) is None:
+            check_adjacency(guarantee, budget.budget.adjacency)
+            totals = budget.totals if isinstance(budget, Accountant) else budget.totals()
+            fit = Guarantee(self._fit, guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
+            budget.budget.check(budget.budget.check(totals, guarantee), fit)
+        return budget.spending(guarantee, note, **how)
 
 
 def _loaded(path: str | os.PathLike[str]) -> Schema:
@@ -315,7 +393,7 @@ def _names_of(X: Any) -> list[Any] | None:
     return None if names is None else list(names)
 
 
-def warn_in_search() -> None:
+def _warn_in_search() -> None:
     """Fits inside a search, a cross-validation or an ensemble all spend."""
     frame = inspect.currentframe()
     while frame is not None:
@@ -324,7 +402,7 @@ def warn_in_search() -> None:
                 "this fit is one of several, of a search, a cross-validation or an ensemble: every one of them spends "
                 "epsilon, and scores on private records, also the choice of the best, are not private",
                 PrivacyWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return
         frame = frame.f_back

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -12,23 +13,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privsolve.checks import check_choice
-from privsolve.data import Schema
+from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
 from privsolve.data.questions import Choice
 from privsolve.data.weights import BESIDE, Weight, attached
 from privsolve.evaluation import Evaluation, MeasuredOn, evaluate
 from privsolve.evaluation.measure import exact_cells, promise, summary
+from privsolve.evaluation.split import parts_of, split
+from privsolve.learn.recipe import RandomState
 from privsolve.models.base import Model
 from privsolve.models.linear import decision_words
-from privsolve.noise.entropy import Randomness
+from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import Account, side_by_side
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.releases import Diagnostics, Release, Run
 from privsolve.safety.sealed import run_paid
 
-RandomState = int | np.random.SeedSequence | Randomness | None
 MOST_GROUPS = 50
 
 
@@ -210,3 +213,55 @@ class Jointly:
     def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> AbstractContextManager[object]:
         """Pay for both: every record is in one of the two parts."""
         return self._account.spending(side_by_side(guarantee, self._evaluation), note, **how)
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """How records are held out and what the evaluation on them may cost; all of it is public."""
+
+    share: float
+    epsilon: float
+    column: Column | None
+    weight: Weight | None = None
+
+    @classmethod
+    def of(
+        cls,
+        share: float | None,
+        epsilon: float,
+        by: str | Column | None,
+        schema: Schema,
+        weight: Weight | None = None,
+    ) -> HoldOut | None:
+        """Checked, or None if nothing is held out."""
+        if share is None:
+            return None
+        parts_of(share)
+        return cls(share, check_epsilon(epsilon), group_column(schema, by), weight)
+
+    def fitted(
+        self,
+        fit: Callable[..., Run],
+        whole: EncodedTable,
+        groups: Sequence[PatternTable | None],
+        adjacency: str,
+        *,
+        random_state: Any = None,
+        progress: Any = None,
+        budget: Account | None = None,
+    ) -> Run:
+        """Fit on the records that are not held out and evaluate on the others; both are paid for together, once.
+
+        The evaluation is in the release, and its figures without noise are in the curator's diagnostics.
+        """
+        rng = as_randomness(random_state)
+        training, held = split(groups, self.share, rng)
+        account = None if budget is None else Jointly(budget, self.epsilon, Adjacency.of(adjacency))
+        run = fit(replace(whole, table=training), random_state=rng, progress=progress, budget=account)
+        model = run.release.model
+        adjacency = run.release.guarantee.adjacency
+        evaluation = evaluate_tables(
+            model, held, self.epsilon, self.column, MeasuredOn.HELD_OUT, adjacency, rng, None, self.weight
+        )
+        values = run.diagnostics.values | {"held_out": curators_figures(model, held, self.weight)}
+        return Run(run.release.with_evaluation(evaluation), replace(run.diagnostics, values=values))

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import assert_all_finite
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
-from privsolve.data import Schema
-from privsolve.learn.base import one_per_record
+from privsolve.data import Label, Schema
+from privsolve.data.codes import as_given, collected, is_ibis_table, values_of_column
+from privsolve.data.columns import tidy
 from privsolve.models.linear import answers
 
 MORE_CLASSES = "for more than two classes there is PrivateTreeClassifier(classes=[...])"
+
+
+def one_per_record(y: Any, rows: int) -> NDArray[Any]:
+    """The labels or targets, one for each record, each as it is: a list of mixed types gets no common type."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give one label per record")
+    if hasattr(y, "__len__") and len(y) != rows:
+        raise ValueError(f"y has {len(y)} labels, inconsistent with {rows} records: give one label per record")
+    labels = np.array(column_or_1d(as_given(y), warn=True))
+    if labels.dtype == object:
+        labels[pd.isna(labels)] = None
+    return labels
+
+
+def finite_targets(y: NDArray[Any]) -> NDArray[np.float64]:
+    """Targets that are numbers, each finite."""
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError("y must hold numbers") from None
+    assert_all_finite(numbers, input_name="y")
+    return numbers
+
+
+def labels_in(frame: Any, column: str) -> tuple[Any, Any]:
+    """The table in memory, and its column of labels."""
+    table = collected(frame.to_pyarrow() if is_ibis_table(frame) else frame)
+    return table, np.array(values_of_column(table, column), dtype=object)
+
+
+def with_label(schema: Schema, y: Any, classes: NDArray[Any]) -> Schema:
+    """The schema with a label for the two classes, so that cards call them by their names."""
+    if schema.label is not None or len(classes) != 2:
+        return schema
+    name = getattr(y, "name", None)
+    plain = (value.item() if isinstance(value, np.generic) else value for value in classes)
+    no, yes = (tidy(value) if isinstance(value, float) else value for value in plain)
+    try:
+        label = Label(name if isinstance(name, str) and name else "label", [yes], [no])
+        return replace(schema, label=label)
+    except ValueError:  # no name for a label, or no values: then they stay without names
+        return schema
 
 
 def binary_labels(y: ArrayLike | None, rows: int, schema: Schema | None) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -1,11 +1,21 @@
-"""What a release may cost, before anything is spent: proved bounds that hold for every table."""
+"""What to expect of a release, before anything is spent: proved bounds for every table, and fits of made-up records.
+
+No record of anybody is looked at, so nothing here spends budget, and all of it may be repeated at will.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from privsolve.arrays import Int64Array
+from privsolve.data import EncodedTable, Schema
+from privsolve.data.columns import Column
+from privsolve.data.patterns import PatternTable
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees
 from privsolve.losses import ZeroOneLoss
@@ -13,6 +23,7 @@ from privsolve.mechanisms.exponential import SHORT, inverse_temperature
 from privsolve.mechanisms.trees import tree_temperature
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import default_prior, least_log_of_short
+from privsolve.releases import Run
 
 BETA = 0.05
 """A bound fails with at most this probability."""
@@ -76,3 +87,87 @@ def smallest_epsilon(share: Callable[[float], float], lose: float) -> float:
     digits = 10.0 ** (math.floor(math.log10(high)) - 2)
     rounded = math.ceil(high / digits) * digits
     return float(f"{rounded:.3g}")
+
+
+MOST_RECORDS = 200_000
+"""More are not made up: what is chosen from so many is as good as from all."""
+
+PLANTED, REDRAWN = 3, 0.3
+"""Features with points in the rule that makes up the labels, and the share of labels that are drawn at random instead."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """Accuracy and seconds of some private fits on made-up records, beside the rule that made up the labels."""
+
+    records: int
+    planted: float
+    accuracies: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def typical_seconds(self) -> float:
+        """The middle of all fits but the first, which may have had to compile."""
+        return float(np.median(self.seconds[1:] or self.seconds))
+
+    @property
+    def middle(self) -> float:
+        """The accuracy of the fit in the middle."""
+        return float(np.median(self.accuracies))
+
+
+def rehearse(
+    fit: Callable[[EncodedTable, int], Run],
+    schema: Schema,
+    records: int,
+    times: int = 5,
+    positive_share: float = 0.5,
+) -> Rehearsal:
+    """Fit `times` tables of made-up records, each with a rule of its own; `fit` gets the table and a seed.
+
+    Answers are uniform and independent of each other. A rule of three features with 1 or 2 points each says yes for about
+    `positive_share` of the records. The label is what it says, except that 30% of the labels are drawn at random instead, yes
+    with that share.
+    """
+    if not 0 < positive_share < 1:
+        raise ValueError(f"positive_share must lie between 0 and 1, for example 0.1, got {positive_share:g}")
+    count = min(records, MOST_RECORDS)
+    planted, accuracies, seconds = [], [], []
+    for seed in range(times):
+        encoded, share = made_up(schema, count, np.random.default_rng(seed), positive_share)
+        start = time.perf_counter()
+        run = fit(encoded, seed)
+        seconds.append(time.perf_counter() - start)
+        accuracies.append(float(run.diagnostics.training_accuracy))
+        planted.append(share)
+    return Rehearsal(count, float(np.mean(planted)), tuple(accuracies), tuple(seconds))
+
+
+def made_up(
+    schema: Schema, records: int, rng: np.random.Generator, positive_share: float = 0.5
+) -> tuple[EncodedTable, float]:
+    """Records with uniform answers, labelled by a planted rule, and how often the rule is right."""
+    features = np.hstack([column.expand(_answers(column, records, rng)) for column in schema.columns])
+    if schema.intercept:
+        features = np.hstack([features, np.ones((records, 1), dtype=features.dtype)])
+    totals = _planted_totals(features[:, : features.shape[1] - schema.intercept].astype(np.int64), rng)
+    says = totals > np.quantile(totals, 1 - positive_share)
+    positive = np.where(rng.random(records) < REDRAWN, rng.random(records) < positive_share, says)
+    yes, no = positive.astype(np.int64), (~positive).astype(np.int64)
+    table = PatternTable(features, yes, no, names=schema.features, scales=schema.scales, ranges=schema.ranges)
+    return EncodedTable(table, schema, {}), float((says == positive).mean())
+
+
+def _answers(column: Column, records: int, rng: np.random.Generator) -> Int64Array:
+    """Codes of answers that the schema lists; missing and other ones are left out."""
+    usual = np.setdiff1d(np.arange(column.radix), list(column.outside.values()))
+    return rng.choice(usual, size=records)
+
+
+def _planted_totals(features: Int64Array, rng: np.random.Generator) -> Int64Array:
+    """Three features that vary, with 1 or 2 points of either sign, each relative to its spread."""
+    varied = np.flatnonzero(features.min(axis=0) < features.max(axis=0))
+    chosen = rng.permutation(varied)[:PLANTED]
+    points = rng.integers(1, 3, size=len(chosen)) * rng.choice([-1, 1], size=len(chosen))
+    spread = np.maximum(1, features[:, chosen].max(axis=0) - features[:, chosen].min(axis=0))
+    return np.asarray((features[:, chosen] * (points * spread.max() // spread)).sum(axis=1))

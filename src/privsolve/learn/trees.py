@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,27 +14,24 @@ from privsolve.checks import check_choice, check_items
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.domains.trees import TreeQuestions
-from privsolve.learn.base import (
-    RandomState,
-    StatedSchema,
+from privsolve.learn.base import ClassEstimator
+from privsolve.learn.labels import (
+    class_numbers,
     labels_in,
+    occurring_classes,
     one_per_record,
-    warn_in_search,
+    public_classes,
     with_label,
 )
-from privsolve.learn.classifying import ClassEstimator
-from privsolve.learn.labels import class_numbers, occurring_classes, public_classes
 from privsolve.learn.recipe import encode
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe
-from privsolve.mechanisms.trees import ProgressCallback
 from privsolve.models.base import Model
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
-from privsolve.privacy.accounting import Account
-from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateTreeClassifier(ClassEstimator):
     """A decision tree for two or more classes, drawn exactly from all trees of a depth.
 
@@ -63,30 +61,10 @@ class PrivateTreeClassifier(ClassEstimator):
         Several fits, as in a grid search, add up.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        depth: int = DEPTH,
-        leaves: LeafKind | str = "labels",
-        classes: Sequence[Value] | None = None,
-        costs: Sequence[Sequence[int]] | None = None,
-        schema: StatedSchema = None,
-        adjacency: Adjacency | str = "replace",
-        budget: Account | None = None,
-        random_state: RandomState = None,
-        progress: ProgressCallback | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.depth = depth
-        self.leaves = leaves
-        self.classes = classes
-        self.costs = costs
-        self.schema = schema
-        self.adjacency = adjacency
-        self.budget = budget
-        self.random_state = random_state
-        self.progress = progress
+    depth: int = DEPTH
+    leaves: LeafKind | str = "labels"
+    classes: Sequence[Value] | None = None
+    costs: Sequence[Sequence[int]] | None = None
 
     instead_of_weights: ClassVar[str] = "weigh the kinds of mistake by costs instead"
 
@@ -117,9 +95,7 @@ class PrivateTreeClassifier(ClassEstimator):
 
         Without `y` the labels are those of the schema's column in `X`.
         """
-        self._check_fit(options)
-        stated = self._stated_schema()
-        warn_in_search()
+        stated = self._start(options)
         label = None
         if self._label_in(X, y, stated):
             assert stated is not None
