@@ -119,7 +119,7 @@ def test_wrong_drafts_spend_nothing(
 def test_positive_must_be_stated(here: Path) -> None:
     result = run("schema", "draft", "data.csv", "--label", "ill", "--out", "d.toml", "--epsilon", 1)
     assert result.exit_code == 2
-    assert "--positive is needed" in result.stderr
+    assert "name the column to predict and its positive value" in result.stderr
 
 
 @pytest.mark.parametrize(
