@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privsolve.arrays import Floats
+from privsolve.arrays import Floats, Int64Array
 from privsolve.data.weights import Weight
 from privsolve.evaluation.intervals import Figure, Moments, ratio, smooth
 from privsolve.models.outcomes import Outcome
@@ -19,6 +19,8 @@ ENOUGH = 4.0
 
 
 NO_NOISE = Moments()
+_LABEL, _ALL = np.array([[NEGATIVE, POSITIVE]]), np.ones((1, 2), dtype=np.int64)
+"""Tables by outcome and label: 1 for positive records, and 1 for all."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +73,23 @@ class Cells:
 
     def accuracy(self) -> Figure:
         """The share of records whose decision is right."""
-        return self._accuracy(self.decided)
+        return self._rates(self.decided)[0]
 
     def false_positives(self) -> Figure:
         """The share of negative records that are decided positive."""
-        return self._wrong(self.decided, NEGATIVE)
+        return self._rates(self.decided)[1]
 
     def false_negatives(self) -> Figure:
         """The share of positive records that are decided negative."""
-        return self._wrong(self.decided, POSITIVE)
+        return self._rates(self.decided)[2]
 
     def positives(self) -> Figure:
         """The share of positive records."""
-        return self._figure(self._table(lambda o, y: y == POSITIVE), self._table(lambda o, y: True))
+        return self._share(_LABEL)
 
     def chosen(self) -> Figure:
         """The share of records that are decided positive."""
-        return self._figure(self._table(lambda o, y: self.decided[o]), self._table(lambda o, y: True))
+        return self._share(self.decided[:, None])
 
     def highest(self, share: float) -> tuple[float, Figure, str] | None:
         """The records with the highest outcomes, about this share of all, never more than half.
@@ -96,26 +98,22 @@ class Cells:
             Their share of all records, the share of positive ones among them, and the lowest of their outcomes in words;
             None where there is no such set, or the noise leaves no estimate.
         """
-        ranks = np.array([outcome.rank for outcome in self.outcomes])
-        by_outcome = np.asarray(self.counts, dtype=np.float64).sum(axis=(0, 2))
+        ranks, by_outcome = self._ranks, np.asarray(self.counts, dtype=np.float64).sum(axis=(0, 2))
         found = [(float(by_outcome[ranks >= rank].sum() / max(by_outcome.sum(), 1.0)), rank) for rank in self.ranks[1:]]
         fitting = [(abs(part - share), part, rank) for part, rank in found if 0 < part <= 0.5]
         if not fitting:
             return None
         _, part, least = min(fitting)
-        top = self._table(lambda o, y: ranks[o] >= least and y == POSITIVE)
         text = self.outcomes[int(np.argmax(ranks >= least))].text.split(" to ")[0]
-        return part, self._figure(top, self._table(lambda o, y: ranks[o] >= least)), text
+        return part, self._share(_LABEL, (ranks >= least)[:, None]), text
 
     def threshold_points(self) -> tuple[Point, ...]:
         """Every threshold, from "all are positive" on; the last one decides nobody positive."""
         found = []
-        ranks = np.array([outcome.rank for outcome in self.outcomes])
         for rank in [*self.ranks, self.ranks[-1] + 1]:
-            decided = ranks >= rank
+            decided = self._ranks >= rank
             text = self.outcomes[int(np.argmax(decided))].text if decided.any() else "none"
-            wrong = self._wrong(decided, NEGATIVE), self._wrong(decided, POSITIVE)
-            found.append(Point(text, rank, self._accuracy(decided), *wrong))
+            found.append(Point(text, rank, *self._rates(decided)))
         return tuple(found)
 
     def roc(self) -> list[tuple[float, float]]:
@@ -125,7 +123,7 @@ class Cells:
 
     def auc(self) -> Figure:
         """How often a positive record ranks above a negative one, equal ranks counting half (theory, 11.3)."""
-        ranks = np.array([outcome.rank for outcome in self.outcomes])
+        ranks = self._ranks
         above = 0.5 * (np.sign(ranks[:, None] - ranks[None, :]) + 1.0)  # [o, o']: o ranks above o'
         summed = np.asarray(self.counts, dtype=np.float64).sum(axis=0)
         negatives, positives = summed[:, NEGATIVE], summed[:, POSITIVE]
@@ -140,10 +138,8 @@ class Cells:
 
     def calibration(self) -> tuple[Figure, ...]:
         """The share of positive records at every outcome."""
-        return tuple(
-            self._figure(self._table(lambda o, y, k=k: o == k and y == POSITIVE), self._table(lambda o, y, k=k: o == k))
-            for k in range(len(self.outcomes))
-        )
+        places = np.arange(len(self.outcomes))[:, None]
+        return tuple(self._share(_LABEL, places == k) for k in range(len(self.outcomes)))
 
     @property
     def states_risks(self) -> bool:
@@ -152,19 +148,19 @@ class Cells:
 
     def brier(self) -> Figure:
         """The mean squared distance of the stated risk from what is true."""
-        risks = self._stated
-        return self._figure(self._table(lambda o, y: (y - risks[o]) ** 2), self._table(lambda o, y: True), share=False)
+        return self._figure((_LABEL - self._stated) ** 2, share=False)
 
     def surplus(self) -> Figure:
         """The share of positive records less the mean of the stated risks: 0 if these are right on average."""
-        risks = self._stated
-        return self._figure(self._table(lambda o, y: y - risks[o]), self._table(lambda o, y: True), share=False)
+        return self._figure(_LABEL - self._stated, share=False)
 
     @property
-    def _stated(self) -> list[float]:
+    def _stated(self) -> Floats:
         if not self.states_risks:
-            raise ValueError("the model states no risks: fit a risk score or a tree with probabilities, or see risks()")
-        return [float(outcome.risk or 0.0) for outcome in self.outcomes]
+            raise ValueError(
+                "the model states no risks: fit a full scorecard or a tree with probabilities, or see risks()"
+            )
+        return np.array([[outcome.risk or 0.0] for outcome in self.outcomes])
 
     def risks(self) -> tuple[float, ...]:
         """A risk for every outcome that never falls as the rank rises (theory, 11.4).
@@ -197,17 +193,19 @@ class Cells:
     def _flat(self) -> Floats:
         return np.asarray(self.counts, dtype=np.float64).ravel()
 
-    def _table(self, entry: Any) -> Floats:
-        """One number per cell, the same in every group."""
-        rows = [[float(entry(o, y)) for y in (NEGATIVE, POSITIVE)] for o in range(len(self.outcomes))]
-        return np.broadcast_to(np.array(rows), self.counts.shape).ravel()
+    @property
+    def _ranks(self) -> Int64Array:
+        return np.array([outcome.rank for outcome in self.outcomes], dtype=np.int64)
 
-    def _figure(self, top: Floats, bottom: Floats, *, share: bool = True) -> Figure:
-        return ratio(self._flat, top, bottom, self.noise, share=share)
+    def _figure(self, top: NDArray[Any], bottom: NDArray[Any] = _ALL, *, share: bool = True) -> Figure:
+        """The sum of `top` over that of `bottom`: tables by outcome and label, the same in every group."""
+        above, below = (np.broadcast_to(table.astype(np.float64), self.counts.shape).ravel() for table in (top, bottom))
+        return ratio(self._flat, above, below, self.noise, share=share)
 
-    def _accuracy(self, decided: NDArray[np.bool_]) -> Figure:
-        return self._figure(self._table(lambda o, y: decided[o] == y), self._table(lambda o, y: True))
+    def _share(self, of: NDArray[Any], among: NDArray[Any] = _ALL) -> Figure:
+        return self._figure((of == 1) & (among == 1), among)
 
-    def _wrong(self, decided: NDArray[np.bool_], label: int) -> Figure:
-        wrong = self._table(lambda o, y: y == label and decided[o] != y)
-        return self._figure(wrong, self._table(lambda o, y: y == label))
+    def _rates(self, decided: NDArray[np.bool_]) -> tuple[Figure, Figure, Figure]:
+        """The share of right decisions, and of wrong ones among negative and among positive records."""
+        right = decided[:, None] == _LABEL
+        return self._share(right), self._share(~right, 1 - _LABEL), self._share(~right, _LABEL)

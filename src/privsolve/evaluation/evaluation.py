@@ -125,23 +125,26 @@ class Evaluation:
             raise ValueError("the release file's evaluation has missing or unknown fields")
         if values["tested"] not in tuple(MeasuredOn):
             raise ValueError(f"the release file's evaluation must be on one of {', '.join(MeasuredOn)}")
-        outcomes = tuple(map(Outcome.from_dict, _listed(values["outcomes"])))
-        labels, groups = (tuple(_texts(values[name])) for name in ("labels", "groups"))
-        if len(labels) != 2 or not isinstance(values["kind"], str) or not isinstance(values["by"], str | None):
+        labels, groups, kind, by = (values[name] for name in ("labels", "groups", "kind", "by"))
+        lists = isinstance(labels, list) and isinstance(groups, list) and isinstance(values["outcomes"], list)
+        if (
+            not lists
+            or len(labels) != 2
+            or not all(isinstance(text, str) for text in (*labels, *groups, kind, "" if by is None else by))
+        ):
             raise ValueError(
-                "the release file's evaluation must name two labels, its kind, and the column of its groups"
+                "the release file's evaluation must list outcomes, groups and two labels, and name its kind"
             )
-        counts = _whole(values["counts"], (len(groups), len(outcomes), 2))
-        guarantee = Guarantee.from_dict(values["guarantee"])
+        outcomes = tuple(map(Outcome.from_dict, values["outcomes"]))
         return cls(
-            values["kind"],
+            kind,
             outcomes,
             (labels[0], labels[1]),
-            counts,
+            _whole(values["counts"], (len(groups), len(outcomes), 2)),
             MeasuredOn(values["tested"]),
-            guarantee,
-            values["by"],
-            groups,
+            Guarantee.from_dict(values["guarantee"]),
+            by,
+            tuple(groups),
             Weight.from_dict(values["weight"]) if "weight" in values else None,
         )
 
@@ -151,23 +154,12 @@ def noise_scale(guarantee: Guarantee) -> float:
     return (2 if guarantee.adjacency is Adjacency.REPLACE else 1) / guarantee.epsilon
 
 
-def _listed(values: object) -> list[Any]:
-    if not isinstance(values, list):
-        raise ValueError("the release file's evaluation must hold lists of outcomes, groups and counts")
-    return values
-
-
-def _texts(values: object) -> list[str]:
-    if not all(isinstance(value, str) for value in _listed(values)):
-        raise ValueError("the release file's evaluation must name its labels and groups")
-    return _listed(values)
-
-
 def _whole(values: object, shape: tuple[int, ...]) -> Int64Array:
     """Nested lists of whole numbers of this shape."""
-    if len(rows := _listed(values)) == shape[0]:
-        if len(shape) > 1:
-            return np.array([_whole(row, shape[1:]) for row in rows], dtype=np.int64).reshape(shape)
-        if all(type(count) is int and abs(count) < LARGEST for count in rows):
-            return np.array(rows, dtype=np.int64)
-    raise ValueError("the release file's evaluation must have a whole count for every group, outcome and label")
+    try:
+        counts: Any = np.array(values, dtype=object)
+    except ValueError:  # lists of other shapes
+        counts = np.zeros(0)
+    if counts.shape != shape or not all(type(count) is int and abs(count) < LARGEST for count in counts.ravel()):
+        raise ValueError("the release file's evaluation must have a whole count for every group, outcome and label")
+    return np.asarray(counts, dtype=np.int64)
