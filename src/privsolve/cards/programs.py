@@ -141,34 +141,24 @@ class DuckDB:
         """The text without surrounding spaces."""
         return f"TRIM(CAST({name} AS VARCHAR))"
 
-    def number(self, name: str, marks: Marks) -> str:
-        """The value as a number."""
-        return f"TRY_CAST({self._written(name, marks)} AS DOUBLE)"
+    def number(self, name: str, comma: bool) -> tuple[str, str]:
+        """The value as a number, and whether it is none; NaN and infinity are none."""
+        written = f"REPLACE(CAST({name} AS VARCHAR), ',', '.')" if comma else name
+        number = f"TRY_CAST({written} AS DOUBLE)"
+        return number, f"{number} IS NULL OR {number} NOT BETWEEN -1e300 AND 1e300"
 
-    def no_number(self, name: str, marks: Marks) -> str:
-        """Whether it is none; NaN and infinity are none."""
-        number = self.number(name, marks)
-        return f"{number} IS NULL OR {number} NOT BETWEEN -1e300 AND 1e300"
-
-    def day(self, name: str, form: str) -> str:
-        """The value as a date."""
+    def day(self, name: str, form: str) -> tuple[str, str]:
+        """The value as a date, and whether it is none."""
         day = f"TRY_CAST({name} AS DATE)"
-        if form == ISO:
-            return day
-        pattern = form.replace("DD", "%d").replace("MM", "%m").replace("YYYY", "%Y")
-        first = f"SPLIT_PART(REPLACE({self.text(name)}, 'T', ' '), ' ', 1)"
-        return f"COALESCE({day}, CAST(TRY_STRPTIME({first}, '{pattern}') AS DATE))"
-
-    def no_day(self, name: str, form: str) -> str:
-        """Whether it is none."""
-        return f"{self.day(name, form)} IS NULL"
+        if form != ISO:
+            pattern = form.replace("DD", "%d").replace("MM", "%m").replace("YYYY", "%Y")
+            first = f"SPLIT_PART(REPLACE({self.text(name)}, 'T', ' '), ' ', 1)"
+            day = f"COALESCE({day}, CAST(TRY_STRPTIME({first}, '{pattern}') AS DATE))"
+        return day, f"{day} IS NULL"
 
     def date(self, day: int) -> str:
         """A cut."""
         return f"DATE '{date_text(day)}'"
-
-    def _written(self, name: str, marks: Marks) -> str:
-        return f"REPLACE(CAST({name} AS VARCHAR), ',', '.')" if marks.comma else name
 
 
 class SQLite(DuckDB):
@@ -178,41 +168,30 @@ class SQLite(DuckDB):
         """The text without surrounding spaces."""
         return f"TRIM({name})"
 
-    def number(self, name: str, marks: Marks) -> str:
-        """The value as a number."""
-        return f"CAST({self._written(name, marks)} AS REAL)"
+    def number(self, name: str, comma: bool) -> tuple[str, str]:
+        """The value as a number, and whether it is none."""
+        written = f"REPLACE(CAST({name} AS VARCHAR), ',', '.')" if comma else name
+        return f"CAST({written} AS REAL)", f"{name} IS NULL OR TRIM({written}) <> CAST(TRIM({written}) AS REAL)"
 
-    def no_number(self, name: str, marks: Marks) -> str:
-        """Whether it is none."""
-        text = self.text(self._written(name, marks))
-        return f"{name} IS NULL OR {text} <> CAST({text} AS REAL)"
-
-    def day(self, name: str, form: str) -> str:
-        """The value as a text YYYY-MM-DD."""
+    def day(self, name: str, form: str) -> tuple[str, str]:
+        """The value as a text YYYY-MM-DD, and whether it is none: a day that does not exist becomes another one."""
         text = self.text(name)
-        iso = _three_numbers(text, "-", (0, 1, 2))
-        if form == ISO:
-            return iso
-        sign = form[2]
-        order = {"D": 0, "M": 1, "Y": 2} if form[0] == "D" else {"M": 0, "D": 1, "Y": 2}
-        other = _three_numbers(text, sign, (order["Y"], order["M"], order["D"]))
-        return f"CASE WHEN INSTR({text}, '{sign}') > 0 THEN {other} ELSE {iso} END"
-
-    def no_day(self, name: str, form: str) -> str:
-        """Whether it is none: a day that does not exist becomes another one."""
-        day = self.day(name, form)
-        return f"{name} IS NULL OR COALESCE(DATE({day}, '+0 days'), '') <> {day}"
+        day = _three_numbers(text, "-", "YMD")
+        if form != ISO:
+            other = _three_numbers(text, form[2], "DMY" if form[0] == "D" else "MDY")
+            day = f"CASE WHEN INSTR({text}, '{form[2]}') > 0 THEN {other} ELSE {day} END"
+        return day, f"{name} IS NULL OR COALESCE(DATE({day}, '+0 days'), '') <> {day}"
 
     def date(self, day: int) -> str:
         """A cut."""
         return f"'{date_text(day)}'"
 
 
-def _three_numbers(text: str, sign: str, order: tuple[int, int, int]) -> str:
-    """Year, month and day of a text in SQLite, by the places that they have in it."""
+def _three_numbers(text: str, sign: str, order: str) -> str:
+    """Year, month and day of a text in SQLite, which has them in this order."""
     rest = f"SUBSTR({text}, INSTR({text}, '{sign}') + 1)"
     parts = (text, rest, f"SUBSTR({rest}, INSTR({rest}, '{sign}') + 1)")
-    numbers = ", ".join(f"CAST({parts[place]} AS INTEGER)" for place in order)
+    numbers = ", ".join(f"CAST({parts[order.index(part)]} AS INTEGER)" for part in "YMD")
     return f"PRINTF('%04d-%02d-%02d', {numbers})"
 
 
@@ -230,77 +209,45 @@ def _query(rule: LinearRule, engine: DuckDB) -> str:
 
 
 def _case(entry: Entry, engine: DuckDB) -> str:
-    column = entry.column
-    if isinstance(column, Bins):
-        cases, rest = _cut_cases(column, entry, engine)
-    elif isinstance(column, Categories):
-        cases, rest = _listed_cases(column, entry, engine)
-    else:
-        cases, rest = _amount_cases(column, entry, engine)
-    lines = "".join(f"\n      WHEN {condition} THEN {points}" for condition, points in cases)
-    return f"CASE{lines}\n      ELSE {rest}\n    END"
-
-
-def _cut_cases(column: Bins, entry: Entry, engine: DuckDB) -> tuple[list[Case], str]:
-    name, marks, missing = _quoted(column.column), _marks(column), _missing(entry)
-    cuts, points = _cuts(column, entry.by_code)
-    if isinstance(column, Dates):
-        value, none = engine.day(name, column.format), engine.no_day(name, column.format)
-        below = [f"{value} < {engine.date(int(cut))}" for cut in cuts]
-    else:
-        value, none = engine.number(name, marks), engine.no_number(name, marks)
-        below = [f"{value} < {cut}" for cut in cuts]
-    marked = _marked(column, marks, missing, engine, value)
-    return [*marked, (none, missing), *zip(below, points, strict=False)], str(points[-1])
-
-
-def _listed_cases(column: Categories, entry: Entry, engine: DuckDB) -> tuple[list[Case], str]:
-    name, marks, missing = _quoted(column.column), _marks(column), _missing(entry)
-    groups, other = _groups(column, entry.by_code)
-    text = engine.text(name)
-    if column.kind == "text":
+    """The points of a question: those of a value that is missing, then of the others."""
+    column, marks, missing = entry.column, _marks(entry.column), _missing(entry)
+    name = _quoted(column.column)
+    text, dates = engine.text(name), isinstance(column, Dates)
+    if isinstance(column, Categories) and column.kind == "text":
+        groups, other = _groups(column, entry.by_code)
         none = _one_of(f"COALESCE({text}, '')", ("", *marks.texts))
-        first = [(none, missing)] if missing != other else []
-        return [*first, *((_one_of(text, values), points) for points, values in groups.items())], str(other)
-    value = engine.number(name, marks)
-    words = dict(zip((1.0, 0.0), marks.words, strict=True))
-    said = [
-        (_one_of(f"LOWER({text})", found), points)
-        for points, values in groups.items()
-        if (found := [word for v in values for word in words.get(float(v), ())])
-    ]
-    listed = {float(v) for values in groups.values() for v in values}
-    unlisted = [word for number, found in words.items() for word in found if number not in listed]
-    said += [(_one_of(f"LOWER({text})", unlisted), other)] if unlisted else []
-    first = [*_marked(column, marks, missing, engine, value), *said, (engine.no_number(name, marks), missing)]
-    return [*first, *((_one_of(value, map(float, values)), points) for points, values in groups.items())], str(other)
-
-
-def _amount_cases(column: Column, entry: Entry, engine: DuckDB) -> tuple[list[Case], str]:
+        cases = [(none, missing)] if missing != other else []
+        return _written_case([*cases, *((_one_of(text, values), p) for p, values in groups.items())], str(other))
+    value, none = engine.day(name, column.format) if isinstance(column, Dates) else engine.number(name, marks.comma)
+    # values that stand for missing ones but would be read as something
+    unread = [t for t in marks.texts if dates or (re.match(NUMBER_PATTERN, t) and float(t) not in marks.numbers)]
+    cases = [(_one_of(of, listed), missing) for of, listed in ((text, unread), (value, marks.numbers)) if listed]
+    if isinstance(column, Categories):
+        groups, other = _groups(column, entry.by_code)
+        numbers = [([float(v) for v in values], points) for points, values in groups.items()]
+        known = [number for listed, _ in numbers for number in listed]
+        said = dict(zip((1.0, 0.0), marks.words, strict=True))  # numbers that are written as words
+        listed_or_not = [*numbers, ([number for number in said if number not in known], other)]
+        spoken = [([word for n in listed for word in said.get(n, ())], points) for listed, points in listed_or_not]
+        cases += [(_one_of(f"LOWER({text})", found), points) for found, points in spoken if found]
+        cases += [(none, missing), *((_one_of(value, listed), points) for listed, points in numbers)]
+        return _written_case(cases, str(other))
+    cases.append((none, missing))
+    if isinstance(column, Bins):
+        cuts, levels = _cuts(column, entry.by_code)
+        ends = [engine.date(int(cut)) if dates else str(cut) for cut in cuts]
+        below = [(f"{value} < {end}", points) for end, points in zip(ends, levels, strict=False)]
+        return _written_case([*cases, *below], str(levels[-1]))
     assert isinstance(column, Number)
     assert isinstance(entry.printed, Slope)
-    name, marks, missing, points = _quoted(column.column), _marks(column), _missing(entry), entry.printed.points
-    value = engine.number(name, marks)
-    low, high, step = float(column.low), float(column.high), float(column.step)
-    cases = [
-        *_marked(column, marks, missing, engine, value),
-        (engine.no_number(name, marks), missing),
-        (f"{value} < {low!r}", column.steps(low) * points),
-        (f"{value} > {high!r}", column.steps(high) * points),
-    ]
-    return cases, f"CAST(FLOOR({value} / {step!r} + 0.5) AS INTEGER) * {points}"
+    points, low, high, step = entry.printed.points, float(column.low), float(column.high), float(column.step)
+    cases += [(f"{value} < {low!r}", column.first * points), (f"{value} > {high!r}", column.steps(high) * points)]
+    return _written_case(cases, f"CAST(FLOOR({value} / {step!r} + 0.5) AS INTEGER) * {points}")
 
 
-def _marked(column: Column, marks: Marks, missing: int, engine: DuckDB, value: str) -> list[Case]:
-    """Values that stand for missing ones but would be read as something."""
-    dates = isinstance(column, Dates)
-    texts = [text for text in marks.texts if dates or (_is_number(text) and float(text) not in marks.numbers)]
-    found = [(_one_of(engine.text(_quoted(column.column)), texts), missing)] if texts else []
-    return found + ([(_one_of(value, marks.numbers), missing)] if marks.numbers else [])
-
-
-def _is_number(text: str) -> bool:
-    return re.match(NUMBER_PATTERN, text) is not None
+def _written_case(cases: Iterable[Case], rest: str) -> str:
+    lines = "".join(f"\n      WHEN {condition} THEN {points}" for condition, points in cases)
+    return f"CASE{lines}\n      ELSE {rest}\n    END"
 
 
 def _one_of(value: str, listed: Iterable[Value]) -> str:
