@@ -76,25 +76,28 @@ def differences(old: Release, new: Release) -> Differences:
     asked = {name: _answers(columns) for name, columns in both.items()}
     models = old.model, new.model
     words = [*_whats(old, new), *_questions(*used)]
-    unit, changes = "", tuple[Change, ...]()
+    unit, changes, alike = "", tuple[Change, ...](), _predicted(old) == _predicted(new)
     if old.model.to_dict() == new.model.to_dict():
         return Differences(("The two models are the same.",), unit, changes, _privacy(old, new))
     rules = [model for model in models if isinstance(model, LinearRule)]
-    risks = [model for model in models if isinstance(model, FullCard)]
-    numbers = [model for model in models if isinstance(model, NumberCard)]
-    if len(numbers) == 2 and _predicted(old) == _predicted(new) and asked:
-        unit, changes = f"predicted {numbers[0].number_scale.name}", _changes(rules, used, asked)
-    elif len(rules) == 2 and len(risks) != 1 and not numbers and asked:
-        unit = "log-odds" if risks else "points"
-        changes = _changes(rules, used, asked)
-        words += _thresholds(rules)
-    if len(risks) == 2 and asked:
-        words += _risks(risks, asked)
+    units = {_unit(rule) for rule in rules}
+    risks = [rule for rule in rules if isinstance(rule, FullCard)]
+    if asked and len(rules) == 2 and len(units) == 1 and (alike or rules[0].number_scale is None):
+        (unit,), changes = units, _changes(rules, used, asked)
+        words += _thresholds(rules) if rules[0].number_scale is None else []
+        words += _risks(risks, asked) if risks else []
     if isinstance(old.model, DecisionTree) and isinstance(new.model, DecisionTree):
         words += _paths(old.model, new.model)
-    if _predicted(old) == _predicted(new):
+    if alike:
         words += _decisions(models, asked)
     return Differences(tuple(words), unit, changes, _privacy(old, new))
+
+
+def _unit(rule: LinearRule) -> str:
+    """What the answers of a card add to."""
+    if rule.number_scale is not None:
+        return f"predicted {rule.number_scale.name}"
+    return "log-odds" if isinstance(rule, FullCard) else "points"
 
 
 def _used(model: Model) -> dict[str, Column]:
