@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from privsolve import registry
+from privsolve.arrays import plain
 from privsolve.checks import check_integer, check_positive
 from privsolve.privacy.adjacency import Adjacency
 
@@ -56,8 +57,7 @@ class Loss(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Public description, as written into a release: the kind and the fields."""
-        values = asdict(self)  # type: ignore[call-overload]
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        return {"kind": self.kind} | {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
     def from_dict(cls, description: Any) -> Self:
@@ -70,12 +70,8 @@ class Loss(ABC):
 
 def loss_from_dict(description: Any) -> Loss:
     """The inverse of a loss's `to_dict`, whatever its kind."""
-    kind = description.get("kind") if isinstance(description, dict) else None
-    if kind is None:
-        raise ValueError("loss must have the fields kind and those of its kind")
-    if not isinstance(kind, str) or kind not in _KINDS:
-        raise ValueError(f"loss kind {kind!r} is unknown: expected one of {', '.join(sorted(_KINDS))}")
-    return _KINDS[kind].from_dict(description)
+    cls: type[Loss] = registry.look_up(_KINDS, description, "the release file's loss")
+    return cls.from_dict(description)
 
 
 @dataclass(frozen=True)
