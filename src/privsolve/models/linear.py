@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Int64Array, plain
 from privsolve.data import Label, Schema
 from privsolve.data.columns import Column, Value
 from privsolve.data.patterns import checked_names, checked_scales
@@ -80,14 +80,9 @@ class LinearRule(Model):
         return {n: Fraction(int(w), s) for n, w, s in zip(self.features, self.weights, self.scales, strict=True)}
 
     @property
-    def shift(self) -> Fraction:
-        """The total, of the features but the intercept, at which the score is 0."""
-        return -self.points[self.features[-1]] if self.intercept else Fraction(0)
-
-    @property
     def threshold(self) -> Fraction:
         """What the points of the other features must exceed: the intercept, on the other side, and the cut."""
-        return self.shift + self.cut
+        return self.cut - (self.points[self.features[-1]] if self.intercept else Fraction(0))
 
     @cached_property
     def used(self) -> LinearRule:
@@ -189,14 +184,8 @@ class LinearRule(Model):
 
     @override
     def to_dict(self) -> dict[str, Any]:
-        values: dict[str, Any] = {
-            "kind": self.kind,
-            "weights": self.weights.tolist(),
-            "features": list(self.features),
-            "scales": list(self.scales),
-            "intercept": self.intercept,
-        }
-        values |= {name: getattr(self, name) for name in self.own_fields}
+        names = ("weights", "features", "scales", "intercept", *self.own_fields)
+        values = {"kind": self.kind} | {name: plain(getattr(self, name)) for name in names}
         stated = {"schema": self.schema, "bands": self.bands}
         return values | {name: found.to_dict() for name, found in stated.items() if found is not None}
 

@@ -17,7 +17,6 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.checks import check_finite
 from privsolve.data import Schema
-from privsolve.models.points import Levels
 from privsolve.models.tally import Tally
 
 MOST_OUTCOMES = 40
@@ -93,12 +92,11 @@ def _reachable(tally: Tally) -> list[int]:
     """All totals there can be; of very many, equally distant ones from the lowest to the highest."""
     found = {0}
     for entry in tally.entries:
-        low, high = entry.column.range
-        wide = not isinstance(entry.printed, Levels) and high - low > MOST_TOTALS
-        if isinstance(entry.printed, Levels):
-            mine = set(entry.printed.points)
-        else:
-            mine = {step * entry.printed.points for step in ((low, high) if wide else range(low, high + 1))}
+        wide, mine = False, entry.printed.points
+        if not isinstance(mine, tuple):
+            low, high = entry.column.range
+            wide = high - low > MOST_TOTALS
+            mine = tuple(step * mine for step in ((low, high) if wide else range(low, high + 1)))
         found = {total + points for total in found for points in mine}
         if wide or len(found) > MOST_TOTALS:
             low, high = min(found), max(found)

@@ -29,8 +29,7 @@ class Entry:
     @property
     def asked(self) -> bool:
         """Whether the answer matters."""
-        printed = self.printed
-        return len(set(printed.points)) > 1 if isinstance(printed, Levels) else printed.points != 0
+        return self.spread != 0
 
     @property
     def _ends(self) -> tuple[int, int]:
