@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -83,7 +82,6 @@ FRAMES: dict[str, Callable[[list[Any]], Any]] = {
     "Polars without strictness": lambda cells: lenient(cells),
     "Polars objects": lambda cells: pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object)}),
     "Arrow": lambda cells: pa.table({"x": pa.array(cells)}),
-    "Ibis": lambda cells: in_engine(pa.array(cells)),
 }
 
 
@@ -95,23 +93,9 @@ def lenient(cells: list[Any]) -> pl.DataFrame:
     return frame
 
 
-def in_engine(column: pa.Array) -> Any:
-    """In an engine types are part of the definition of a table: a column of bytes is refused whatever it holds."""
-    if pa.types.is_binary(column.type):
-        with pytest.raises(ValueError, match="column 'x'"):
-            rows(Categories("x", ["red"]), ibis.memtable(pa.table({"x": column})))
-        raise ValueError("bytes")
-    return ibis.memtable(pa.table({"x": column}))
-
-
 def rows(column: Column, frame: Any) -> list[tuple[int, ...]]:
-    """The features of the records, in order where the table has one."""
-    schema = ps.Schema([column], intercept=False)
-    if not isinstance(frame, ibis.Table):
-        return [tuple(row) for row in schema.encode(frame).tolist()]
-    labelled = frame.mutate(y=ibis.literal(1))
-    table = ps.Schema([column], ps.Label("y", 1, 0), intercept=False).table(labelled).table
-    return [tuple(row) for row, n in zip(table.features.tolist(), table.positives, strict=True) for _ in range(n)]
+    """The features of the records, in order."""
+    return [tuple(row) for row in ps.Schema([column], intercept=False).encode(frame).tolist()]
 
 
 @pytest.mark.parametrize("kind", FRAMES)

@@ -31,7 +31,7 @@ def same(schema: Schema, data: pa.Table, other: Any) -> None:
     assert found.outside == expected.outside
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(tables())
 def test_every_way_to_encode_gives_the_same_table(drawn: tuple[Schema, pa.Table]) -> None:
     schema, data = drawn

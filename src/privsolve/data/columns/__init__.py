@@ -6,19 +6,13 @@ To add a kind, write a subclass of `Column` in a file of its own and import it h
 """
 
 from privsolve.data.columns.base import (
-    ABOVE,
-    BELOW,
     KINDS,
-    LARGEST_INTEGER,
     MISSING,
     OTHER,
     Column,
     Real,
     Value,
-    check_real,
     check_values,
-    kind_of,
-    number_text,
     tidy,
     value_text,
 )
@@ -27,10 +21,7 @@ from privsolve.data.columns.label import Label
 from privsolve.data.columns.numbers import Bins, Dates, Encoding, Number
 
 __all__ = [
-    "ABOVE",
-    "BELOW",
     "KINDS",
-    "LARGEST_INTEGER",
     "MISSING",
     "OTHER",
     "Bins",
@@ -43,10 +34,7 @@ __all__ = [
     "Number",
     "Real",
     "Value",
-    "check_real",
     "check_values",
-    "kind_of",
-    "number_text",
     "tidy",
     "value_text",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -231,9 +231,10 @@ class Column(ABC):
         """The keys of the column in a schema file."""
 
     @classmethod
-    @abstractmethod
     def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Self:
-        """The column of that name with the settings of `to_dict`, whose keys have been checked."""
+        """The column of that name with the settings of `to_dict`, whose keys have been checked: what `key` has comes first."""
+        make: Callable[..., Self] = cls
+        return make(name, settings[cls.key], **{key: value for key, value in settings.items() if key != cls.key})
 
 
 def column_from_dict(name: str, settings: object) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
@@ -65,24 +65,15 @@ class Bins(Column):
     keys: ClassVar[tuple[str, ...]] = ("bins", "encoding", "whole", "missing", "missing_values", "decimal")
 
     column: str
-    cuts: tuple[Real, ...]
-    encoding: Encoding = Encoding.THRESHOLDS
+    cuts: Sequence[Real]
+    encoding: Encoding | str = Encoding.THRESHOLDS
     whole: bool = False
     missing: str | None = None
-    missing_values: tuple[Value, ...] = ()
+    missing_values: Sequence[Value] = ()
     decimal: str = "."
 
-    def __init__(
-        self,
-        column: str,
-        cuts: Sequence[Real],
-        encoding: Encoding | str = Encoding.THRESHOLDS,
-        whole: bool = False,
-        missing: str | None = None,
-        missing_values: Sequence[Value] = (),
-        decimal: str = ".",
-    ) -> None:
-        where = f"columns.{column}"
+    def __post_init__(self) -> None:
+        where, cuts = f"columns.{self.column}", self.cuts
         if isinstance(cuts, str) or not isinstance(cuts, Sequence) or not cuts:
             raise ValueError(f"{where}: bins must be a non-empty list of cut points")
         if len(cuts) > MOST_CUTS:
@@ -90,19 +81,16 @@ class Bins(Column):
         points = tuple(tidy(check_real(cut, f"{where}: bins")) for cut in cuts)
         if any(b <= a for a, b in pairwise(points)):
             raise ValueError(f"{where}: bins must be in ascending order without repeats, got {list(cuts)}")
-        encoding = check_choice(f"{where}: encoding", encoding, Encoding)
-        if not isinstance(whole, bool):
-            raise ValueError(f"{where}: whole must be true or false, got {whole!r}")
-        if whole and any(isinstance(cut, float) for cut in points):
+        if not isinstance(self.whole, bool):
+            raise ValueError(f"{where}: whole must be true or false, got {self.whole!r}")
+        if self.whole and any(isinstance(cut, float) for cut in points):
             raise ValueError(f"{where}: bins must be whole numbers where whole = true, got {list(cuts)}")
         set_field = object.__setattr__
-        set_field(self, "column", column)
         set_field(self, "cuts", points)
-        set_field(self, "encoding", encoding)
-        set_field(self, "whole", whole)
-        set_field(self, "missing", option_name(missing, f"{where}: missing"))
-        set_field(self, "missing_values", check_missing_values(missing_values, where))
-        set_field(self, "decimal", check_decimal(decimal, where))
+        set_field(self, "encoding", check_choice(f"{where}: encoding", self.encoding, Encoding))
+        option_name(self.missing, f"{where}: missing")
+        set_field(self, "missing_values", check_missing_values(self.missing_values, where))
+        check_decimal(self.decimal, where)
 
     @property
     def radix(self) -> int:
@@ -186,11 +174,6 @@ class Bins(Column):
         settings: dict[str, Any] = {"bins": list(self.cuts), "encoding": self.encoding}
         settings |= ({"whole": True} if self.whole else {}) | declared(missing=self.missing)
         return settings | declared_marks(self.missing_values, self.decimal)
-
-    @classmethod
-    def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Bins:
-        """As in a schema file."""
-        return cls(name, settings["bins"], **{key: value for key, value in settings.items() if key != "bins"})
 
 
 _TIME = r"([T ][0-9:.,+Z -]{1,40})?$"
@@ -325,11 +308,6 @@ class Dates(Bins):
         )
         return settings | said | declared_marks(self.missing_values)
 
-    @classmethod
-    def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Dates:
-        """As in a schema file."""
-        return cls(name, settings["dates"], **{key: value for key, value in settings.items() if key != "dates"})
-
 
 @dataclass(frozen=True)
 class Number(Column):
@@ -456,8 +434,3 @@ class Number(Column):
         """As in a schema file."""
         settings: dict[str, Any] = {"low": self.low, "high": self.high, "step": self.step, "scale": self.scale}
         return settings | declared(missing=self.missing) | declared_marks(self.missing_values, self.decimal)
-
-    @classmethod
-    def from_dict(cls, name: str, settings: Mapping[str, Any]) -> Number:
-        """As in a schema file."""
-        return cls(name, **settings)

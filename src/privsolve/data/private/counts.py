@@ -18,7 +18,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.data.codes import collected, is_ibis_table, names_of, queried, run
-from privsolve.data.columns import LARGEST_INTEGER
+from privsolve.data.columns.base import LARGEST_INTEGER
 from privsolve.data.duckdb import read_each_value
 from privsolve.data.private.cuts import Grid
 from privsolve.data.reading import NO_TEXT, PLAIN, Marks, is_mixed, number_of, text_of
