@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privsolve.arrays import Floats
-from privsolve.continuous.oracles import ContinuousOracle, ConvexOracle, LipschitzOracle, PiecewiseLinearOracle
+from privsolve.continuous.oracles import LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import (
     Box,
     Objective,
@@ -165,68 +165,6 @@ def test_piecewise_linear_oracle_refuses_other_objectives() -> None:
         oracle.prepare(absolute_deviation([0.5], [(0.0, 2.0)]), box)
 
 
-# --- convex ---------------------------------------------------------------------------------------
-
-
-def euclidean(data: Floats) -> Objective:
-    """Smooth but for the data points: the geometric median."""
-
-    def values(points: Floats) -> Floats:
-        return np.array([np.linalg.norm(data - p, axis=1).sum() for p in points])
-
-    def subgradient(point: Floats) -> Floats:
-        away = point - data
-        return np.asarray((away / np.maximum(np.linalg.norm(away, axis=1), 1e-300)[:, None]).sum(axis=0))
-
-    return Objective(values, len(data), 1.0, subgradient)
-
-
-def manhattan(data: Floats) -> Objective:
-    """Nowhere smooth."""
-    return Objective(
-        lambda points: np.array([np.abs(data - p).sum() for p in points]),
-        len(data),
-        1.0,
-        lambda point: np.asarray(np.sign(point - data).sum(axis=0)),
-    )
-
-
-@pytest.mark.parametrize("make", [euclidean, manhattan])
-@pytest.mark.parametrize("dim", [1, 2, 3])
-def test_convex_oracle_is_within_its_gap(make, dim: int) -> None:  # type: ignore[no-untyped-def]
-    rng = np.random.default_rng(dim)
-    data = rng.normal(0.4, 0.5, (301, dim))
-    box = Box((-1.0,) * dim, (1.0,) * (dim - 1) + (0.5,))
-    objective, oracle = make(data), ConvexOracle(1e-3)
-    prepared = oracle.prepare(objective, box)
-    exact = PiecewiseLinearOracle() if make is manhattan else None
-    mesh = rng.uniform(box.low, box.high, (2000, dim))
-    losses = objective.values(mesh)
-    for eta in rng.exponential(30, (4, dim)) - 30:
-        solution = oracle.minimise(prepared, box, eta)
-        assert box.contains(solution.point)
-        assert solution.gap <= 1e-3
-        value = objective.values(solution.point[None, :])[0] - eta @ solution.point
-        assert value <= (losses - mesh @ eta).min() + solution.gap
-        again = oracle.minimise(prepared, box, eta)
-        assert np.array_equal(solution.point, again.point)
-        if exact is not None:
-            best = exact.minimise(absolute_deviation(data, box), box, eta).point
-            assert value <= np.abs(best - data).sum() - eta @ best + solution.gap
-
-
-def test_convex_oracle_raises_rather_than_guess() -> None:
-    data = np.random.default_rng(0).random((200, 3))
-    box = as_box([(0.0, 1.0)] * 3)
-    with pytest.raises(WorkLimitReached, match="max_cuts"):
-        ConvexOracle(1e-9, max_cuts=3).minimise(manhattan(data), box, np.full(3, 5.0))
-    concave = Objective(lambda x: -10 * (x[:, 0] - 0.5) ** 2, 1, 10.0, lambda x: -20 * (x - 0.5))
-    with pytest.raises(OracleNotCertified, match="not convex"):
-        ConvexOracle(1e-6).minimise(concave, as_box([(0.0, 1.0)]), np.ones(1))
-    with pytest.raises(ValueError, match="subgradient"):
-        ConvexOracle(1e-3).prepare(Objective(lambda x: x[:, 0], 1, 1.0), box)
-
-
 # --- Lipschitz ------------------------------------------------------------------------------------
 
 
@@ -293,12 +231,6 @@ def test_lipschitz_oracle_raises_rather_than_guess() -> None:
 
 
 @pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan"), True])
-@pytest.mark.parametrize("oracle", [ConvexOracle, LipschitzOracle])
-def test_tolerances_must_be_positive(oracle: type[ConvexOracle], tolerance: float) -> None:
+def test_tolerances_must_be_positive(tolerance: float) -> None:
     with pytest.raises(ValueError, match="tolerance"):
-        oracle(tolerance)
-
-
-def test_all_are_oracles() -> None:
-    for oracle in (PiecewiseLinearOracle(), ConvexOracle(1.0), LipschitzOracle(1.0)):
-        assert isinstance(oracle, ContinuousOracle)
+        LipschitzOracle(tolerance)

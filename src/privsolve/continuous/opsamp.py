@@ -134,7 +134,7 @@ def _oracle_for(problem: BoxProblem, oracle: object) -> ContinuousOracle:
     if oracle is None and isinstance(problem.objective, PiecewiseLinear):
         return PiecewiseLinearOracle()
     if oracle is None:
-        raise ValueError("oracle must be given for this objective: ConvexOracle, LipschitzOracle or one of your own")
+        raise ValueError("oracle must be given for this objective: LipschitzOracle or one of your own")
     return as_oracle(oracle)
 
 

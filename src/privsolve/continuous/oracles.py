@@ -7,12 +7,11 @@ from one noise vector to the next (theory, section 5). An answer that cannot be 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog, minimize
 
 from privsolve.arrays import Floats
 from privsolve.checks import check_positive
@@ -168,127 +167,7 @@ def _lower_hull(x: Floats, y: Floats) -> NDArray[np.int64]:
     return stack[:top].copy()
 
 
-# --- convex ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Cuts:
-    """Points at which a convex loss was evaluated; each gives an affine lower bound of it."""
-
-    objective: Objective
-    points: Floats
-    values: Floats
-    gradients: Floats
-
-    def with_point(self, point: Floats) -> _Cuts:
-        assert self.objective.subgradient is not None
-        value = np.asarray(self.objective.values(point[None, :]), dtype=np.float64)
-        gradient = np.asarray(self.objective.subgradient(point), dtype=np.float64)
-        return replace(
-            self,
-            points=np.vstack([self.points, point]),
-            values=np.append(self.values, value),
-            gradients=np.vstack([self.gradients, gradient]),
-        )
-
-
-class ConvexOracle(ContinuousOracle):
-    """Minimiser of a convex objective with values and subgradients, certified by cutting planes.
-
-    A quasi-Newton run (SciPy's L-BFGS-B) finishes smooth problems; then the lower model made of all tangents is
-    minimised by linear programming and refined where its minimum is, until value and bound meet. The bound is the
-    weighted sum of tangents that the multipliers of the linear programme give, minimised over the box in closed form,
-    so it holds whatever the tolerances of the solver. Tangents of the unperturbed loss are collected once (`prepare`).
-
-    Args:
-        tolerance: additive error in the total loss up to which an answer is certified.
-        max_cuts: evaluations per noise vector; beyond them the oracle raises and nothing is released.
-    """
-
-    name = "convex"
-
-    def __init__(self, tolerance: float, *, max_cuts: int = 500) -> None:
-        self.tolerance = _checked_tolerance(tolerance)
-        self.max_cuts = max_cuts
-
-    def prepare(self, objective: Objective, box: Box) -> _Cuts:
-        """The tangents that certify the minimum of the unperturbed loss."""
-        if getattr(objective, "subgradient", None) is None:
-            raise ValueError("objective must have a subgradient for the convex oracle")
-        _check_form(objective)
-        empty = _Cuts(objective, np.empty((0, box.dim)), np.empty(0), np.empty((0, box.dim)))
-        middle = (box.corner + np.array(box.high)) / 2
-        return self._solve(empty.with_point(middle), box, np.zeros(box.dim))[1]
-
-    def minimise(self, objective: Objective | _Cuts, box: Box, eta: Floats) -> BoxSolution:
-        """A point whose objective is certified to be within the tolerance of the minimum."""
-        cuts = objective if isinstance(objective, _Cuts) else self.prepare(objective, box)
-        return self._solve(cuts, box, eta)[0]
-
-    def _solve(self, cuts: _Cuts, box: Box, eta: Floats) -> tuple[BoxSolution, _Cuts]:
-        known = len(cuts.values)
-        cuts = cuts.with_point(_quasi_newton(cuts, box, eta))
-        while True:
-            tilted = cuts.values - (cuts.points - box.corner) @ eta
-            best = int(np.argmin(tilted))
-            proposal, bound = _model_minimum(cuts, box, eta)
-            allowance = _allowance(cuts.objective, cuts.values, box, eta)
-            gap = float(tilted[best]) - bound + 2 * allowance
-            if gap < 0:
-                raise OracleNotCertified("the convex oracle's bound is above a value: the objective is not convex")
-            if gap <= self.tolerance:
-                return BoxSolution(cuts.points[best], gap, {"cuts": len(cuts.values)}), cuts
-            if len(cuts.values) - known > self.max_cuts:
-                raise WorkLimitReached(
-                    f"the convex oracle left a gap of {gap:.3g} after {self.max_cuts} cuts, more than its tolerance "
-                    f"{self.tolerance:g}: nothing is released; raise tolerance or max_cuts"
-                )
-            cuts = cuts.with_point(proposal)
-
-
-def _steepest(cuts: _Cuts, eta: Floats) -> Floats:
-    return np.asarray(np.abs(cuts.gradients).max(axis=0) + np.abs(eta))
-
-
-def _quasi_newton(cuts: _Cuts, box: Box, eta: Floats) -> Floats:
-    objective, low, high = cuts.objective, box.corner, np.array(box.high)
-    scale = float(_steepest(cuts, eta).max()) or 1.0
-    start = cuts.points[np.argmin(cuts.values - (cuts.points - low) @ eta)]
-
-    def tilted(x: Floats) -> tuple[float, Floats]:
-        assert objective.subgradient is not None
-        value = float(objective.values(x[None, :])[0]) - float(eta @ (x - low))
-        return value / scale, np.asarray((objective.subgradient(x) - eta) / scale)
-
-    bounds = list(zip(box.low, box.high, strict=True))
-    found = minimize(
-        tilted, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"gtol": 1e-12, "ftol": 0.0, "maxfun": 60}
-    )
-    return np.asarray(np.clip(found.x, low, high), dtype=np.float64)
-
-
-def _model_minimum(cuts: _Cuts, box: Box, eta: Floats) -> tuple[Floats, float]:
-    """Where the largest tangent, tilted by η, is smallest, and a lower bound on the objective that holds regardless."""
-    widths = np.array(box.widths)
-    constant = cuts.values - np.einsum("ij,ij->i", cuts.gradients, cuts.points - box.corner)
-    scale = float(_steepest(cuts, eta) @ widths) or 1.0
-    anchor = float(constant.min())
-    # unknowns: position in the box as a share of its widths, and the height of the model
-    slopes = cuts.gradients * widths / scale
-    rows = np.column_stack([slopes, -np.ones(len(constant))])
-    cost = np.append(-eta * widths / scale, 1.0)
-    limits = [(0.0, 1.0)] * box.dim + [(None, None)]
-    found = linprog(cost, A_ub=rows, b_ub=-(constant - anchor) / scale, bounds=limits, method="highs")
-    if found.status != 0:
-        raise OracleNotCertified(f"the convex oracle's linear programme failed: {found.message}; nothing is released")
-    weights = np.maximum(-found.ineqlin.marginals, 0.0)
-    weights /= weights.sum()
-    tilt = weights @ cuts.gradients - eta
-    bound = float(weights @ constant + np.minimum(tilt, 0.0) @ widths)
-    return np.clip(box.corner + found.x[:-1] * widths, box.corner, box.high), bound
-
-
-# --- Lipschitz, not convex ------------------------------------------------------------------------
+# --- Lipschitz ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,13 +207,17 @@ class LipschitzOracle(ContinuousOracle):
     name = "lipschitz"
 
     def __init__(self, tolerance: float, *, max_cells: int = 2_000_000, start: int = 4096) -> None:
-        self.tolerance = _checked_tolerance(tolerance)
+        self.tolerance = check_positive("tolerance", tolerance, "; it is in the units of the total loss")
         self.max_cells = max_cells
         self.start = start
 
     def prepare(self, objective: Objective, box: Box) -> _Cells:
         """The first boxes, all of one size."""
-        _check_form(objective)
+        for name in ("values", "n", "lipschitz"):  # what shows later would show after it is paid for
+            if getattr(objective, name, None) is None:
+                raise ValueError(
+                    f"objective must be an Objective for this oracle, with {name}: got {type(objective).__name__}"
+                )
         sides = np.array(box.widths)
         counts = np.ones(box.dim, dtype=np.int64)
         while 2 * counts.prod() <= self.start:
@@ -411,16 +294,3 @@ def _allowance(objective: Objective, values: Floats, box: Box, eta: Floats) -> f
     steepest = objective.n * objective.lipschitz + np.abs(eta)
     relative = float(getattr(objective, "relative_error", Objective.relative_error))
     return relative * (float(np.abs(values).max()) + float(steepest @ np.array(box.widths)))
-
-
-def _check_form(objective: object) -> None:
-    """Raise unless it says what these oracles need: what shows later would show after it is paid for."""
-    for name in ("values", "n", "lipschitz"):
-        if getattr(objective, name, None) is None:
-            raise ValueError(
-                f"objective must be an Objective for this oracle, with {name}: got {type(objective).__name__}"
-            )
-
-
-def _checked_tolerance(tolerance: float) -> float:
-    return check_positive("tolerance", tolerance, "; it is in the units of the total loss")

@@ -31,17 +31,16 @@ def as_box(box: Box | Sequence[Sequence[float]]) -> Box:
 class Objective:
     """A total loss `L(D, ·)` given by functions: the sum of `n` losses, each `lipschitz` in ℓ1.
 
-    `values` maps points (rows) to total losses and `subgradient` one point to a subgradient of the total loss.
+    `values` maps points (rows) to total losses.
     `lower_bounds(low, high)` may bound the total loss from below on boxes (rows): it spares branch-and-bound work where
     it beats the Lipschitz bound. Computed values and bounds are within `relative_error` of exact ones, relative to the sum
-    of the absolute losses, and subgradients relative to `n·lipschitz`: the default is what numpy's sums along a contiguous
+    of the absolute losses: the default is what numpy's sums along a contiguous
     axis keep, for losses of one sign. To be sent to other processes the functions must be picklable.
     """
 
     values: Callable[[Floats], Floats]
     n: int
     lipschitz: float
-    subgradient: Callable[[Floats], Floats] | None = None
     lower_bounds: Callable[[Floats, Floats], Floats] | None = None
     relative_error: float = 2.0**-44
 
