@@ -51,15 +51,6 @@ def test_a_layout_serves_every_perturbation_of_its_kind(kind: str) -> None:
             assert solve(perturbation, None).value == expected.value
 
 
-def test_penalties_with_norms_are_part_of_the_layout() -> None:
-    norms = len(PROBLEM.domain.norms_sq)
-    zero = ps.Perturbation.zero(PROBLEM.domain)
-    priced = ps.Perturbation(PROBLEM.domain, zero.coordinate, np.arange(norms) * 2**20)
-    for seed in range(5):
-        runs = [ps.rspm(PROBLEM, 1.0, penalty=priced, random_state=seed, oracle=o) for o in ("tree", "enumeration")]
-        assert runs[0].diagnostics.objective == runs[1].diagnostics.objective
-
-
 class Hooked(Oracle):
     """Spells out every hook."""
 

@@ -68,18 +68,6 @@ def test_entries_are_the_nearest_integers() -> None:
     assert norm.tolist() == [3 * UNIT, 0]
 
 
-@settings(deadline=None)
-@given(st.data())
-def test_sums(data: st.DataObject) -> None:
-    domain = data.draw(st.sampled_from(DOMAINS))
-    noise = [st.floats(-1e6, 1e6)] * domain.lift_dim
-    first, second = (ps.Perturbation.lifted(domain, data.draw(st.tuples(*noise))) for _ in range(2))
-    penalty = ps.Perturbation(domain, tuple(np.abs(domain.values(j)) * UNIT for j in range(domain.dim)))
-    members = domain.members()
-    for a, b in itertools.product((first, second, penalty, ps.Perturbation.zero(domain)), repeat=2):
-        assert np.array_equal((a + b).of_members(members), a.of_members(members) + b.of_members(members))
-
-
 def test_zero_is_zero() -> None:
     for domain in DOMAINS:
         zero = ps.Perturbation.zero(domain)
@@ -134,12 +122,8 @@ def test_wrong_tables(tables: Any, norm: Any, message: str) -> None:
 
 
 def test_other_domains_are_refused() -> None:
-    one, other = ps.Perturbation.zero(ps.SignCube(2)), ps.Perturbation.zero(ps.TernaryCube(2))
+    other = ps.Perturbation.zero(ps.TernaryCube(2))
     problem = ps.Problem(ps.PatternTable([[1, 1]], [1], [0]), ps.SignCube(2))
-    with pytest.raises(ValueError, match="different domains"):
-        one + other
-    with pytest.raises(TypeError):
-        one + 1  # type: ignore[operator]
     with pytest.raises(ValueError, match="another domain"):
         problem.objective([1, 1], other)
     with pytest.raises(ValueError, match="domain must be a Domain"):
@@ -152,12 +136,6 @@ def test_other_domains_are_refused() -> None:
 def test_only_members_have_a_perturbation(weights: list[float]) -> None:
     with pytest.raises(ValueError, match="not a member"):
         ps.Perturbation.zero(ps.SignCube(2)).of(weights)
-
-
-def test_sums_that_leave_the_range_are_refused() -> None:
-    half = ps.Perturbation(ps.SignCube(1), ([2**58, 0],))
-    with pytest.raises(IntegerRangeError, match="exact integer range"):
-        half + half
 
 
 # --- problems -------------------------------------------------------------------------------------

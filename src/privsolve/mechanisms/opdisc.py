@@ -119,7 +119,6 @@ def opdisc(
     adjacency: Adjacency | str = Adjacency.REPLACE,
     noise: str = L2Gamma.option,
     oracle: str | Oracle = "tree",
-    penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: ProgressCallback | None = None,
     budget: Account | None = None,
@@ -134,8 +133,6 @@ def opdisc(
         noise: `"gamma"` (default, no delta), `"gaussian"` (proved) or `"gaussian-published"` (warns, not proved).
         oracle: a name for `privsolve.oracles.get`, or any object with `minimise(problem, perturbation)`. Its additive
             `tolerance` is paid for in noise; an answer that is not certified within it raises and nothing is released.
-        penalty: a public separable term added to the objective, such as a price on non-zero weights. It must not
-            depend on the data, and is free: it cancels in the proof.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
         progress: called now and then with the state of the search, which is the curator's, not private.
         budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before the noise is drawn.
@@ -155,7 +152,6 @@ def opdisc(
         delta=delta,
         adjacency=adjacency,
         oracle=oracle,
-        penalty=penalty,
         random_state=random_state,
         progress=progress,
         budget=budget,

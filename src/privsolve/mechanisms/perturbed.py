@@ -18,7 +18,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_callback
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import IntegerRangeError, PrivacyWarning
+from privsolve.errors import PrivacyWarning
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.mechanisms.solving import PaidNoise, exact_enough, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
@@ -30,7 +30,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
 from privsolve.privacy.profiles import Profile, profile_of
-from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT, Perturbation
+from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, draft_of
 from privsolve.releases import Release, Run
 
@@ -177,17 +177,17 @@ def minimise_perturbed(
     delta: float | None,
     adjacency: Adjacency | str,
     oracle: str | Oracle,
-    penalty: Perturbation | None,
     random_state: int | np.random.SeedSequence | Randomness | None,
     progress: ProgressCallback | None,
     budget: Account | None,
 ) -> Run:
     """Check everything, calibrate, pay, draw the noise, solve once, release."""
-    _check_arguments(problem, penalty)
+    if not isinstance(problem, BaseProblem):
+        raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
     check_callback("progress", progress)
     geometry = geometry_of(problem.domain)
     rng, the_oracle, the_adjacency = as_randomness(random_state), resolve_oracle(oracle), Adjacency.of(adjacency)
-    prepared = the_oracle.prepare(problem, _with_penalty(geometry.template(), penalty))
+    prepared = the_oracle.prepare(problem, geometry.template())
     if delta is None and _law_of(geometry, noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
         delta = max(problem.n, 1) ** -2.0  # n is public
     tolerance = oracle_tolerance(the_oracle)
@@ -214,7 +214,7 @@ def minimise_perturbed(
         return Run(Release(problem.model(solution.weights), promise(with_oracle), problem.setting), diagnostics)
 
     with charged(budget, promise(the_oracle), draft=draft_of(problem)):
-        perturbation = _with_penalty(geometry.perturbation(found.draw(rng)), penalty)
+        perturbation = geometry.perturbation(found.draw(rng))
         return PaidNoise(exact_enough(tolerance), answer).solve_with(the_oracle)
 
 
@@ -231,24 +231,6 @@ def perturbed_draws(problem: BaseProblem, noise: Noise, runs: int, rng: Randomne
         objective = loss + noise.law.draws(rng, min(block, runs - start)) @ features.T
         chosen[start : start + block] = np.argmin(np.rint(objective * UNIT), axis=1)
     return chosen
-
-
-def _check_arguments(problem: BaseProblem, penalty: Perturbation | None) -> None:
-    """What can be refused before anything is calibrated. A penalty must leave room for noise up to `LARGEST_NORM`."""
-    if not isinstance(problem, BaseProblem):
-        raise ValueError(f"problem must be a Problem, got {type(problem).__name__}")
-    if penalty is None:
-        return
-    if not isinstance(penalty, Perturbation):
-        raise ValueError(f"penalty must be a Perturbation of the problem's domain, got {type(penalty).__name__}")
-    if penalty.largest >= OBJECTIVE_LIMIT // 4:
-        raise IntegerRangeError("penalty leaves the exact integer range: use smaller prices")
-    if penalty.domain != problem.domain:
-        raise ValueError("penalty is a perturbation of another domain than the problem's")
-
-
-def _with_penalty(perturbation: Perturbation, penalty: Perturbation | None) -> Perturbation:
-    return perturbation if penalty is None else perturbation + penalty
 
 
 def _law_of(geometry: Geometry, noise: object) -> tuple[type[NoiseLaw], str]:

@@ -100,7 +100,6 @@ def rspm(
     delta: float | None = None,
     adjacency: Adjacency | str = Adjacency.REPLACE,
     oracle: str | Oracle = "tree",
-    penalty: Perturbation | None = None,
     random_state: int | np.random.SeedSequence | Randomness | None = None,
     progress: ProgressCallback | None = None,
     budget: Account | None = None,
@@ -114,7 +113,7 @@ def rspm(
             `"gaussian-published"` (warns, not proved).
         delta: for Gaussian noise; `1 / n²` if left out under `adjacency="replace"`, where n is public.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        oracle, penalty, random_state, progress, budget: as in `opdisc`.
+        oracle, random_state, progress, budget: as in `opdisc`.
 
     Guarantee:
         `"linf-gamma"` and `"laplace"` are `epsilon`-DP and `"gaussian"` is `(epsilon, delta)`-DP under the stated
@@ -130,7 +129,6 @@ def rspm(
         delta=delta,
         adjacency=adjacency,
         oracle=oracle,
-        penalty=penalty,
         random_state=random_state,
         progress=progress,
         budget=budget,

@@ -1,7 +1,7 @@
 """Perturbations of the objective as tables of exact integers, and the separator set of RSPM.
 
-Everything a mechanism adds to the loss has the form `Σ_j h_j(w_j) + ψ(‖w‖²)`: the noise of OPDisc and RSPM and any
-public penalty. Entries are integers in units of `2^-20` (theory, section 6), so objectives compare exactly.
+Everything a mechanism adds to the loss has the form `Σ_j h_j(w_j) + ψ(‖w‖²)`: the noise of OPDisc
+and RSPM. Entries are integers in units of `2^-20` (theory, section 6), so objectives compare exactly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNIT = 1 << UNIT_BITS
 OBJECTIVE_LIMIT = 2**60
 """Loss and perturbation together stay below this in absolute value: each of them below one half of it."""
 
-OUT_OF_RANGE = "the perturbation leaves the exact integer range: the noise scale or the penalty is too large"
+OUT_OF_RANGE = "the perturbation leaves the exact integer range: the noise scale is too large"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,16 +115,6 @@ class Perturbation:
         if self.norm is not None and knapsack.norm_sq is not None:
             table[knapsack.allowed] = self.of_norms(knapsack.norm_sq[knapsack.allowed])
         return knapsack, table
-
-    def __add__(self, other: Perturbation) -> Perturbation:
-        """The sum, for instance of noise and a public penalty."""
-        if not isinstance(other, Perturbation):
-            return NotImplemented
-        if self.domain != other.domain:
-            raise ValueError("perturbations of different domains cannot be added")
-        coordinate = tuple(a + b for a, b in zip(self.coordinate, other.coordinate, strict=True))
-        norms = [p.norm for p in (self, other) if p.norm is not None]
-        return Perturbation(self.domain, coordinate, sum(norms[1:], norms[0]) if norms else None)
 
 
 def count_thresholds(domain: Domain) -> int:
