@@ -200,24 +200,24 @@ def _lipschitz(objective: Any, given: float | None) -> float:
 
 def absolute_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]]) -> PiecewiseLinear:
     """`Σ_i ‖x - a_i‖₁`: convex, 1-Lipschitz, minimised by the coordinatewise median. Rows of `data` are records."""
-    the_box, records = _records(data, box)
-    n = len(records)
-    coordinates = [
-        ([a], [2.0], -float(n), float(np.abs(a - low).sum())) for a, low in zip(records.T, the_box.low, strict=True)
-    ]
-    return PiecewiseLinear.of_kinks(the_box, coordinates, n, 1.0)
+    return _two_slopes(data, box, 1.0, 1.0)
 
 
 def pinball(data: ArrayLike, box: Box | Sequence[Sequence[float]], level: float) -> PiecewiseLinear:
     """`Σ_i level·(a_i - x)⁺ + (1 - level)·(x - a_i)⁺` per coordinate: convex, minimised by the quantile at `level`."""
     level = check_share("level", level, "; 0.5 is the median")
+    return _two_slopes(data, box, level, 1 - level)
+
+
+def _two_slopes(data: ArrayLike, box: Box | Sequence[Sequence[float]], below: float, above: float) -> PiecewiseLinear:
+    """`Σ_i below·(a_i - x)⁺ + above·(x - a_i)⁺` per coordinate."""
     the_box, records = _records(data, box)
     n = len(records)
     coordinates = []
     for a, low in zip(records.T, the_box.low, strict=True):
-        at_low = level * np.maximum(a - low, 0.0) + (1 - level) * np.maximum(low - a, 0.0)
-        coordinates.append(([a], [1.0], -level * n, float(at_low.sum())))
-    return PiecewiseLinear.of_kinks(the_box, coordinates, n, max(level, 1 - level))
+        at_low = below * np.maximum(a - low, 0.0) + above * np.maximum(low - a, 0.0)
+        coordinates.append(([a], [below + above], -below * n, float(at_low.sum())))
+    return PiecewiseLinear.of_kinks(the_box, coordinates, n, max(below, above))
 
 
 def truncated_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]], radius: float) -> PiecewiseLinear:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, ValuesView
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -26,7 +26,7 @@ from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import exact
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.profiles import BoundedRange, Profile, Pure
+from privsolve.privacy.profiles import BoundedRange, Pure
 from privsolve.releases import Diagnostics, Release, Run
 
 Number = int | float | Fraction | Decimal
@@ -41,15 +41,6 @@ class Selection(StrEnum):
 
     EXPONENTIAL = "exponential"
     """With probability proportional to `exp(ε·score/R)`: its losses have bounded range, so many of them compose better."""
-
-    @property
-    def called(self) -> str:
-        """What it is called in a guarantee."""
-        return "exponential mechanism" if self is Selection.EXPONENTIAL else str(self)
-
-    def profile(self, epsilon: float) -> Profile:
-        """What one release loses at most."""
-        return BoundedRange(epsilon) if self is Selection.EXPONENTIAL else Pure(epsilon)
 
 
 @dataclass(frozen=True)
@@ -98,20 +89,25 @@ class Selector:
         random_state: int | np.random.SeedSequence | Randomness | None = None,
     ) -> None:
         self.method, the_adjacency = check_choice("method", method, Selection), Adjacency.of(adjacency)
-        _check_monotone(monotone, the_adjacency)
+        if not isinstance(monotone, bool):
+            raise ValueError(f"monotone must be True or False, got {monotone!r}")
+        if monotone and the_adjacency is not Adjacency.ADD_REMOVE:
+            raise ValueError(
+                "monotone=True needs adjacency='add-remove': a record that is replaced can move one score up and another down"
+            )
         self.sensitivity = _sensitivity(sensitivity, monotone, step)
         self.epsilon = exact(calibration.check_epsilon(epsilon))
         if isinstance(scores, Mapping) and names is None:
             names = list(scores)
-        listed = _listed(scores)
-        self.scores = [self.sensitivity.rounded(score) for score in _fractions(listed, self.sensitivity.step)]
-        plain = [f"candidate {i}" for i in range(len(listed))]
-        self.names = checked_names(plain if names is None else names, len(listed))
+        self.scores = [self.sensitivity.rounded(score) for score in _fractions(scores, self.sensitivity.step)]
+        plain = [f"candidate {i}" for i in range(len(self.scores))]
+        self.names = checked_names(plain if names is None else names, len(self.scores))
         self._rng = as_randomness(random_state)
+        flips = self.method is Selection.PERMUTE_AND_FLIP
         self.guarantee = Guarantee(
-            self.method.profile(float(epsilon)),
+            Pure(float(epsilon)) if flips else BoundedRange(float(epsilon)),
             the_adjacency,
-            self.method.called,
+            str(self.method) if flips else "exponential mechanism",
             "exact sample",
             theory="14",
             oracle="exact sampler",
@@ -250,15 +246,6 @@ def _accepted_at_random(rng: Randomness, exponents: Sequence[Fraction]) -> int:
             return i
 
 
-def _check_monotone(monotone: object, adjacency: Adjacency) -> None:
-    if not isinstance(monotone, bool):
-        raise ValueError(f"monotone must be True or False, got {monotone!r}")
-    if monotone and adjacency is not Adjacency.ADD_REMOVE:
-        raise ValueError(
-            "monotone=True needs adjacency='add-remove': a record that is replaced can move one score up and another down"
-        )
-
-
 def _sensitivity(sensitivity: Number, monotone: bool, step: Number | None) -> Sensitivity:
     """What is stated, as fractions."""
     found = []
@@ -270,25 +257,17 @@ def _sensitivity(sensitivity: Number, monotone: bool, step: Number | None) -> Se
     return Sensitivity(found[0], monotone, None if step is None else found[1])
 
 
-def _listed(scores: object) -> list[Any]:
+def _fractions(scores: object, step: Fraction | None) -> list[Fraction]:
+    """Every score as it is, exactly. No message shows one: they are data."""
     check_length("scores", scores)
-    if isinstance(scores, Mapping):
-        listed = list(scores.values())
-    elif isinstance(scores, np.ndarray):
-        if scores.ndim != 1:
-            raise ValueError(f"scores must be one number per candidate, got an array of shape {scores.shape}")
-        listed = scores.tolist()
-    elif isinstance(scores, Sequence) and not isinstance(scores, str | bytes):
-        listed = list(scores)
-    else:
+    given = scores.values() if isinstance(scores, Mapping) else scores
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence | np.ndarray | ValuesView):
         raise ValueError(f"scores must be a list, a vector or a mapping of numbers, got {type(scores).__name__}")
+    if np.ndim(given if isinstance(given, np.ndarray) else 0) > 1:
+        raise ValueError("scores must be one number per candidate, got an array of several dimensions")
+    listed = given.tolist() if isinstance(given, np.ndarray) else list(given)
     if len(listed) < 2:
         raise ValueError(f"scores must be of at least 2 candidates to choose from, got {len(listed)}")
-    return listed
-
-
-def _fractions(listed: Sequence[object], step: Fraction | None) -> list[Fraction]:
-    """Every score as it is, exactly. No message shows one: they are data."""
     found = []
     for score in listed:
         number = _fraction(score, floats=step is not None)
