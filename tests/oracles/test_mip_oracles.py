@@ -10,11 +10,9 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 import privsolve as ps
 from oracle_conformance import OracleConformance
@@ -273,41 +271,6 @@ def test_floating_point_range_is_checked() -> None:
     perturbation = ps.Perturbation.lifted(problem.domain, np.full(5, 1e9))
     with pytest.raises(IntegerRangeError, match=r"too large for highs to resolve 0\.01 mistakes"):
         HighsOracle().minimise(problem, perturbation)
-
-
-class ScipyMilp:
-    """A user's own oracle: a solver on the model, with none of privsolve's classes."""
-
-    name = "scipy-milp"
-    tolerance = 0.01
-
-    def __init__(self, error: float = 0.0) -> None:
-        self.error = error
-
-    def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> object:
-        model = mip.build(problem, perturbation)
-        matrix, low, high = model.big_m()
-        found = milp(
-            model.cost / UNIT,
-            integrality=np.ones(model.columns),
-            bounds=Bounds(model.low, model.high),
-            constraints=LinearConstraint(matrix, low, high),
-            options={"mip_rel_gap": 0.0},
-        )
-        bound = model.constant / UNIT + found.mip_dual_bound - self.error
-        return SimpleNamespace(weights=model.weights(found.x), bound=bound)
-
-
-def test_a_users_oracle_is_held_to_the_same_certificate() -> None:
-    for seed in range(8):
-        rng = np.random.default_rng(seed)
-        problem = random_problem(rng, BY_COSTS[seed % len(BY_COSTS)], 4)
-        run = ps.opdisc(problem, epsilon=1.0, oracle=ScipyMilp(), random_state=seed)
-        assert run.diagnostics.certified
-        assert run.release.guarantee.oracle == "scipy-milp"
-        assert problem.domain.contains(run.release.weights)
-        with pytest.raises(ps.OracleNotCertified, match=r"'scipy-milp' left a gap of .* tolerance of 0.01"):
-            ps.opdisc(problem, epsilon=1.0, oracle=ScipyMilp(error=0.02), random_state=seed)
 
 
 # --- missing solvers --------------------------------------------------------------------------------------------------

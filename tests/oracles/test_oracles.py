@@ -9,19 +9,12 @@ import privsolve as ps
 from oracle_conformance import OracleConformance
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.oracles import EnumerationOracle, Oracle, TreeOracle
-from random_problems import random_perturbation, random_problem
+from random_problems import random_problem
 
 
 class TestTree(OracleConformance):
     def oracle(self) -> Oracle:
         return TreeOracle()
-
-
-class TestTreeOnOneThread(OracleConformance):
-    problems_per_domain = 50
-
-    def oracle(self) -> Oracle:
-        return TreeOracle(threads=1)
 
 
 class TestEnumeration(OracleConformance):
@@ -155,13 +148,3 @@ def test_enumeration_refuses_large_domains() -> None:
     problem = ps.Problem(ps.datasets.adult_paper(), ps.IntegerBall(23, 23))
     with pytest.raises(ValueError, match="22,097,867,887,045 members"):
         ps.opdisc(problem, epsilon=1.0, oracle="enumeration")
-
-
-def test_random_tables_reach_every_domain() -> None:
-    rng = np.random.default_rng(0)
-    problem = random_problem(rng, "ternary-cube", 4)
-    perturbation = random_perturbation(rng, problem)
-    members = problem.domain.members()
-    by_one = [problem.objective(w, perturbation) for w in members]
-    at_once = problem.losses_of(members) * 2**20 + perturbation.of_members(members)
-    assert by_one == at_once.tolist()

@@ -19,7 +19,7 @@ from privsolve.continuous.oracles import ContinuousOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
 from privsolve.errors import OracleNotCertified, PrivacyWarning
-from privsolve.mechanisms.solving import PaidNoise
+from privsolve.mechanisms.perturbed import PaidNoise
 from privsolve.models.choices import SETTING, Box, BoxPoint, top_steps
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness, as_randomness

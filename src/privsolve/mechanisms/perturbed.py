@@ -5,6 +5,9 @@ OPDisc and RSPM are two geometries of it: two ways in which a noise vector becom
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,17 +17,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from privsolve import oracles
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_callback
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.errors import PrivacyWarning
+from privsolve.errors import OracleFailed, OracleNotCertified, PrivacyWarning, PrivsolveError, SolveInterrupted
 from privsolve.losses import Loss, ZeroOneLoss
-from privsolve.mechanisms.solving import PaidNoise, exact_enough, resolve_oracle, solve
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.noise.laws import NoiseLaw, Shift
-from privsolve.oracles.base import Oracle, oracle_tolerance
+from privsolve.oracles.base import Oracle, Solution, Solve, as_oracle, oracle_tolerance, verified
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account, charged
 from privsolve.privacy.adjacency import Adjacency
@@ -32,7 +35,7 @@ from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Guarantee, Proof
 from privsolve.privacy.profiles import Profile, profile_of
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, draft_of
-from privsolve.releases import Release, Run
+from privsolve.releases import Diagnostics, Release, Run
 
 LARGEST_NORM = 2.0**26
 """Noise of this length is off by less than `2^-22` at a relative error of `2^-48`: within the margin (section 6)."""
@@ -247,3 +250,104 @@ def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:
         need = "needs delta, for instance 1e-6" if law.needs_delta else "is pure epsilon-DP: leave delta=None"
         raise ValueError(f"noise={law.option!r} {need}")
     return delta or 0.0
+
+
+# --- one noise, one answer ----------------------------------------------------------------------------------------------
+
+
+def resolve_oracle(oracle: str | Oracle) -> Oracle:
+    """The named oracle, or the object itself if it can minimise."""
+    return oracles.get(oracle) if isinstance(oracle, str) else as_oracle(oracle)
+
+
+def solve(
+    oracle: Oracle,
+    prepared: Solve,
+    problem: BaseProblem,
+    perturbation: Perturbation,
+    progress: ProgressCallback | None,
+) -> tuple[Solution, Diagnostics]:
+    """One call of the oracle on the problem as it has `prepared` it, held to its certificate."""
+    start = time.perf_counter()
+    solution = verified(prepared(perturbation, progress), problem, perturbation, oracle)
+    return solution, Diagnostics(
+        seconds=time.perf_counter() - start,
+        quality=problem.quality(solution.weights),
+        values={
+            **solution.work,
+            "oracle": oracle.name,
+            "objective": solution.objective,
+            "bound": solution.bound,
+            "certified": solution.certified,
+        },
+    )
+
+
+class PaidNoise:
+    """Noise that has been drawn and paid for, and its one answer.
+
+    Whatever goes wrong in a solve, the error that comes out has `retry`, which solves again with the same noise. A second
+    answer from the same noise, by another oracle among several optimal members, would be a second release that nobody has
+    paid for: once there is an answer, `retry` gives that run again.
+
+    Args:
+        admit: turns what a user passes into an oracle; refuses one that is less exact than the noise was calibrated for.
+        release: solves with an oracle and makes the run.
+    """
+
+    def __init__(self, admit: Callable[[Any], Any], release: Callable[[Any], Run]) -> None:
+        self._admit, self._release = admit, release
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self._answer: Run | None = None
+
+    def solve_with(self, oracle: Any) -> Run:
+        """The one run of this noise, by this oracle if there is none yet."""
+        if os.getpid() != self._process:
+            raise PrivsolveError("the noise belongs to another process: retry there, a copy could answer differently")
+        the_oracle = self._admit(oracle)
+        with self._lock:
+            if self._answer is None:
+                run = self._attempt(the_oracle)
+                self._answer = self._answer or run  # an oracle may itself have asked for a retry
+            return self._answer
+
+    def _attempt(self, oracle: Any) -> Run:
+        def retry(another: Any) -> Run:  # a function: copies of the error share the noise and its answer
+            return self.solve_with(another)
+
+        try:
+            return self._release(oracle)
+        except OracleNotCertified as error:
+            error.retry = retry
+            raise
+        except KeyboardInterrupt:
+            interrupted = SolveInterrupted("interrupted while solving: nothing was released")
+            interrupted.retry = retry
+            raise interrupted from None
+        except Exception as error:
+            failed = OracleFailed(_words(oracle, error))
+            failed.retry = retry
+            raise failed from error
+
+
+def exact_enough(tolerance: float) -> Callable[[str | Oracle], Oracle]:
+    """Admits oracles, by name or as objects, that are as exact as noise for this `tolerance` needs."""
+
+    def admit(oracle: str | Oracle) -> Oracle:
+        the_oracle = resolve_oracle(oracle)
+        if oracle_tolerance(the_oracle) > tolerance:
+            raise ValueError(
+                f"the noise was calibrated for a tolerance of {tolerance:g}: retry with an oracle at least as exact"
+            )
+        return the_oracle
+
+    return admit
+
+
+def _words(oracle: Any, error: Exception) -> str:
+    """What failed; the message of a foreign error stays in the cause, since it may show anything."""
+    why: Any = f"{type(error).__name__}: {error}" if isinstance(error, PrivsolveError) else type(error).__name__
+    return (
+        f"oracle {oracle.name!r} failed ({why}): nothing is released, and the noise is kept; solve again with the "
+        "same noise by error.retry(oracle)"
+    )

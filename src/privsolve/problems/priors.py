@@ -86,12 +86,13 @@ class SparsePrior:
 
     def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
         """Sum of the coordinates' log probabilities; over a list of points, and under constraints, normalised to sum to one."""
-        tables = self.log_tables(domain)
-        total = _log_weights(domain, tables, np.asarray(weights)[None, :])[0]
+        total = log_weights(self, domain, np.asarray(weights)[None, :])[0]
         if isinstance(domain, FiniteSet):
-            total -= np.logaddexp.reduce(_log_weights(domain, tables, domain.members()))
+            total -= np.logaddexp.reduce(log_weights(self, domain, domain.members()))
         if isinstance(domain, ConstrainedPoints):
-            nothing = sum(table[domain.values(j) == 0][0] for j, table in enumerate(tables[: domain.columns]))
+            nothing = sum(
+                table[domain.values(j) == 0][0] for j, table in enumerate(self.log_tables(domain)[: domain.columns])
+            )
             total -= log_mass(self, domain) + nothing
         return float(total)
 
@@ -100,17 +101,12 @@ class SparsePrior:
         return {"kind": self.kind, "p_zero": self.p_zero, "decay": self.decay}
 
 
-def _log_weights(domain: Domain, tables: list[NDArray[np.float64]], members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Log prior weight of each row of `members`."""
-    total = np.zeros(len(members))
-    for j, table in enumerate(tables):
-        total += table[np.searchsorted(domain.values(j), members[:, j])]
-    return total
-
-
 def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDArray[np.float64]:
     """Log prior weight of each row of `members`, up to one constant."""
-    return _log_weights(domain, prior.log_tables(domain), members)
+    total = np.zeros(len(members))
+    for j, table in enumerate(prior.log_tables(domain)):
+        total += table[np.searchsorted(domain.values(j), members[:, j])]
+    return total
 
 
 def relative_log_weights(prior: Prior, domain: SparsePoints) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
