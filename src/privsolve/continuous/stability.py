@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
@@ -80,29 +80,6 @@ def sensitivity(mean_distance: float, diameter: float, draws: int, delta: float)
     if mean_distance >= diameter:
         return diameter
     return min(diameter, nextafter(diameter * kl_inverse(mean_distance / diameter, -log(delta) / draws), inf))
-
-
-def expected_excess(
-    n: int,
-    widths: Sequence[float],
-    lipschitz: float,
-    epsilon: float,
-    sigma: float,
-    noise_sensitivity: float,
-    *,
-    error: float = 0.0,
-    grid: float = 0.0,
-    centred: bool = True,
-) -> float:
-    """`G·d·λ/ε + D₁/(nσ) + A/n`, the middle term divided by e for centred noise (section 5, "Accuracy").
-
-    Bounds the expected excess of the mean loss `L/n` over its minimum **for convex losses**. `noise_sensitivity` is the
-    sensitivity that the Laplace noise has, `λ + d·g` on a grid; rounding to a point of the grid costs at most `g` more
-    per coordinate.
-    """
-    d = len(widths)
-    bias = fsum(widths) / (n * sigma)
-    return lipschitz * d * (noise_sensitivity / epsilon + grid) + (exp(-1) if centred else 1.0) * bias + error / n
 
 
 # --- the constants of the paper -------------------------------------------------------------------
@@ -190,11 +167,11 @@ class SamplingPlan:
     adjacency: str
     error: float
     centred: bool
-    sigma: float
-    stability: float
-    sensitivity: float
-    grid: float
     proved: bool
+    sigma: float = 0.0
+    stability: float = 0.0
+    sensitivity: float = 0.0
+    grid: float = 0.0
 
     @property
     def dim(self) -> int:
@@ -223,11 +200,32 @@ class SamplingPlan:
         return float(self.scale_steps) * self.grid
 
     @property
+    def solver_error(self) -> float:
+        """A with the floating point error of the noise included: it moves any two objectives apart by `|η̂-η|·D₁`."""
+        return self.error + NOISE_ERROR * self.diameter / self.sigma
+
+    @property
+    def bias(self) -> float:
+        """`D₁/(nσ)`, divided by e for centred noise: what the noise adds to the mean loss, for convex losses (section 5)."""
+        return (exp(-1) if self.centred else 1.0) * self.diameter / (self.n * self.sigma)
+
+    @property
     def excess(self) -> float:
-        """Bound on the expected excess of the mean loss, for convex losses; never more than `G·D₁`."""
-        given = self.n, self.widths, self.lipschitz, self.epsilon, self.sigma, self.sensitivity_steps * self.grid
-        bound = expected_excess(*given, error=self.error, grid=self.grid, centred=self.centred)
-        return min(bound, self.lipschitz * self.diameter)
+        """Bound on the expected excess of the mean loss, for convex losses (section 5, "Accuracy").
+
+        `G·d·λ/ε + D₁/(nσ) + A/n`, with the sensitivity `λ + d·g` on the grid, whose rounding costs at most `g` more per
+        coordinate; never more than `G·D₁`.
+        """
+        lam = self.sensitivity_steps * self.grid if self.grid else self.sensitivity
+        bound = self.lipschitz * self.dim * (lam / self.epsilon + self.grid) + self.bias + self.error / self.n
+        return min(bound, self.lipschitz * self.diameter) if self.grid else bound
+
+    def at_rate(self, sigma: float) -> SamplingPlan:
+        """The same with this rate of the objective noise, and the bounds that are proved for it."""
+        there = replace(self, sigma=sigma)
+        change = loss_change(self.lipschitz, self.adjacency)
+        bound = stability(sigma, self.widths, change, there.solver_error)
+        return replace(there, stability=bound, sensitivity=sensitivity(bound, self.diameter, self.draws, self.delta))
 
     def utility_bound(self, beta: float = 0.05) -> float:
         """For convex losses the excess of the mean loss is at most this with probability `1 - beta` (section 5.1).
@@ -243,8 +241,7 @@ class SamplingPlan:
         beta, largest = check_beta(beta), self.lipschitz * self.diameter
         noise = gamma_length(self.dim, float(self.scale_steps), beta / 2) + 2 * self.dim
         moved = noise * self.grid + MEAN_ERROR * self.diameter
-        bias = (exp(-1) if self.centred else 1.0) * self.diameter / (self.n * self.sigma)
-        mean = bias + _with_noise_error(self.error, self.widths, self.sigma) / self.n
+        mean = self.bias + self.solver_error / self.n
         average = largest * kl_inverse(min(1.0, mean / largest), log(2 / beta) / self.draws)
         return min(largest, self.lipschitz * moved + average)
 
@@ -290,8 +287,8 @@ def plan_opsamp(
         raise ValueError("widths must hold one positive number per coordinate, got none")
     lipschitz, epsilon, delta = check_positive("lipschitz", lipschitz), check_epsilon(epsilon), check_delta(delta)
     error, noise = check_error("error", error), noise or SamplingNoise()
-    change, proved = loss_change(lipschitz, adjacency), noise.calibration is Calibration.PROVED
-    if not proved and Adjacency.of(adjacency) is not Adjacency.REPLACE:
+    adjacency, proved = Adjacency.of(adjacency), noise.calibration is Calibration.PROVED
+    if not proved and adjacency is not Adjacency.REPLACE:
         raise ValueError("adjacency must be 'replace' for the published calibration, which is stated for it only")
     if proved and draws is None:
         raise ValueError("draws must be given: it is your budget of oracle calls, see draws_needed")
@@ -300,19 +297,17 @@ def plan_opsamp(
     if m < fewest:
         raise ValueError(f"draws must be at least {fewest} for the published calibration, got {m}")
     given = n, sides, lipschitz, epsilon
+    plan = SamplingPlan(*given, delta, m, adjacency, error, noise.centred and proved, proved)
     if proved:
-        rate = noise.sigma or _best_sigma(*given, delta, m, error, change, noise.centred)
-        bound, lam = _proved(rate, sides, change, error, m, delta)
+        plan = plan.at_rate(noise.sigma or _best_sigma(plan))
     else:
-        rate = noise.sigma or published_sigma(*given)
-        bound, _ = _proved(rate, sides, change, error, m, delta)
-        lam = published_sensitivity(*given, rate, error=error)
+        plan = plan.at_rate(noise.sigma or published_sigma(*given))
+        plan = replace(plan, sensitivity=published_sensitivity(*given, plan.sigma, error=error))
     # by default the largest power of two that is at most λ/(128·d)
-    step = noise.grid or 2.0 ** (frexp(lam / (GRID_SHARE * len(sides)))[1] - 1)
+    step = noise.grid or 2.0 ** (frexp(plan.sensitivity / (GRID_SHARE * plan.dim))[1] - 1)
     if step > min(sides):
         raise ValueError(f"grid must be at most the smallest width of the box, {min(sides):g}, got {step:g}")
-    centred = noise.centred and proved
-    plan = SamplingPlan(*given, delta, m, Adjacency.of(adjacency), error, centred, rate, bound, lam, step, proved)
+    plan = replace(plan, grid=step)
     if plan.scale_steps > LARGEST_SCALE:
         raise ValueError(f"grid={step:g} is too fine for epsilon={epsilon:g}: use a coarser grid")
     return plan
@@ -349,42 +344,17 @@ def draws_needed(
     return high
 
 
-def _with_noise_error(error: float, widths: Sequence[float], sigma: float) -> float:
-    """A with the floating point error of the noise included: it moves any two objectives apart by `|η̂-η|·D₁`."""
-    return error + NOISE_ERROR * fsum(widths) / sigma
-
-
-def _proved(
-    sigma: float, widths: Sequence[float], change: float, error: float, draws: int, delta: float
-) -> tuple[float, float]:
-    """The bounds `s` and `λ` at this rate of the noise."""
-    bound = stability(sigma, widths, change, _with_noise_error(error, widths, sigma))
-    return bound, sensitivity(bound, fsum(widths), draws, delta)
-
-
-def _best_sigma(
-    n: int,
-    widths: tuple[float, ...],
-    lipschitz: float,
-    epsilon: float,
-    delta: float,
-    draws: int,
-    error: float,
-    change: float,
-    centred: bool,
-) -> float:
+def _best_sigma(plan: SamplingPlan) -> float:
     """The σ of the smallest bound on the excess loss. A choice of accuracy only: privacy holds for every σ."""
+    change = loss_change(plan.lipschitz, plan.adjacency)
 
     def excess(log_sigma: float) -> float:
-        sigma = exp(log_sigma)
-        _, lam = _proved(sigma, widths, change, error, draws, delta)
-        return expected_excess(n, widths, lipschitz, epsilon, sigma, lam, error=error, centred=centred)
+        return plan.at_rate(exp(log_sigma)).excess
 
     # beyond the upper end λ is the whole box; below the lower end the bias bound is
-    root = fsum(sqrt(w) for w in widths)
-    diameter = fsum(widths)
-    upper = log(diameter**2 / (4 * diameter + 12 * error / change) / (change * root**2))
-    lower = min(log(1e-3 / (n * lipschitz)), upper - 1.0)
+    root = fsum(sqrt(w) for w in plan.widths)
+    upper = log(plan.diameter**2 / (4 * plan.diameter + 12 * plan.error / change) / (change * root**2))
+    lower = min(log(1e-3 / (plan.n * plan.lipschitz)), upper - 1.0)
     steps = 64
     points = [lower + (upper - lower) * k / steps for k in range(steps + 1)]
     best = min(range(steps + 1), key=lambda k: excess(points[k]))
