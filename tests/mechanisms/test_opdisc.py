@@ -16,7 +16,7 @@ from privsolve.domains import Domain
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import Proof
+from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE, Proof
 from privsolve.privacy.profiles import Pure
 from privsolve.problems.perturbation import UNIT
 
@@ -196,7 +196,7 @@ def test_the_utility_bound_holds(law: str) -> None:
         lengths.append(float(np.linalg.norm(eta)))
         assert losses[chosen] - losses.min() <= 2 * lengths[-1] + 1e-9
     assert 0.12 < np.mean(2 * np.array(lengths) > allowed) < 0.28
-    assert max(lengths) < noise.geometry.longest(noise.law)
+    assert max(lengths) < noise.geometry.length(noise.law, NOISE_BEYOND_RANGE)
 
 
 # --- the mechanism --------------------------------------------------------------------------------

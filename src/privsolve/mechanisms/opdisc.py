@@ -21,7 +21,6 @@ from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
 from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
@@ -33,6 +32,7 @@ class Sphere(Geometry):
 
     domain: Domain
     title: ClassVar[str] = "OPDisc"
+    lengths: ClassVar[int] = 2
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         L2Gamma.option: (L2Gamma, "2.1"),
         Gaussian.option: (Gaussian, "2.2"),
@@ -80,13 +80,9 @@ class Sphere(Geometry):
         """`-π(w)`."""
         return -self.domain.lift(members)
 
-    def excess(self, law: NoiseLaw, beta: float) -> float:
-        """`L(ŵ) - OPT <= 2‖η‖₂` (theory, section 2.4)."""
-        return 2 * law.l2_quantile(beta)
-
-    def longest(self, law: NoiseLaw) -> float:
-        """`‖η‖₂`, since `|<η, π(w)>| <= ‖η‖₂`."""
-        return law.l2_quantile(NOISE_BEYOND_RANGE)
+    def length(self, law: NoiseLaw, beta: float) -> float:
+        """`‖η‖₂`, since `|<η, π(w)>| <= ‖η‖₂`; `L(ŵ) - OPT <= 2‖η‖₂` (theory, section 2.4)."""
+        return law.l2_quantile(beta)
 
 
 def sphere_noise(

@@ -48,12 +48,13 @@ class Geometry(ABC):
     """How a noise vector perturbs the members of a domain, and how far it must be able to move.
 
     Class attributes: `title`, the word in guarantees; `laws`, by the word that asks for each, with the section of the theory
-    that proves it, the default first.
+    that proves it, the default first; `lengths`, how many lengths of the noise a release costs at most beyond the best member.
     """
 
     domain: Domain
     title: ClassVar[str]
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]]
+    lengths: ClassVar[int]
 
     @property
     @abstractmethod
@@ -81,12 +82,8 @@ class Geometry(ABC):
         """Rows `f(w)` such that noise adds `<η, f(w)>`, in floating point: for many draws at once."""
 
     @abstractmethod
-    def excess(self, law: NoiseLaw, beta: float) -> float:
-        """What a release costs at most beyond the best member, but with probability `beta`."""
-
-    @abstractmethod
-    def longest(self, law: NoiseLaw) -> float:
-        """The length of the noise that must stay in the exact range, exceeded with probability `NOISE_BEYOND_RANGE`."""
+    def length(self, law: NoiseLaw, beta: float) -> float:
+        """A bound on the perturbation of any member, exceeded with probability `beta` at most."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +127,7 @@ class Noise:
 
     def utility_bound(self, beta: float = 0.05) -> float:
         """With probability `1 - beta` the release costs at most this much more than the best member (section 2.4)."""
-        return self.geometry.excess(self.law, calibration.check_beta(beta))
+        return self.geometry.lengths * self.geometry.length(self.law, calibration.check_beta(beta))
 
 
 def calibrate(
@@ -162,7 +159,7 @@ def calibrate(
             stacklevel=4,
         )
     found = Noise(geometry, law, scale, profile_of(epsilon, delta), theory)
-    longest = geometry.longest(found.law)
+    longest = geometry.length(found.law, NOISE_BEYOND_RANGE)
     if not longest <= LARGEST_NORM:
         raise ValueError(
             f"epsilon={epsilon:g} needs noise beyond the exact integer range: use "

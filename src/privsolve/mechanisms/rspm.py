@@ -21,7 +21,6 @@ from privsolve.oracles.base import Oracle
 from privsolve.privacy import calibration
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import NOISE_BEYOND_RANGE
 from privsolve.problems.perturbation import Perturbation, count_thresholds
 from privsolve.problems.problem import BaseProblem
 from privsolve.releases import Run
@@ -33,6 +32,7 @@ class Separators(Geometry):
 
     domain: Domain
     title: ClassVar[str] = "RSPM"
+    lengths: ClassVar[int] = 1
     laws: ClassVar[dict[str, tuple[type[NoiseLaw], str]]] = {
         law.option: (law, "3") for law in (LinfGamma, Laplace, Gaussian, PublishedGaussian)
     }
@@ -61,13 +61,9 @@ class Separators(Geometry):
         columns = [members[:, j] <= t for j in range(self.domain.dim) for t in self.domain.values(j)[:-1]]
         return np.array(columns, dtype=np.float64).reshape(self.dim, len(members)).T
 
-    def excess(self, law: NoiseLaw, beta: float) -> float:
-        """`L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`."""
+    def length(self, law: NoiseLaw, beta: float) -> float:
+        """`‖η‖₁`, since a member adds up to m entries; `L(ŵ) - OPT <= Σ_i η_i (e_i(w*) - e_i(ŵ)) <= ‖η‖₁`."""
         return law.l1_quantile(beta)
-
-    def longest(self, law: NoiseLaw) -> float:
-        """`‖η‖₁`, since a member adds up to m entries."""
-        return law.l1_quantile(NOISE_BEYOND_RANGE)
 
 
 def separator_noise(
