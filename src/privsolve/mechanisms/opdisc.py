@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.losses import Loss
-from privsolve.mechanisms.perturbed import Geometry, Noise, calibrate, minimise_perturbed
+from privsolve.mechanisms.perturbed import Geometry, Noise, Public, calibrate, minimise_perturbed
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, L2Gamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -85,26 +85,12 @@ class Sphere(Geometry):
         return law.l2_quantile(beta)
 
 
-def sphere_noise(
-    domain: Domain,
-    epsilon: float,
-    *,
-    delta: float | None = None,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    noise: str = L2Gamma.option,
-    loss: Loss | None = None,
-    solver_tolerance: float = 0.0,
-) -> Noise:
-    """Calibrate OPDisc's noise for a domain: nothing here looks at data, so it may be called to plan ahead."""
-    return calibrate(
-        Sphere(domain),
-        epsilon,
-        noise=noise,
-        delta=delta,
-        adjacency=adjacency,
-        loss=loss,
-        solver_tolerance=solver_tolerance,
-    )
+def sphere_noise(domain: Domain, epsilon: float, *, noise: str = L2Gamma.option, **public: Unpack[Public]) -> Noise:
+    """Calibrate OPDisc's noise for a domain; looks at no data, so it may be called to plan ahead.
+
+    `public` may be `delta`, `adjacency`, `loss` and `solver_tolerance`, the additive error of the oracle in mistakes.
+    """
+    return calibrate(Sphere(domain), epsilon, noise=noise, **public)
 
 
 def opdisc(

@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,6 +42,19 @@ LARGEST_NORM = 2.0**26
 
 BLOCK = 4_000_000
 """Numbers held at a time by many draws at once."""
+
+
+class Public(TypedDict, total=False):
+    """What noise is calibrated for, beside epsilon: no data.
+
+    `delta` for Gaussian noise; `adjacency` ("replace" unless given); `loss` (mistakes unless given); `solver_tolerance`, the
+    additive error of the oracle in mistakes.
+    """
+
+    delta: float | None
+    adjacency: Adjacency | str
+    loss: Loss | None
+    solver_tolerance: float
 
 
 class Geometry(ABC):
@@ -191,8 +204,8 @@ def minimise_perturbed(
     if delta is None and _law_of(geometry, noise)[0].needs_delta and the_adjacency is Adjacency.REPLACE:
         delta = max(problem.n, 1) ** -2.0  # n is public
     tolerance = oracle_tolerance(the_oracle)
-    public: dict[str, Any] = {"adjacency": the_adjacency, "loss": problem.loss, "solver_tolerance": tolerance}
-    found = calibrate(geometry, epsilon, noise=noise, delta=delta, **public)
+    public = Public(delta=delta, adjacency=the_adjacency, loss=problem.loss, solver_tolerance=tolerance)
+    found = calibrate(geometry, epsilon, noise=noise, **public)
     check_scipy()
 
     def promise(with_oracle: Oracle) -> Guarantee:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import sqrt
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 from privsolve.arrays import Floats, Int64Array
 from privsolve.domains import Domain, check_domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
-from privsolve.losses import Loss
-from privsolve.mechanisms.perturbed import Geometry, Noise, calibrate, minimise_perturbed
+from privsolve.mechanisms.perturbed import Geometry, Noise, Public, calibrate, minimise_perturbed
 from privsolve.noise.entropy import Randomness
 from privsolve.noise.laws import Gaussian, Laplace, LinfGamma, NoiseLaw, PublishedGaussian, Shift
 from privsolve.oracles.base import Oracle
@@ -67,25 +66,13 @@ class Separators(Geometry):
 
 
 def separator_noise(
-    domain: Domain,
-    epsilon: float,
-    *,
-    delta: float | None = None,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    noise: str = LinfGamma.option,
-    loss: Loss | None = None,
-    solver_tolerance: float = 0.0,
+    domain: Domain, epsilon: float, *, noise: str = LinfGamma.option, **public: Unpack[Public]
 ) -> Noise:
-    """Calibrate RSPM's noise on the domain's thresholds; looks at no data."""
-    return calibrate(
-        Separators(domain),
-        epsilon,
-        noise=noise,
-        delta=delta,
-        adjacency=adjacency,
-        loss=loss,
-        solver_tolerance=solver_tolerance,
-    )
+    """Calibrate RSPM's noise on a domain's thresholds; looks at no data, so it may be called to plan ahead.
+
+    `public` may be `delta`, `adjacency`, `loss` and `solver_tolerance`, the additive error of the oracle in mistakes.
+    """
+    return calibrate(Separators(domain), epsilon, noise=noise, **public)
 
 
 def rspm(
