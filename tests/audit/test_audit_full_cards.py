@@ -10,7 +10,7 @@ import pytest
 
 import privsolve as ps
 from privsolve import audit
-from privsolve.audit.full_cards import FEATURES, points_bin
+from privsolve.audit.cases import FEATURES, points_bin
 from privsolve.data.weights import UNITS, Weight
 from privsolve.mechanisms import objective
 from privsolve.mechanisms.objective import OUTPUT_DEVIATION, Plan

@@ -259,33 +259,29 @@ def broken_check() -> audit.Check:
     return audit.Check("RSPM", "a third of it", TIE, lambda p, n: audit.perturbed_draws(p, third, n, rng), RUNS)
 
 
-def test_the_command_fails_when_a_proved_claim_is_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "checks", lambda **options: [broken_check()])
+@pytest.mark.parametrize(
+    ("changed", "code", "words"),
+    [
+        ({}, 1, "Not as expected: a proved claim was refuted"),
+        ({"proof": Proof.NONE, "epsilon": 50.0}, 1, "not refuted"),
+        ({"proof": Proof.REAL_ARITHMETIC}, 0, "refuted in floating point (proved in real arithmetic)"),
+    ],
+)
+def test_the_command_says_whether_all_is_as_expected(
+    changed: dict[str, Any], code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = dataclasses.replace(broken_check(), **changed)
+    monkeypatch.setattr(command, "checks", lambda **options: [check])
+    monkeypatch.setattr(command.console, "_width", 140)  # not by COLUMNS, which a console reads only once
     done = CliRunner().invoke(cli.app, ["audit"])
-    assert done.exit_code == 1
-    assert "refuted" in done.output
-    assert "Not as expected" in done.output
-
-
-def test_the_command_fails_when_a_wrong_claim_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    harmless = dataclasses.replace(broken_check(), proof=Proof.NONE, epsilon=50.0)
-    monkeypatch.setattr(command, "checks", lambda **options: [harmless])
-    assert CliRunner().invoke(cli.app, ["audit"]).exit_code == 1
-
-
-def test_the_command_says_what_is_proved_in_real_arithmetic_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = dataclasses.replace(broken_check(), proof=Proof.REAL_ARITHMETIC)
-    monkeypatch.setattr(command, "checks", lambda **options: [real])
-    monkeypatch.setattr(command.console, "_width", 140)
-    done = CliRunner().invoke(cli.app, ["audit"])
-    assert done.exit_code == 0
-    assert "refuted in floating point (proved in real arithmetic)" in " ".join(done.output.split())
+    assert done.exit_code == code
+    assert words in " ".join(done.output.split())
 
 
 def test_the_command_shows_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
     exact = [check for check in audit.checks(random_state=1) if check.mechanism == "exponential"][:2]
     monkeypatch.setattr(command, "checks", lambda **options: exact)
-    monkeypatch.setattr(command.console, "_width", 140)  # not by COLUMNS, which a console reads only once
+    monkeypatch.setattr(command.console, "_width", 140)
     done = CliRunner().invoke(cli.app, ["audit"])
     assert done.exit_code == 0
     words = " ".join(done.output.split())

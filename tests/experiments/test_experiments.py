@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 
 import privsolve as ps
 from privsolve.experiments.adult import EPSILONS, QUICK_EPSILONS, Plan, Reference, Results, run_experiment, run_one
-from privsolve.experiments.figures import FIGURE_1, STYLES, figure_1, figure_2, write_report
 from privsolve.experiments.methods import (
     EXTENDED,
     HALF,
@@ -39,7 +38,19 @@ from privsolve.experiments.methods import (
     tables,
     ternary,
 )
-from privsolve.experiments.report import accuracy_table, claims, opening, reading, summarise, unit_table
+from privsolve.experiments.report import (
+    FIGURE_1,
+    STYLES,
+    accuracy_table,
+    claims,
+    figure_1,
+    figure_2,
+    opening,
+    reading,
+    summarise,
+    unit_table,
+    write_report,
+)
 
 QUICK = Plan((0.1,), 1)
 

@@ -89,7 +89,7 @@ def test_whole_weights_are_repeated_records() -> None:
     found = []
     for table, unit, penalty in ((weighted, UNITS, 0.25), (repeated, 1, 1.0)):
         losses = Logistic(table.positives / unit, table.negatives / unit)
-        rows = Rows(table.rows, losses, centre, 1.0, 2.0, 1.0)
+        rows = Rows(table.rows, losses, centre, 2.0, 1.0)
         found.append(minimise(Objective(rows, penalty, noise), 1e-9)[0])
     assert np.allclose(found[0], found[1], atol=1e-7)
     assert recipe.weight == weight

@@ -165,7 +165,7 @@ def small_rows(rng: np.random.Generator, kind: str = "labels", rows: int = 40, d
     counts = rng.integers(0, 9, (2, len(features)))
     losses = Logistic(*counts) if kind == "labels" else Huber(rng.normal(0, 1.5, len(features)), counts[0])
     centre = np.round(rng.random(dim) * 1024) / 1024
-    return Rows(features, losses, centre, 1.0, 1.4, 1.0 if kind == "labels" else 1.2, float(rng.normal()))
+    return Rows(features, losses, centre, 1.4, 1.0 if kind == "labels" else 1.2, float(rng.normal()))
 
 
 def losses_of(rows: Rows, scores: np.ndarray, caps: np.ndarray) -> float:

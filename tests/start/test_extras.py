@@ -7,7 +7,7 @@ from copied_package import SOURCES, run_python
 MISSING = "import sys\nfor name in ('dp_accounting', 'matplotlib'):\n    sys.modules[name] = None\n"
 
 
-@pytest.mark.parametrize("module", ["privsolve.experiments.dpsgd", "privsolve.experiments.figures"])
+@pytest.mark.parametrize("module", ["privsolve.experiments.dpsgd", "privsolve.experiments.report"])
 def test_what_needs_an_extra_says_how_to_install_it(module: str) -> None:
     result = run_python(SOURCES, f"{MISSING}import {module}")
     assert result.returncode == 1

@@ -12,12 +12,12 @@ from promises import promise
 
 
 def attempts(path: str, count: int, start: Event, acknowledged: str) -> None:
-    """Try to spend `count` times 0.01, and write down the number of every success."""
+    """Try to spend `count` times 0.02, and write down the number of every success."""
     ledger = Ledger.open(path)
     start.wait(60)
     for _ in range(count):
         try:
-            number = ledger.spend(promise(0.01))
+            number = ledger.spend(promise(0.02))
         except BudgetExceeded:
             number = 0
         write_line(acknowledged, str(number))

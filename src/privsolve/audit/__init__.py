@@ -1,14 +1,13 @@
 """Attacks on guarantees: how much privacy a mechanism loses at least, measured on neighbouring data.
 
 An audit can refute a claim, never prove one. `lower_bound` attacks any mechanism by its outputs, `exact_epsilon` compares
-two laws that are known exactly, `cases`, `full_cards` and `parity_pair` hold data on which mechanisms tend to fail, and
+two laws that are known exactly, `cases` and `parity_pair` hold data on which mechanisms tend to fail, and
 `suite` attacks every mechanism of this package on them.
 """
 
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, SELECTION_CASES, TREE_CASES, Case, parity
+from privsolve.audit.cases import CASES, FULL_CARD_CASES, SELECTION_CASES, TREE_CASES, Case, FullCardCase, parity
 from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exact_tree, tree_law
-from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.parity_pair import (
     ParityOracle,
     ParityProblem,

@@ -10,7 +10,7 @@ import inspect
 import json
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +60,10 @@ def lower_bound(
         delta: the delta of the claim under attack.
         confidence: probability with which the bound holds, whatever the mechanism.
     """
-    _check(runs, delta, confidence)
+    if check_count("runs", runs) < 100:
+        raise ValueError(f"runs must be a whole number of at least 100 to bound a probability, got {runs!r}")
+    check_below_one("delta", delta, ": use the delta of the claim")
+    check_share("confidence", confidence, "; for instance 0.999")
     outputs = _drawn_labels(mechanism, data, neighbour, runs)
     half = runs // 2
     failure = 1.0 - confidence
@@ -72,13 +75,6 @@ def lower_bound(
     hits = [int(event[outputs[i][half:]].sum()) for i in (one, other)]
     proved = _proved_epsilon(np.array(hits[:1]), np.array(hits[1:]), held_out, delta, failure)
     return Finding(float(proved[0]), delta, confidence, runs, held_out, (hits[0], hits[1]))
-
-
-def _check(runs: int, delta: float, confidence: float) -> None:
-    if check_count("runs", runs) < 100:
-        raise ValueError(f"runs must be a whole number of at least 100 to bound a probability, got {runs!r}")
-    check_below_one("delta", delta, ": use the delta of the claim")
-    check_share("confidence", confidence, "; for instance 0.999")
 
 
 def _best_event(
@@ -104,9 +100,12 @@ def _proved_epsilon(hits: Int64Array, other_hits: Int64Array, runs: int, delta: 
 
 def _drawn_labels(mechanism: Callable[..., Any], data: Any, neighbour: Any, runs: int) -> tuple[Int64Array, Int64Array]:
     """Labels `0, 1, ...` of `runs` outputs on each of the two data sets."""
-    draw = _one_by_one if _required_arguments(mechanism) == 1 else _all_at_once
-    first, second = draw(mechanism, data, runs), draw(mechanism, neighbour, runs)
-    codes = _codes(first, second)
+    one_by_one = _required_arguments(mechanism) == 1
+    drawn = [[mechanism(x) for _ in range(runs)] if one_by_one else mechanism(x, runs) for x in (data, neighbour)]
+    for outputs in drawn:
+        if not isinstance(outputs, (np.ndarray, list, tuple)) or len(outputs) != runs:
+            raise ValueError(f"mechanism(data, runs) must return an array or list of {runs} outputs, one per run")
+    codes = _codes(*drawn)
     return codes[:runs], codes[runs:]
 
 
@@ -121,17 +120,6 @@ def _required_arguments(mechanism: Callable[..., Any]) -> int:
     if count not in (1, 2):
         raise TypeError(wanted)
     return count
-
-
-def _one_by_one(mechanism: Callable[..., Any], data: Any, runs: int) -> list[Any]:
-    return [mechanism(data) for _ in range(runs)]
-
-
-def _all_at_once(mechanism: Callable[..., Any], data: Any, runs: int) -> Sequence[Any]:
-    outputs: Any = mechanism(data, runs)
-    if not isinstance(outputs, (np.ndarray, list, tuple)) or len(outputs) != runs:
-        raise ValueError(f"mechanism(data, runs) must return an array or list of {runs} outputs, one per run")
-    return cast(Sequence[Any], outputs)
 
 
 def _codes(first: Sequence[Any], second: Sequence[Any]) -> Int64Array:

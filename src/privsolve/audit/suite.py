@@ -16,9 +16,8 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, SELECTION_CASES, TREE_CASES, Case, parity
+from privsolve.audit.cases import CASES, FULL_CARD_CASES, SELECTION_CASES, TREE_CASES, Case, FullCardCase, parity
 from privsolve.audit.exact import ExactFinding, compared, tree_law
-from privsolve.audit.full_cards import FULL_CARD_CASES, FullCardCase
 from privsolve.audit.parity_pair import parity_draws
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem, PiecewiseLinear

@@ -49,7 +49,7 @@ def adult(
 def _run_adult(out: Path, *, runs: int, quick: bool, jobs: int | None) -> tuple[Results, list[Path]]:
     """Run what is missing and write the report: the results, and the paths of what was written."""
     from privsolve.experiments.adult import EPSILONS, QUICK_EPSILONS, Plan, run_experiment
-    from privsolve.experiments.figures import write_report
+    from privsolve.experiments.report import write_report
 
     plan = Plan(QUICK_EPSILONS if quick else EPSILONS, runs)
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from math import ceil, fsum, sqrt
+from math import ceil, fsum, inf, sqrt
 
 import numpy as np
 from scipy.special import expit
@@ -130,13 +130,12 @@ RowLosses = Logistic | Huber
 
 @dataclass(frozen=True)
 class Rows:
-    """0/1 rows with the losses of their records, and the public numbers that make vectors of them.
+    """0/1 rows with the losses of their records, and the public numbers that make vectors of them, the last entry being 1.
 
     Args:
         features: one row of 0/1 features each, without a constant.
         losses: what the records of each row cost, by its score.
         centre: what is taken off each feature; multiples of `2^-10` between 0 and 1.
-        constant: the value of the intercept's feature.
         radius: vectors that are longer are shrunk to this length.
         clip: the largest length of a record's gradient.
         offset: a public number that is added to every score.
@@ -145,9 +144,8 @@ class Rows:
     features: HeldRows
     losses: RowLosses
     centre: Floats
-    constant: float
-    radius: float
-    clip: float
+    radius: float = inf
+    clip: float = 1.0
     offset: float = 0.0
 
     @property
@@ -158,7 +156,7 @@ class Rows:
     @cached_property
     def lengths(self) -> Floats:
         """The length of every centred row before it is shrunk; its square is computed without rounding."""
-        taken, squares = 1 - 2 * self.centre, float(self.centre @ self.centre) + self.constant**2
+        taken, squares = 1 - 2 * self.centre, float(self.centre @ self.centre) + 1.0
         return np.asarray(np.sqrt(np.concatenate([block @ taken + squares for _, block in self.blocks()])))
 
     def shrink(self, place: slice) -> Floats:
@@ -190,12 +188,12 @@ class Rows:
 
     def scores(self, block: Floats, place: slice, weights: Floats) -> Floats:
         """`<x, w>` plus the offset, for the rows of a block."""
-        inner = block @ weights[:-1] + (self.constant * weights[-1] - self.centre @ weights[:-1])
+        inner = block @ weights[:-1] + (weights[-1] - self.centre @ weights[:-1])
         return np.asarray(self.shrink(place) * inner + self.offset)
 
     def vectors(self, block: Floats, place: slice) -> Floats:
         """The vectors of a block of rows."""
-        full = np.hstack([block - self.centre, np.full((len(block), 1), self.constant)])
+        full = np.hstack([block - self.centre, np.ones((len(block), 1))])
         return np.asarray(full * self.shrink(place)[:, None])
 
     def pulls(self, scores: Floats, place: slice) -> Floats:
@@ -246,7 +244,7 @@ class Objective:
             scores = rows.scores(block, place, weights)
             value += rows.losses.value(scores, rows.slope(place), place)
             pulls = rows.pulls(scores, place)
-            gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, rows.constant * pulls.sum())
+            gradient = gradient + np.append(pulls @ block - pulls.sum() * rows.centre, pulls.sum())
         return value, gradient
 
 
@@ -342,8 +340,8 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     sums: list[Floats] = []
     pulled, farthest = 0.0, 0.0
     for place, block in rows.blocks():
-        inner = (block @ leading[:-1] + (rows.constant * leading[-1] - rows.centre @ leading[:-1])) + (
-            block @ rest[:-1] + (rows.constant * rest[-1] - rows.centre @ rest[:-1])
+        inner = (block @ leading[:-1] + (leading[-1] - rows.centre @ leading[:-1])) + (
+            block @ rest[:-1] + (rest[-1] - rows.centre @ rest[:-1])
         )
         scores = rows.shrink(place) * inner + rows.offset
         pulls = rows.pulls(scores, place)
@@ -354,13 +352,13 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
             sums.append(_added_exactly(parts))
             parts.clear()
     total = _added_exactly([np.array(sums)]) if sums else np.zeros(dim)
-    gradient = np.append(total[:-1] - total[-1] * rows.centre, rows.constant * total[-1])
+    gradient = np.append(total[:-1] - total[-1] * rows.centre, total[-1])
     gradient = gradient + objective.penalty * weights + objective.linear
     left = float(np.linalg.norm(objective.remaining(weights, gradient)))
     small = UNIT_ROUNDOFF
     score_error = 8 * small * (farthest + abs(rows.offset)) + 4 * dim * small * float(np.abs(rest).sum())
     of_residuals = rows.records * rows.radius * rows.losses.slope_error(score_error)
-    of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled * max(1.0, rows.constant)
+    of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled
     of_rest = 8 * small * (objective.penalty * float(np.linalg.norm(weights)) + float(np.linalg.norm(objective.linear)))
     return (left + of_residuals + of_sums + of_rest) * (1 + 2.0**-40)
 

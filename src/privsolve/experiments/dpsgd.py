@@ -135,11 +135,11 @@ def _sampled(counts: Int64Array, rate: float, rng: np.random.Generator) -> Int64
     return counts if rate == 1 else rng.binomial(counts, rate)
 
 
-def logistic_regression(table: ps.PatternTable, regularisation: float = 1e-3) -> Floats:
+def logistic_regression(table: ps.PatternTable) -> Floats:
     """Weights of logistic regression without privacy, for a reference line."""
     rows = features(table)
     labels = np.repeat([1, 0], len(rows))
-    model = LogisticRegression(C=1 / regularisation, fit_intercept=False, tol=1e-8, max_iter=10_000)
+    model = LogisticRegression(C=1000.0, fit_intercept=False, tol=1e-8, max_iter=10_000)
     model.fit(np.vstack([rows, rows]), labels, sample_weight=np.concatenate([table.positives, table.negatives]))
     return np.asarray(model.coef_[0])
 

@@ -16,10 +16,10 @@ from typing_extensions import override
 from privsolve.arrays import Int64Array
 from privsolve.data.columns.label import STEPS, TargetTable
 from privsolve.data.patterns import blocks_of
-from privsolve.engines.regression import Huber
+from privsolve.engines.regression import Huber, Rows
 from privsolve.errors import IntegerRangeError
 from privsolve.mechanisms.card_points import Card, Options
-from privsolve.mechanisms.objective import Plan, Records, centre_of, noisy, solved_card
+from privsolve.mechanisms.objective import Plan, centre_of, noisy, solved_card
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
 
@@ -123,7 +123,7 @@ class NumberPlan(Plan):
     def find(self, table: TargetTable, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
         """The card of a table that was checked, and the curator's diagnostics."""
         standard = _standardised(table, self, options, rng)
-        card, values = solved_card(standard.records, self, options, rng)
+        card, values = solved_card(standard.rows, standard.unsure, self, options, rng)
         card = Card(card.points, card.unit * standard.scale, card.intercept * standard.scale + standard.mean)
         return _levelled(table, standard, self, card, rng), values
 
@@ -137,7 +137,8 @@ def turned(records: TargetTable) -> Int64Array:
 class _Standardised:
     """The records as a solve sees them: the target is 0 at `mean` and 1 `scale` above it. `number` records, by noisy counts."""
 
-    records: Records
+    rows: Rows
+    unsure: float
     mean: float
     scale: float
     number: float
@@ -158,7 +159,7 @@ def _standardised(records: TargetTable, plan: NumberPlan, options: Options, rng:
     noisy_sums = noisy(np.asarray(sums).tolist(), plan.sums_deviation, rng)
     centre, off = centre_of(noisy_sums, number, plan.sums_deviation, options.guess)
     losses = Huber((scaled / STEPS - mean) / scale, counts)
-    return _Standardised(Records(records.rows, losses, centre, off), mean, scale, number)
+    return _Standardised(Rows(records.rows, losses, centre), off, mean, scale, number)
 
 
 def _levelled(records: TargetTable, standard: _Standardised, plan: NumberPlan, card: Card, rng: Randomness) -> Card:

@@ -19,7 +19,7 @@ import numpy as np
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_integer
 from privsolve.data.patterns import BitRows, HeldRows, PatternTable, blocks_of
-from privsolve.engines.regression import CENTRE_BITS, Logistic, Objective, RowLosses, Rows, minimise
+from privsolve.engines.regression import CENTRE_BITS, Logistic, Objective, Rows, minimise
 from privsolve.errors import IntegerRangeError
 from privsolve.mechanisms.card_points import MOST_FEATURES, Card, Options, chosen_features, whole_points, with_average
 from privsolve.noise.accuracy import check_scipy
@@ -64,9 +64,6 @@ LEVEL_VARIANCE = 0.25
 
 RISK_UNITS = 2**20
 """Risks are rounded to multiples of `2^-20` before they are added up."""
-
-CONSTANT = 1.0
-"""The intercept's feature."""
 
 NOISE_BITS = 40
 """Gaussian noise is drawn in steps of `2^-40` deviations."""
@@ -231,7 +228,7 @@ class Plan:
 
     def find(self, table: Any, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
         """The card of a table that was checked, and the curator's diagnostics."""
-        card, values = solved_card(_centred(table, self, options.guess, rng, units), self, options, rng)
+        card, values = solved_card(*_centred(table, self, options.guess, rng, units), self, options, rng)
         return _levelled(table, self, card, rng, units), values
 
     def to_dict(self) -> dict[str, Any]:
@@ -248,25 +245,6 @@ class Plan:
             "deviation": self.deviation(len(self.offsets) - 1),
             "output_deviation": self.output_deviation,
         }
-
-
-@dataclass(frozen=True)
-class Records:
-    """The records as a solve sees them.
-
-    Args:
-        features: 0/1 rows.
-        losses: what the records of each row cost, by its score.
-        centre: where the features are centred.
-        unsure: the deviation of the noise in a centre.
-        offset: what is added to every score.
-    """
-
-    features: HeldRows
-    losses: RowLosses
-    centre: Floats
-    unsure: float
-    offset: float = 0.0
 
 
 def perturbed_card(
@@ -321,20 +299,25 @@ def perturbed_card(
     return card, guarantee, values | {"seconds": time.perf_counter() - start}
 
 
-def solved_card(records: Records, plan: Plan, options: Options, rng: Randomness) -> tuple[Card, dict[str, Any]]:
-    """The points of the perturbed minimiser, and the curator's diagnostics: questions are chosen first if there is a limit."""
+def solved_card(
+    rows: Rows, unsure: float, plan: Plan, options: Options, rng: Randomness
+) -> tuple[Card, dict[str, Any]]:
+    """The points of the perturbed minimiser, and the curator's diagnostics: questions are chosen first if there is a limit.
+
+    Radius and clip of the rows are not known yet. `unsure` is the deviation of the noise in their centre.
+    """
     kept = np.ones(plan.dim, dtype=bool)
     if plan.choosing:
-        first, _ = _solve(records, plan, options, rng, 0, kept)
+        first, _ = _solve(rows, plan, options, rng, 0, kept)
         kept = chosen_features(first[0], options)
-    (weights, intercept), values = _solve(records, plan, options, rng, len(plan.offsets) - 1, kept)
-    weights, intercept = with_average(weights, intercept, records.centre, records.unsure, options)
+    (weights, intercept), values = _solve(rows, plan, options, rng, len(plan.offsets) - 1, kept)
+    weights, intercept = with_average(weights, intercept, rows.centre, unsure, options)
     points, unit = whole_points(weights, options)
     return Card(points, unit, intercept), values
 
 
-def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness, units: int) -> Records:
-    """The records, centred, with the log-odds of the labels as their offset (section 19.8)."""
+def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness, units: int) -> tuple[Rows, float]:
+    """The records, centred, with the log-odds of the labels as their offset (section 19.8), and how unsure the centre is."""
     sums = np.zeros(table.dim, dtype=np.int64)
     for place, block in table.blocks():
         sums += (table.positives[place] + table.negatives[place]) @ block
@@ -343,7 +326,8 @@ def _centred(table: PatternTable, plan: Plan, guess: Floats, rng: Randomness, un
     more = LABEL_DEVIATIONS * plan.sums_deviation
     offset = math.log((positive + more) / (negative + more))
     centre, unsure = centre_of(found[:-2], max(positive + negative, 1.0), plan.sums_deviation, guess)
-    return Records(table.held, Logistic(table.positives / units, table.negatives / units), centre, unsure, offset)
+    losses = Logistic(table.positives / units, table.negatives / units)
+    return Rows(table.held, losses, centre, offset=offset), unsure
 
 
 def centre_of(sums: Floats, records: float, deviation: float, guess: Floats) -> tuple[Floats, float]:
@@ -418,13 +402,13 @@ def _odds(share: float) -> float:
 
 
 def _solve(
-    records: Records, plan: Plan, options: Options, rng: Randomness, solve: int, kept: Any
+    whole: Rows, plan: Plan, options: Options, rng: Randomness, solve: int, kept: Any
 ) -> tuple[tuple[Floats, float], dict[str, Any]]:
     """One perturbed problem on the features that are kept: noise, certified minimiser, output noise."""
-    centre, offset = records.centre, records.offset
-    length = math.sqrt(float((centre * (1 - centre))[kept].sum()) + CONSTANT**2)
+    centre = whole.centre
+    length = math.sqrt(float((centre * (1 - centre))[kept].sum()) + 1)
     radius, clip = RADIUS * length, plan.clip(length)
-    rows = Rows(_only(records.features, kept), records.losses, centre[kept], CONSTANT, radius, clip, offset)
+    rows = replace(whole, features=_only(whole.features, kept), centre=centre[kept], radius=radius, clip=clip)
     penalty, deviation = plan.penalty(solve, radius), plan.deviation(solve, clip)
     drawn = RoundedGaussian(NOISE_BITS).draws(rng, rows.dim)
     linear = np.asarray(drawn * (deviation * 2.0**-NOISE_BITS), dtype=np.float64)
@@ -436,7 +420,7 @@ def _solve(
     weights[kept] = released[:-1]
     if options.signs is not None:
         weights = np.where(weights * options.signs < 0, 0.0, weights)
-    intercept = float(released[-1]) * CONSTANT - float(weights @ centre) + offset
+    intercept = float(released[-1]) - float(weights @ centre) + whole.offset
     return (weights, intercept), {"gradient_bound": bound, "penalty": penalty, "radius": radius}
 
 

@@ -321,9 +321,7 @@ class _Promise(BaseException):
 
 
 class _AskOnly:
-    def spending(
-        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
-    ) -> NoReturn:
+    def spending(self, guarantee: Guarantee, **_: object) -> NoReturn:
         raise _Promise(guarantee)
 
 

@@ -17,6 +17,7 @@ from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.losses import Loss, loss_from_dict
+from privsolve.models import full_card, number_card  # noqa: F401  (so that files that hold one can be read)
 from privsolve.models.bands import Bands
 from privsolve.models.base import Model, model_from_dict
 from privsolve.models.choices import NoAnswer
