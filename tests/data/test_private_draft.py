@@ -329,7 +329,10 @@ MIXED = [*NUMBERS, *OTHERS]
 @pytest.mark.parametrize("value", MIXED, ids=range(len(MIXED)))
 def test_one_value_of_any_type_changes_two_counts_of_its_column(value: Any) -> None:
     """In a column of booleans, numbers or texts: nothing that pandas infers from all records changes how others are read."""
-    for others in ([True, False] * 20, [0, 1] * 20, [0.5, 7.0] * 20, ["yes", "no"] * 20):
+    spans, days = [pd.Timedelta("1D"), pd.Timedelta("2D")], [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")]
+    zones = [day.tz_localize("UTC") for day in days]
+    for two in ([True, False], [0, 1], [0.5, 7.0], ["yes", "no"], spans, days, zones):
+        others = two * 20
         one = pd.DataFrame({"c": others})
         other = pd.DataFrame(
             {"c": pd.Series([value, *others[1:]], dtype=object if not isinstance(value, float) else None)}

@@ -171,28 +171,28 @@ def arrow_columns(data: Any, names: Sequence[str]) -> Any:
 
     frame = collected(data, names)
     check_columns(names, names_of(frame))
-    return pa.table({f"c{place}": arrow_column(frame[name], name) for place, name in enumerate(names)})
+    return pa.table({f"c{place}": arrow_column(frame[name]) for place, name in enumerate(names)})
 
 
-def arrow_column(column: Any, name: str) -> Any:
+def arrow_column(column: Any) -> Any:
     """A column of a pandas, Polars or Arrow table as one of Arrow; what may hold values of any type is read one by one."""
     import pyarrow as pa
 
     kind = str(column.dtype if hasattr(column, "dtype") else column.type)
     if kind == "category" and hasattr(column, "cat"):
         codes = column.cat.codes.to_numpy()
-        return arrow_column(column.cat.categories.to_series(), name).take(pa.array(codes, mask=codes < 0))
+        return arrow_column(column.cat.categories.to_series()).take(pa.array(codes, mask=codes < 0))
     if hasattr(column, "to_pylist"):
         found = column
     elif kind.lower() == "object" or kind.startswith("complex"):
-        return column_of(column.to_list(), name)
+        return column_of(column.to_list())
     elif hasattr(column, "to_arrow"):  # Polars
         found = (column.cast(float) if kind in ("Int128", "UInt128") else column).to_arrow()
     else:
         try:
             found = pa.array(column, from_pandas=True)
         except (pa.ArrowException, TypeError, ValueError):
-            return column_of(column.to_list(), name)
+            return column_of(column.to_list())
     if pa.types.is_dictionary(found.type):
         found = found.cast(found.type.value_type)
     if pa.types.is_null(found.type):
@@ -200,7 +200,7 @@ def arrow_column(column: Any, name: str) -> Any:
     if pa.types.is_float16(found.type):
         return found.cast(pa.float32())
     if "binary" in str(found.type) or pa.types.is_decimal256(found.type):  # bytes become the texts that they spell
-        return column_of(found.to_pylist(), name)
+        return column_of(found.to_pylist())
     return found
 
 

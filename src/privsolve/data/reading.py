@@ -104,14 +104,12 @@ PARTS = ("text", "number", "day")
 """The fields of a mixed column: each value of it is one of these, or missing."""
 
 
-def column_of(values: Sequence[Any], name: str) -> Any:
+def column_of(values: Sequence[Any]) -> Any:
     """Values of any types as a column of Arrow: texts, numbers, days, or where they are mixed a field for each of these.
 
-    Each value is taken apart by itself. Only errors depend on the others: a column of nothing that can be read is refused.
+    Each value is taken apart by itself. What is none of these, such as a list, is missing.
     """
     import pyarrow as pa
-    from pandas import notna
-    from pandas.api.types import is_scalar
 
     with suppress(pa.ArrowException, TypeError, ValueError):
         return pa.array(values, pa.string(), from_pandas=True)  # quick, and only if none is anything else
@@ -119,8 +117,6 @@ def column_of(values: Sequence[Any], name: str) -> Any:
     kinds = (pa.string(), pa.float64(), pa.date32())
     columns = [pa.array(found, kind) for found, kind in zip(zip(*parts, strict=True), kinds, strict=True)]
     used = [column for column in columns if column.null_count < len(column)]
-    if not used and (odd := min((type(v).__name__ for v in values if not is_scalar(v) or notna(v)), default="")):
-        raise ValueError(f"column {name!r} holds {odd} values: convert them to numbers or texts")
     return used[0] if len(used) == 1 else pa.StructArray.from_arrays(columns, PARTS)
 
 

@@ -121,7 +121,7 @@ def attached(frame: Any, weights: ArrayLike) -> Any:
         raise ValueError(f"sample_weight has shape {given.shape} for {len(table)} records: give one weight per record")
     if hasattr(table, "assign"):
         return table.assign(**{BESIDE: given})
-    column = column_of(given.tolist(), BESIDE)
+    column = column_of(given.tolist())
     if hasattr(table, "append_column"):
         return table.append_column(BESIDE, column)
     return table.hstack(type(table)({BESIDE: column}))

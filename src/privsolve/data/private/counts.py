@@ -183,8 +183,9 @@ def _different(table: Any, marks: Marks) -> list[Any]:
             (texts if kind.is_string() else mixed)[place] = value
         elif kind.is_numeric() or kind.is_boolean():
             numbers[place] = number_of(value, "", marks)
-        else:
-            others[place] = value.notnull()
+        else:  # as where one record more makes a mixed column of them
+            is_day = kind.is_date() or (kind.is_timestamp() and kind.timezone is None)
+            others[place] = value.notnull() & ibis.literal(is_day)
     parts, none = [], ibis.null("float64")
     plain = Marks(comma=marks.comma)
     for found in filter(None, (texts, mixed)):
