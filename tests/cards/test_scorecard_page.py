@@ -19,8 +19,7 @@ from privsolve.cards.rows import UNKNOWN, Answer, ChoicePoints
 from privsolve.cards.scorecard import Scorecard
 from privsolve.data import About, Categories, Number, Schema
 from privsolve.data.columns.label import Target
-from privsolve.models.full_card import FullCard
-from privsolve.models.number_card import NumberCard
+from privsolve.models.full_card import FullCard, NumberCard
 from privsolve.models.scales import percent
 from privsolve.privacy.guarantee import Proof
 from promises import promise

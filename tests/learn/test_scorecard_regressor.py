@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import privsolve as ps
 from privsolve.data import Bins, Categories, Schema
 from privsolve.data.constraints import Constraints
-from privsolve.models.number_card import NumberScale
+from privsolve.models.full_card import NumberScale
 
 
 class WithCuts(ps.PrivateScorecardRegressor):

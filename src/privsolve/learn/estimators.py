@@ -23,9 +23,8 @@ from privsolve.learn.labels import binary_labels, classes_of, finite_targets, on
 from privsolve.learn.recipe import Recipe, encode
 from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.models.base import Model
-from privsolve.models.full_card import FullCard
+from privsolve.models.full_card import FullCard, NumberCard
 from privsolve.models.linear import LinearRule
-from privsolve.models.number_card import NumberCard
 from privsolve.problems.priors import Prior
 
 

@@ -24,8 +24,7 @@ from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.card_points import Card, Options
 from privsolve.mechanisms.number_objective import NumberPlan, turned
 from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card
-from privsolve.models.full_card import FullCard
-from privsolve.models.number_card import NumberCard
+from privsolve.models.full_card import FullCard, NumberCard
 from privsolve.models.scales import cut_of_threshold
 from privsolve.models.tally import check_scores
 from privsolve.privacy.accounting import Account

@@ -16,9 +16,8 @@ from privsolve.cards.words import badge
 from privsolve.data.columns import Bins, Categories, Column, Dates, Number, Value, value_text
 from privsolve.data.questions import Choice, Span
 from privsolve.models.base import Model
-from privsolve.models.full_card import FullCard
+from privsolve.models.full_card import FullCard, NumberCard
 from privsolve.models.linear import LinearRule, decision_words
-from privsolve.models.number_card import NumberCard
 from privsolve.models.tree import DecisionTree, leaf_paths
 from privsolve.privacy.accounting import one_after_another
 from privsolve.privacy.guarantee import Guarantee
