@@ -64,18 +64,7 @@ def test_what_depends_on_the_data_is_apart(demo: tuple[str, Path]) -> None:
 
 def test_help_and_wrong_arguments() -> None:
     shown = runner.invoke(cli.app, ["--help"]).output
-    for command in (
-        "fit",
-        "predict",
-        "show",
-        "plan",
-        "schema",
-        "budget",
-        "audit",
-        "solvers",
-        "reproduce",
-        "demo",
-    ):
+    for command in ("fit", "predict", "show", "plan", "schema", "budget", "audit", "solvers", "reproduce", "demo"):
         assert command in shown
         assert runner.invoke(cli.app, [command, "--help"]).exit_code == 0
     assert runner.invoke(cli.app, ["demo", "--epsilon", "much"]).exit_code == 2

@@ -9,15 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
-from typer.testing import CliRunner, Result
 
 import privsolve as ps
-from privsolve.cli import app
+from commands import run
 from privsolve.learn.comparing import compare_models
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def table(records: int = 2000, share: float = 0.5) -> pd.DataFrame:

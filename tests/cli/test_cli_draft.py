@@ -6,19 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from privsolve.cli import app
+from commands import run
 from privsolve.data import Schema
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
 from privsolve.safety.folder import load_release
 from small_tables import patients
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
 
 DRAFT = ("schema", "draft", "data.csv", "--label", "ill", "--positive", "yes", "--negative", "no", "--out", "d.toml")
 FIT = ("fit", "--model", "short", "data.csv", "--schema", "d.toml", "--out", "out", "--max-features", 2)
@@ -117,7 +111,7 @@ def test_wrong_drafts_spend_nothing(
 
 
 def test_positive_must_be_stated(here: Path) -> None:
-    result = run("schema", "draft", "data.csv", "--label", "ill", "--out", "d.toml", "--epsilon", 1)
+    result = run("schema draft data.csv --label ill --out d.toml --epsilon 1")
     assert result.exit_code == 2
     assert "name the column to predict and its positive value" in result.stderr
 

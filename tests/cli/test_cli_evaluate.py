@@ -6,20 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from privsolve.cli import app
+from commands import run
 from privsolve.evaluation import MeasuredOn
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
 from privsolve.safety.folder import load_release
 from small_tables import INDICATORS, patients
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
 
 FIT = ("fit", "--model", "short", "data.csv", "--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
 
@@ -41,7 +35,7 @@ def test_a_fit_of_which_every_record_is_held_out_is_released(model: str, adjacen
     """How many records are left to fit on is a matter of coins and, under add-remove, of single records."""
     patients(500).dropna().head(1).to_csv("data.csv", index=False)
     how = ("--model", model, "--epsilon", 1, "--adjacency", adjacency, "--holdout", 0.99999)
-    result = run("fit", "data.csv", "--schema", "s.toml", "--out", "out", *how)
+    result = run("fit data.csv --schema s.toml --out out", *how)
     assert result.exit_code == 0, result.output
     assert json.loads(Path("out-curator/diagnostics.json").read_text())["training_records"] == 0
     assert load_release("out/release.json").evaluation is not None

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import duckdb
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
-from privsolve.cli import app, fit
+from commands import run
+from privsolve.cli import fit
 from privsolve.data import Categories, Label, Schema
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.models.linear import LinearRule
@@ -27,10 +27,6 @@ from privsolve.privacy.profiles import BoundedRange
 from privsolve.releases import NOT_PRIVATE
 from privsolve.safety.folder import Folder, load_release
 from small_tables import INDICATORS, SCHEMA, patients
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture
@@ -52,7 +48,7 @@ FIT = ("--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2
 
 
 def test_fit_writes_and_shows_a_release(here: Path) -> None:
-    result = run("fit", "--model", "short", "data.csv", *FIT)
+    result = run("fit --model short data.csv", *FIT)
     assert result.exit_code == 0, result.output
     assert "Scorecard: ill yes or ill no?" in result.stdout
     assert "changes the probability of any published result" in " ".join(result.stdout.split())
@@ -105,7 +101,7 @@ def test_all_kinds_of_files_give_the_same_release(here: Path) -> None:
 
 
 def test_a_ledger_pays(here: Path) -> None:
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--ledger", "ledger").exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--ledger", "ledger").exit_code == 0
     (entry,) = Ledger.open("ledger").history()
     assert entry.guarantee == load_release("out/release.json").guarantee
     assert entry.outcome == "released"
@@ -190,7 +186,7 @@ def test_an_interrupted_fit_releases_nothing_and_stays_paid(here: Path, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ExponentialSampler, "draw", interrupt)
-    result = run("fit", "--model", "short", "data.csv", *FIT, "--ledger", "ledger")
+    result = run("fit --model short data.csv", *FIT, "--ledger", "ledger")
     assert result.exit_code == 130
     assert "nothing was released" in result.stderr
     assert "the ledger keeps the payment" in result.stderr
@@ -206,22 +202,22 @@ def test_a_paid_release_is_not_lost_when_the_disk_is_full(here: Path, monkeypatc
 
     with monkeypatch.context() as patch:
         patch.setattr(Folder, "write", full)
-        result = run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1, "--ledger", "ledger")
+        result = run("fit --model short data.csv", *FIT, "--seed", 1, "--ledger", "ledger")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr
     assert "the same command with --resume goes on" in result.stderr
     again = ["--seed", 1, "--ledger", "ledger", "--resume"]
-    assert run("fit", "--model", "short", "data.csv", *FIT, *again).exit_code == 0
+    assert run("fit --model short data.csv", *FIT, *again).exit_code == 0
     assert load_release("out/release.json").guarantee.epsilon == 2.0
     assert [entry.outcome for entry in Ledger.open("ledger").history()] == ["released"]
 
 
 def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1).exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--seed", 1).exit_code == 0
     first = Path("out/release.json").read_text()
-    refused = run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1)
+    refused = run("fit --model short data.csv", *FIT, "--seed", 1)
     assert refused.exit_code == 2
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--epsilon", 3, "--seed", 1, "--overwrite").exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--epsilon", 3, "--seed", 1, "--overwrite").exit_code == 0
     assert load_release("out/release.json").guarantee == Guarantee.from_dict(
         json.loads(first)["guarantee"] | {"profile": BoundedRange(3.0).to_dict()}
     )
@@ -231,7 +227,7 @@ def test_an_earlier_release_is_replaced_only_on_demand(here: Path) -> None:
 @pytest.mark.parametrize("out", ["scored.csv", "scored.parquet"])
 def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str) -> None:
     SCHEMA.save("s.toml")
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--epsilon", 5, "--seed", 0).exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--epsilon", 5, "--seed", 0).exit_code == 0
     result = run("predict", source, "--release", "out/release.json", "--out", out, "--json")
     assert result.exit_code == 0, result.output
     unread = {"age": {"missing": int(patients()["age"].isna().sum())}}
@@ -265,7 +261,7 @@ def test_predict_scores_every_row_in_its_order(here: Path, source: str, out: str
     ],
 )
 def test_what_predict_refuses(here: Path, arguments: tuple[str, str, str], words: str) -> None:
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--seed", 0).exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--seed", 0).exit_code == 0
     Path("out/release.json").rename("release.json")
     Path("folder.csv").mkdir()
     patients()[["colour"]].to_csv("colours.csv", index=False)
@@ -281,24 +277,22 @@ def test_what_predict_refuses(here: Path, arguments: tuple[str, str, str], words
 
 
 def test_show_writes_every_format(here: Path) -> None:
-    assert run("fit", "--model", "short", "data.csv", *FIT).exit_code == 0
+    assert run("fit --model short data.csv", *FIT).exit_code == 0
     starts = {"text": "Scorecard: ", "markdown": "#", "html": "<!doctype html>", "json": "{"}
     for name, start in starts.items():
         result = run("show", "out/release.json", "--format", name)
         assert result.exit_code == 0, result.output
         assert result.stdout.lower().startswith(start.lower()), result.stdout[:80]
-    assert run("show", "out/release.json", "--format", "json").stdout == Path("out/release.json").read_text()
+    assert run("show out/release.json --format json").stdout == Path("out/release.json").read_text()
     page = re.sub(r"<span><span>Date:</span> [0-9-]+</span>", "", Path("out/scorecard.html").read_text())
-    assert run("show", "out/release.json", "--format", "html").stdout == page
+    assert run("show out/release.json --format html").stdout == page
     assert run("show", "nothing.json").exit_code == 2
 
 
 def test_markup_in_names_is_shown_as_it_is(here: Path) -> None:
     pd.DataFrame({"[red]": ["[b]", "[/b]"] * 40, "y": [1, 0] * 40}).to_csv("odd.csv", index=False)
     Schema([Categories("[red]", ["[b]", "[/b]"])], Label("y", 1, 0)).save("odd.toml")
-    result = run(
-        "fit", "--model", "short", "odd.csv", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0
-    )
+    result = run("fit --model short odd.csv --schema odd.toml --epsilon 9 --out odd --seed 0")
     assert result.exit_code == 0, result.output
     assert "[red]" in result.stdout
     assert "[/b]" in run("show", "odd/release.json").stdout
@@ -312,9 +306,7 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
     name, values = f"colour{ESCAPES}", [f"red{ESCAPES}", "blue"]
     pd.DataFrame({name: values * 40, "y": ["yes", "no"] * 40}).to_csv("odd.csv", index=False)
     Schema([Categories(name, values)], Label("y", "yes", "no")).save("odd.toml")
-    result = run(
-        "fit", "--model", "short", "odd.csv", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0
-    )
+    result = run("fit --model short odd.csv --schema odd.toml --epsilon 9 --out odd --seed 0")
     assert result.exit_code == 0, result.output
     Ledger.create("odd.ledger", 9.0, dataset=ESCAPES).spend(load_release("odd/release.json").guarantee, ESCAPES)
     shown = [result.output, run("show", "odd/release.json").output, run("schema", "check", "odd.toml").output]
@@ -323,7 +315,7 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
     shown += [run("fit", "--model", "short", f"{ESCAPES}.csv", *FIT).output, run("show", f"{ESCAPES}.json").output]
     for text in shown:
         assert not set(text) & set("\x1b\x07\x9b\u202e")
-    assert "\x1b" in run("show", "odd/release.json", "--format", "markdown").output  # into a pipe: as it is
+    assert "\x1b" in run("show odd/release.json --format markdown").output  # into a pipe: as it is
     monkeypatch.setattr("privsolve.cli.common.on_a_terminal", lambda: True)
     for name in ("markdown", "html", "json"):
         assert not set(run("show", "odd/release.json", "--format", name).output) & set("\x1b\x07\x9b\u202e")
@@ -343,12 +335,10 @@ def test_terminals_do_not_obey_names_and_notes(here: Path, monkeypatch: pytest.M
 def test_predicted_labels_are_no_formulas(here: Path, yes: str, written: str) -> None:
     pd.DataFrame({"colour": ["red", "blue"] * 40, "y": [yes, "no"] * 40}).to_parquet("odd.parquet", index=False)
     Schema([Categories("colour", ["red", "blue"])], Label("y", yes, "no")).save("odd.toml")
-    fitted = run(
-        "fit", "--model", "short", "odd.parquet", "--schema", "odd.toml", "--epsilon", 9, "--out", "odd", "--seed", 0
-    )
+    fitted = run("fit --model short odd.parquet --schema odd.toml --epsilon 9 --out odd --seed 0")
     assert fitted.exit_code == 0, fitted.output
     for out in ("scored.csv", "scored.parquet"):
-        assert run("predict", "odd.parquet", "--release", "odd/release.json", "--out", out).exit_code == 0
+        assert run("predict odd.parquet --release odd/release.json --out", out).exit_code == 0
     with open("scored.csv", newline="") as file:
         labels = [row["prediction"] for row in csv.DictReader(file)]
     assert labels == [written, "no"] * 40
@@ -359,10 +349,8 @@ def test_predicted_labels_are_no_formulas(here: Path, yes: str, written: str) ->
 def test_what_is_the_curators_is_apart_and_private(here: Path) -> None:
     before = os.umask(0o022)
     try:
-        assert run("fit", "--model", "short", "data.csv", *FIT, "--seed", 1).exit_code == 0
-        assert (
-            run("fit", "--model", "short", "data.csv", *FIT, "--out", "other", "--curator", "safe/mine").exit_code == 0
-        )
+        assert run("fit --model short data.csv", *FIT, "--seed", 1).exit_code == 0
+        assert run("fit --model short data.csv", *FIT, "--out", "other", "--curator", "safe/mine").exit_code == 0
     finally:
         os.umask(before)
     modes = {
@@ -395,7 +383,7 @@ def test_what_is_the_curators_is_apart_and_private(here: Path) -> None:
 @pytest.mark.parametrize("inside", ["new/curator", "new", "new/../new/x", "."])
 def test_a_curators_folder_that_would_be_published_is_refused(here: Path, inside: str) -> None:
     out = "." if inside == "." else "new"
-    refused = run("fit", "--model", "short", "data.csv", *FIT, "--out", out, "--curator", inside, "--ledger", "ledger")
+    refused = run("fit --model short data.csv", *FIT, "--out", out, "--curator", inside, "--ledger", "ledger")
     assert refused.exit_code == 2
     assert "which is published: choose a folder outside of it" in refused.stderr
     assert Ledger.open("ledger").history() == ()
@@ -404,7 +392,7 @@ def test_a_curators_folder_that_would_be_published_is_refused(here: Path, inside
 
 def test_the_folder_of_an_earlier_version_is_not_published(here: Path) -> None:
     Path("out/curator").mkdir(parents=True)
-    refused = run("fit", "--model", "short", "data.csv", *FIT, "--overwrite")
+    refused = run("fit --model short data.csv", *FIT, "--overwrite")
     assert refused.exit_code == 2
     assert "out/curator is the curator's, of an earlier version" in refused.stderr
     assert sorted(path.name for path in Path("out").iterdir()) == ["curator"]
@@ -419,7 +407,7 @@ def test_a_full_disk_is_found_before_paying(here: Path, tmp_path_factory: pytest
     try:
         if not mounted:
             resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, hard))
-        refused = run("fit", "--model", "short", "data.csv", *FIT, "--out", disk / "out", "--ledger", "ledger")
+        refused = run("fit --model short data.csv", *FIT, "--out", disk / "out", "--ledger", "ledger")
         assert refused.exit_code == 2
         assert "cannot be written to: " + ("No space left on device" if mounted else "File too large") in refused.stderr
         assert list(disk.iterdir()) == []
@@ -438,51 +426,34 @@ def test_payments_of_others_are_not_taken_for_ours(here: Path, monkeypatch: pyte
         ledger.spend(Guarantee.from_dict(json.loads(Path("out9/release.json").read_text())["guarantee"]))
         return open_table(source, **options)
 
-    assert run("fit", "--model", "short", "data.csv", *FIT, "--out", "out9", "--epsilon", 9).exit_code == 0
+    assert run("fit --model short data.csv", *FIT, "--out", "out9", "--epsilon", 9).exit_code == 0
     monkeypatch.setattr(fit, "open_table", meanwhile)
-    refused = run("fit", "--model", "short", "data.csv", *FIT, "--ledger", "ledger")
+    refused = run("fit --model short data.csv", *FIT, "--ledger", "ledger")
     assert refused.exit_code == 2
     assert "refused before any noise was drawn" in refused.stderr
     assert "paid for already" not in refused.stderr
 
 
 def test_plan_needs_no_data(here: Path) -> None:
-    by_schema = run("plan", "--model", "short", "--epsilon", 1, "--records", 1000, "--schema", "s.toml", "--json")
+    by_schema = run("plan --model short --epsilon 1 --records 1000 --schema s.toml --json")
     assert by_schema.exit_code == 0, by_schema.output
     values = json.loads(by_schema.stdout)
-    by_number = json.loads(
-        run("plan", "--model", "short", "--epsilon", 1, "--records", 1000, "--features", 7, "--json").stdout
-    )
+    by_number = json.loads(run("plan --model short --epsilon 1 --records 1000 --features 7 --json").stdout)
     assert values == by_number
     assert [b["mechanism"] for b in values["bounds"]] == ["exponential"]
     assert all(b["share"] == min(1, b["excess"] / 1000) for b in values["bounds"])
-    shown = run("plan", "--model", "short", "--epsilon", 1, "--records", 1000, "--features", 7, "--max-features", 1)
+    shown = run("plan --model short --epsilon 1 --records 1000 --features 7 --max-features 1")
     assert "with probability 0.95" in shown.stdout
     assert "1 feature, 1 point" in shown.stdout
     dear: Any = json.loads(
-        run(
-            "plan",
-            "--model",
-            "short",
-            "--epsilon",
-            1,
-            "--records",
-            1000,
-            "--features",
-            7,
-            "--false-negative",
-            5,
-            "--json",
-        ).stdout
+        run("plan --model short --epsilon 1 --records 1000 --features 7 --false-negative 5 --json").stdout
     )
     assert dear["bounds"][0]["share"] == pytest.approx(values["bounds"][0]["share"])
     Schema(INDICATORS.columns, intercept=False).save("flat.toml")
-    flat = json.loads(
-        run("plan", "--model", "short", "--epsilon", 1, "--records", 1000, "--schema", "flat.toml", "--json").stdout
-    )
+    flat = json.loads(run("plan --model short --epsilon 1 --records 1000 --schema flat.toml --json").stdout)
     assert flat["scorecards"] * 17 == values["scorecards"]
     for wrong in (("--features", 3, "--schema", "s.toml"), (), ("--features", 3, "--epsilon", 0)):
-        assert run("plan", "--model", "short", "--epsilon", 1, "--records", 10, *wrong).exit_code == 2
+        assert run("plan --model short --epsilon 1 --records 10", *wrong).exit_code == 2
 
 
 def test_plan_finds_the_epsilon_for_what_may_be_lost(here: Path) -> None:
@@ -493,10 +464,10 @@ def test_plan_finds_the_epsilon_for_what_may_be_lost(here: Path) -> None:
             json.loads(run(*ask, "--epsilon", e).stdout)["bounds"][0]["share"] for e in (epsilon, epsilon * 0.97)
         ]
         assert promised[0] <= lose < promised[1]
-    shown = run("plan", "--model", "short", "--records", 5000, "--features", 20, "--lose", 0.05)
+    shown = run("plan --model short --records 5000 --features 20 --lose 0.05")
     assert "is the smallest that promises to lose at most 5.0% of the records" in " ".join(shown.stdout.split())
     for wrong in (("--lose", 0), ("--lose", 2), ("--lose", 1e-7), ("--lose", 0.1, "--epsilon", 1), ()):
-        refused = run("plan", "--model", "short", "--records", 5000, "--features", 20, *wrong)
+        refused = run("plan --model short --records 5000 --features 20", *wrong)
         assert refused.exit_code == 2
         assert "lose" in refused.stderr
 
@@ -510,6 +481,6 @@ def test_a_rehearsal_fits_made_up_records(here: Path, options: tuple[Any, ...]) 
     assert 0.6 < min(found["accuracies"]) <= max(found["accuracies"]) < 0.88
     shown = run(*ask)
     assert "Rehearsal on made-up records" in shown.stdout
-    refused = run("plan", "--model", "short", "--records", 10, "--features", 3, "--epsilon", 1, "--rehearse")
+    refused = run("plan --model short --records 10 --features 3 --epsilon 1 --rehearse")
     assert refused.exit_code == 2
     assert "--schema" in refused.stderr

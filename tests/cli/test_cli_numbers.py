@@ -7,15 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
-from privsolve.cli import app
+from commands import run
 from privsolve.privacy.ledger import Ledger
 from privsolve.safety.folder import load_release
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 def stays(n: int = 3000) -> pd.DataFrame:
@@ -51,19 +46,19 @@ def test_from_a_table_to_a_card_for_a_number(tmp_path: Path, monkeypatch: pytest
     assert "Predicted cost" in result.stdout
     assert len(Ledger.open("ledger").history()) == 2
     assert "Predicted cost" in Path("out/scorecard.html").read_text(encoding="utf-8")
-    assert "The predicted cost is" in run("show", "out/release.json", "--format", "markdown").stdout
-    assert "cannot be written as a program" in run("show", "out/release.json", "--format", "sql").stderr
-    scored = run("predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv", "--reasons", 1)
+    assert "The predicted cost is" in run("show out/release.json --format markdown").stdout
+    assert "cannot be written as a program" in run("show out/release.json --format sql").stderr
+    scored = run("predict data.csv --release out/release.json --out scored.csv --reasons 1")
     assert scored.exit_code == 0, scored.output
     said = pd.read_csv("scored.csv")
     release = load_release(Path("out/release.json"))
     assert said["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
     assert release.scored(stays())["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
     assert (said["prediction"] - said["cost"]).abs().mean() < 400
-    measured = run("evaluate", "data.csv", "--release", "out/release.json", "--epsilon", 1, "--ledger", "ledger")
+    measured = run("evaluate data.csv --release out/release.json --epsilon 1 --ledger ledger")
     assert "only models of a yes/no label can be evaluated" in measured.stderr
-    planned = run("plan", "--schema", "out-curator/schema.toml", "--records", 3000, "--epsilon", 1)
-    assert "plan --model tree instead" in planned.stderr
+    planned = run("plan --schema out-curator/schema.toml --records 3000 --epsilon 1")
+    assert "no error can be stated for a number" in planned.stderr
     assert run(*fit, "again", "--max-questions", 1).exit_code == 0
     changed = run("diff", "out/release.json", "again/release.json").stdout
     assert "Both are a full scorecard for a number." in changed

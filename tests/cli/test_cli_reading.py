@@ -8,18 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import privsolve as ps
-from privsolve.cli import app
+from commands import run
 from privsolve.data import Bins, Categories, Label, Number, Schema
 from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
 from small_tables import INDICATORS, patients
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +110,7 @@ def test_a_column_without_a_readable_value_is_refused_before_paying(here: Path, 
     frame.to_csv("data.csv", index=False)
     Ledger.create("ledger", 10.0)
     options = FIT if model == "short" else FIT[:4]
-    refused = run(
-        "fit", "--model", "short", "data.csv", "--schema", "s.toml", *options, "--model", model, "--ledger", "ledger"
-    )
+    refused = run("fit --model short data.csv --schema s.toml", *options, "--model", model, "--ledger", "ledger")
     assert refused.exit_code == 2
     assert "column 'colour': no value can be read as the schema says" in refused.stderr
     assert "red" not in refused.output
@@ -154,16 +148,16 @@ def test_names_that_nobody_uses_stop_nobody(here: Path) -> None:
     odd = pd.concat([frame, frame[["dose"]]], axis=1)
     odd.to_csv("data.csv")  # with its index, which has no name
     INDICATORS.save("s.toml")
-    checked = run("schema", "check", "s.toml", "data.csv")
+    checked = run("schema check s.toml data.csv")
     assert checked.exit_code == 0, checked.output
     Schema([Number("dose", 0, 2)], INDICATORS.label).save("dose.toml")
-    refused = run("schema", "check", "dose.toml", "data.csv")
+    refused = run("schema check dose.toml data.csv")
     assert refused.exit_code == 2
     assert "2 columns called 'dose'" in refused.stderr
     assert "colour" not in refused.stderr  # the guilty ones only
     by_place = Schema([Number("dose (column 4)", 0, 2)], INDICATORS.label)
     by_place.save("place.toml")
-    assert run("schema", "check", "place.toml", "data.csv").exit_code == 0
+    assert run("schema check place.toml data.csv").exit_code == 0
     assert INDICATORS.table(odd).table == INDICATORS.table(frame).table
     with pytest.raises(ValueError, match="2 columns called 'dose'"):
         Schema([Number("dose", 0, 2)], INDICATORS.label).table(odd)
@@ -176,7 +170,7 @@ def test_a_file_without_a_header(separator: str, here: Path) -> None:
     frame.to_csv("raw.data", index=False, header=False, sep=separator, na_rep=nothing)
     INDICATORS.save("s.toml")
     header = separator.join(frame.columns)
-    checked = json.loads(run("schema", "check", "s.toml", "raw.data", "--header", header, "--json").stdout)
+    checked = json.loads(run("schema check s.toml raw.data --header", header, "--json").stdout)
     assert checked["curator"]["records"] == 300
     assert checked["curator"]["unreadable"] == []
     draft = ("schema", "draft", "raw.data", "--header", header, "--label", "ill", "--positive", "yes", "--epsilon", 20)
@@ -235,8 +229,8 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
     assert isinstance(smoker, Categories)
     assert (smoker.options[0].name, smoker.missing) == ("yes", "missing")
     for name, why in (("(column 1)", "no name of its own"), ("note", "free text"), ("born", "told from noise")):
-        assert f"left out {name}: " in result.stdout
-        assert why in result.stdout
+        line = next(line for line in result.stdout.splitlines() if why in line and name in line)
+        assert line.startswith("Left out ")
     outside = schema.table(ps.data.tables.open_table("raw.csv")).outside
     assert {name: counts for name, counts in outside.items() if name != "ill"} == {
         "height": {"missing": 61},
@@ -254,7 +248,7 @@ def test_raw_files_by_the_command_line(here: Path) -> None:
 def test_a_limit_that_limits_nothing_is_refused(here: Path) -> None:
     patients().to_csv("data.csv", index=False)
     INDICATORS.save("s.toml")
-    refused = run("fit", "--model", "short", "data.csv", "--schema", "s.toml", *FIT[:4], "--max-features", 40)
+    refused = run("fit --model short data.csv --schema s.toml", *FIT[:4], "--max-features", 40)
     assert refused.exit_code == 2
     assert f"--max-features 40: the schema has {INDICATORS.dim - 1} features; use at most" in refused.stderr
 

@@ -10,11 +10,10 @@ import duckdb
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
 import privsolve as ps
 from all_trees import AllTrees
-from privsolve.cli import app
+from commands import run
 from privsolve.data import Categories, Schema
 from privsolve.data.tables import open_table
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
@@ -25,10 +24,6 @@ from privsolve.privacy.ledger import Ledger
 from privsolve.problems.trees import TreeProblem
 from privsolve.safety.folder import load_release
 from small_tables import SCHEMA, patients
-
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
 
 
 @pytest.fixture
@@ -71,12 +66,12 @@ def test_fit_show_and_predict(here: Path, leaves: str) -> None:
         shown = run("show", "out/release.json", "--format", form)
         assert shown.exit_code == 0, shown.output
         assert mark in shown.stdout
-    done = run("predict", "data.csv", "--release", "out/release.json", "--out", "said.csv")
+    done = run("predict data.csv --release out/release.json --out said.csv")
     assert done.exit_code == 0, done.output
     said, frame = pd.read_csv("said.csv"), pd.read_csv("data.csv")
     assert said["prediction"].astype(str).tolist() == [str(value) for value in tree.predict(frame)]
     assert ("score" in said) == (leaves == "probabilities")
-    query = run("show", "out/release.json", "--format", "sql").stdout
+    query = run("show out/release.json --format sql").stdout
     with duckdb.connect() as db:
         db.register("data", frame)
         assert db.sql(query).df()["prediction"].astype(str).tolist() == said["prediction"].astype(str).tolist()
@@ -114,7 +109,7 @@ def test_wrong_options_spend_nothing(here: Path, options: tuple[object, ...], me
 
 def test_sql_is_for_cards_too(here: Path) -> None:
     assert run(*FIT[:8], "--model", "short", "--max-features", 1).exit_code == 0
-    result = run("show", "out/release.json", "--format", "sql")
+    result = run("show out/release.json --format sql")
     assert result.exit_code == 0, result.stderr
     assert "CASE WHEN" in result.stdout
 
@@ -191,7 +186,7 @@ def test_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drafted: bool)
         assert Schema.from_toml(schema.to_toml()) == schema
         schema.save("s.toml")
         stated = ["--schema", "s.toml"]
-        assert "600 records, 4 distinct rows" in run("schema", "check", "s.toml", "data.csv").stdout
+        assert "600 records, 4 distinct rows" in run("schema check s.toml data.csv").stdout
         compared = run("compare", "data.csv", *stated, "--epsilon", 1, "--out", "c.html")
         assert "compared by a yes/no label" in compared.stderr
     fit = ("fit", "data.csv", *stated, "--epsilon", 20, "--depth", 2, "--ledger", "ledger", "--out")
@@ -202,11 +197,11 @@ def test_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drafted: bool)
     assert result.exit_code == 0, result.output
     assert "Decision tree: grade" in result.stdout
     assert Path("out/tree.html").is_file()
-    assert run("predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv").exit_code == 0
+    assert run("predict data.csv --release out/release.json --out scored.csv").exit_code == 0
     assert (pd.read_csv("scored.csv")["prediction"] == frame["grade"]).all()
     assert (
         "only trees for two labels can be evaluated"
-        in run("evaluate", "data.csv", "--release", "out/release.json", "--epsilon", 1, "--ledger", "ledger").stderr
+        in run("evaluate data.csv --release out/release.json --epsilon 1 --ledger ledger").stderr
     )
     paid = len(Ledger.open("ledger").history())
     for row, value in ((3, None), (0, "odd")):

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
 import privsolve as ps
+from commands import run
 from privsolve.cards.rows import rows_of
-from privsolve.cli import app
 from privsolve.data import Bins, Categories, Category, Label, Number, Schema
 from privsolve.data.constraints import Constraints, Direction
 from privsolve.domains import ConstrainedPoints, domain_from_dict
@@ -204,10 +203,6 @@ def test_a_sampler_of_the_problem_keeps_to_the_domain_by_every_method() -> None:
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -220,29 +215,13 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> None:
     options = ("--max-questions", 1, "--require", "age", "--direction", "age=down")
-    result = run(
-        "fit",
-        "--model",
-        "short",
-        "data.csv",
-        "--schema",
-        "plain.toml",
-        "--epsilon",
-        1,
-        "--out",
-        "out",
-        "--seed",
-        1,
-        *options,
-    )
+    result = run("fit --model short data.csv --schema plain.toml --epsilon 1 --out out --seed 1", *options)
     assert result.exit_code == 0, result.output
     setting = json.loads((here / "out" / "release.json").read_text())["setting"]["domain"]
     assert setting["kind"] == "constrained-points"
     assert (setting["max_questions"], setting["required"]) == (1, ["age"])
     assert setting["signs"][:4] == [-1, -1, -1, 0]
-    result = run(
-        "fit", "--model", "short", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "two", "--seed", 1
-    )
+    result = run("fit --model short data.csv --schema stated.toml --epsilon 1 --out two --seed 1")
     assert result.exit_code == 0, result.output
     assert json.loads((here / "two" / "release.json").read_text())["setting"]["domain"]["excluded"] == ["sex"]
 
@@ -259,28 +238,14 @@ def test_fit_takes_constraints_from_the_file_and_from_options(here: Path) -> Non
 )
 def test_options_that_cannot_be_kept_are_refused(here: Path, options: tuple[object, ...], message: str) -> None:
     ps.Ledger.create("ledger", 10.0)
-    result = run(
-        "fit",
-        "--model",
-        "short",
-        "data.csv",
-        "--schema",
-        "plain.toml",
-        "--epsilon",
-        1,
-        "--out",
-        "out",
-        "--ledger",
-        "ledger",
-        *options,
-    )
+    result = run("fit --model short data.csv --schema plain.toml --epsilon 1 --out out --ledger ledger", *options)
     assert result.exit_code != 0
     assert message in " ".join(result.output.split())
     assert not ps.Ledger.open("ledger").history()
 
 
 def test_a_tree_refuses_a_schema_with_constraints(here: Path) -> None:
-    result = run("fit", "--model", "tree", "data.csv", "--schema", "stated.toml", "--epsilon", 1, "--out", "o")
+    result = run("fit --model tree data.csv --schema stated.toml --epsilon 1 --out o")
     assert result.exit_code != 0
     assert "constraints on cards" in " ".join(result.output.split())
 
@@ -294,7 +259,7 @@ def test_plan_says_by_how_much_the_bound_is_better(here: Path) -> None:
     assert found["bounds"][0]["excess"] < found["without_constraints"]["bounds"][0]["excess"]
     words = run(*common, "--max-questions", 2, "--exclude", "sex").stdout
     assert "The constraints leave" in words
-    refused = run("plan", "--model", "short", "--features", 5, "--epsilon", 1, "--records", 10, "--max-questions", 2)
+    refused = run("plan --model short --features 5 --epsilon 1 --records 10 --max-questions 2")
     assert "give --schema" in refused.output
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+from rich.markup import escape
+
+from privsolve.cli.common import console
 from privsolve.cli.options import EXPERT, TABLE, option
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Label
@@ -220,6 +223,15 @@ class Draft:
         if self.no_delta:
             return 0.0
         return default_delta(count_records(table) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None)
+
+
+def show_left_out(left_out: Mapping[str, str]) -> None:
+    """Why columns are not in the schema, those with the same reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        console.print(f"Left out {escape(', '.join(names))}: {escape(reason)}", soft_wrap=True)
 
 
 def epsilon_of_draft(epsilon: float | None, total: float | None) -> float:

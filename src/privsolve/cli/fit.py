@@ -25,7 +25,7 @@ from privsolve.cli.common import (
     stoppable,
     warn,
 )
-from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft
+from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
 from privsolve.cli.options import (
     EXPERT,
     OUTPUT,
@@ -323,8 +323,7 @@ def _draft_first(
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with engine_at_work("reading", draft.data):
         found = draft.write(place, stop, resume, ledger, seed)
-    for name, reason in found.left_out.items():
-        console.print(f"Left out {escape(name)}: {escape(reason)}", soft_wrap=True)
+    show_left_out(found.left_out)
     return False
 
 

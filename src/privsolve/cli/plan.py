@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,9 +73,7 @@ def plan(
         if rehearsal and found is not None and found.target is not None:
             raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
         if choice.model is ModelName.scorecard and found is not None and found.target is not None:
-            raise ValueError(
-                "--model scorecard: no error can be stated for a number beforehand: plan --model tree instead"
-            )
+            raise ValueError("no error can be stated for a number beforehand: choose epsilon as for a yes/no label")
         planned = _planned(choice, found, features or 0, records)
         if (epsilon is None) == (lose is None):
             raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")
@@ -88,7 +84,7 @@ def plan(
         if rehearsal and found is not None:
             rehearsed = _rehearse(choice, found, records, epsilon, positive_share)
         if json_output:
-            typer.echo(as_json(content | ({} if rehearsed is None else {"rehearsal": asdict(rehearsed)})))
+            typer.echo(as_json(content if rehearsed is None else content | {"rehearsal": asdict(rehearsed)}))
             return
         if lose is not None:
             console.print(
@@ -108,62 +104,42 @@ def plan(
             _show_rehearsal(rehearsed, records)
 
 
-def _planned(choice: ModelOptions, schema: Schema | None, features: int, records: int) -> Plan:
+def _planned(
+    choice: ModelOptions, schema: Schema | None, features: int, records: int
+) -> _FullPlan | _CardPlan | _TreePlan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
     choice.recipe(1.0, schema)  # refuses what does not fit together
     if choice.model is ModelName.scorecard:
-        return FullPlan(records, choice.adjacency, choice, schema, features)
+        return _FullPlan(records, choice, schema, features)
     if choice.model is ModelName.short:
         domain = choice.limits.plain_domain(features + 1, True) if schema is None else choice.limits.domain(schema)
-        return CardPlan(records, choice.adjacency, domain, choice.short_recipe(1.0).loss)
+        return _CardPlan(records, choice.adjacency, domain, choice.short_recipe(1.0).loss)
     tree = choice.tree_recipe(1.0, schema)
     questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree.encoding(schema))
-    return TreePlan(records, choice.adjacency, tree.trees(questions))
+    return _TreePlan(records, choice.adjacency, tree.trees(questions))
 
 
 @dataclass(frozen=True)
-class Plan(ABC):
-    """What a release of one kind may cost beyond the best of its kind, with probability 0.95."""
-
-    records: int
-    adjacency: str
-
-    @abstractmethod
-    def share(self, epsilon: float) -> float:
-        """What is promised of the most likely choice, as a share of the records."""
-
-    @abstractmethod
-    def content(self, epsilon: float) -> dict[str, Any]:
-        """Machine-readable."""
-
-    @abstractmethod
-    def show(self, epsilon: float) -> None:
-        """On the terminal."""
-
-
-@dataclass(frozen=True)
-class FullPlan(Plan):
+class _FullPlan:
     """Full scorecards: the public numbers. There is no bound on mistakes; a rehearsal shows what is typical."""
 
+    records: int
     choice: ModelOptions
     schema: Schema | None
     features: int
 
     def share(self, epsilon: float) -> float:
-        """No promise by mistakes."""
         raise ValueError("--lose is for short cards and trees: use --epsilon and --rehearse, or --model short")
 
     def content(self, epsilon: float) -> dict[str, Any]:
-        """The public numbers of the mechanism."""
         recipe = self.choice.full_recipe(epsilon)
         if self.schema is not None:
             return recipe.plan(recipe.encoding(self.schema)).to_dict() | {"records": self.records}
-        adjacency = Adjacency.of(self.adjacency)
+        adjacency = Adjacency.of(recipe.adjacency)
         found = ObjectivePlan(epsilon, recipe.delta, adjacency, self.features, self.features)
         return found.to_dict() | {"records": self.records}
 
     def show(self, epsilon: float) -> None:
-        """In two sentences."""
         found = self.content(epsilon)
         console.print(
             f"Full scorecard with points for all answers ({found['features']} features), {self.records:,} records, epsilon "
@@ -173,18 +149,18 @@ class FullPlan(Plan):
 
 
 @dataclass(frozen=True)
-class CardPlan(Plan):
-    """Short cards, with and without constraints."""
+class _CardPlan:
+    """Short cards, with and without constraints: what they may cost beyond the best small card."""
 
+    records: int
+    adjacency: str
     domain: SparsePoints
     loss: ZeroOneLoss
 
     def share(self, epsilon: float) -> float:
-        """As a share of what all records could cost."""
-        return self._share(self._bound(self.domain, epsilon))
+        return self._bound(self.domain, epsilon).excess / self.records / self.loss.largest
 
     def content(self, epsilon: float) -> dict[str, Any]:
-        """Bounds with and without constraints, and seconds."""
         found = self._cards(self.domain, epsilon)
         found |= {"records": self.records, "epsilon": epsilon, "seconds": self._seconds}
         if isinstance(self.domain, ConstrainedPoints):
@@ -192,15 +168,15 @@ class CardPlan(Plan):
         return found
 
     def show(self, epsilon: float) -> None:
-        """The promise in a sentence, and the time."""
-        domain, bound = self.domain, self._bound(self.domain, epsilon)
+        domain, bound, share = self.domain, self._bound(self.domain, epsilon), self.share(epsilon)
         what = "mistakes" if self.loss.largest == 1 else "cost"
         console.print(
             f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
         )
+        words = f"{share:.1%} of the records" if share < 1 else "which says nothing"
         console.print(
             f"Promise: with probability 0.95 at most {bound.excess:,.0f} more {what} than the best card with "
-            f"{bound.compared_with}, {_of_records(self._share(bound))}."
+            f"{bound.compared_with}, {words}."
         )
         if isinstance(domain, ConstrainedPoints):
             without = self._bound(domain.plain, epsilon)
@@ -216,12 +192,10 @@ class CardPlan(Plan):
     def _bound(self, domain: SparsePoints, epsilon: float) -> Expectation:
         return card_expectation(domain, epsilon, self.adjacency, self.loss)
 
-    def _share(self, bound: Expectation) -> float:
-        return bound.excess / self.records / self.loss.largest
-
     def _cards(self, domain: SparsePoints, epsilon: float) -> dict[str, Any]:
         bound = self._bound(domain, epsilon)
-        return {"scorecards": domain.size, "bounds": _rows([bound], [self._share(bound)])}
+        share = min(1.0, bound.excess / self.records / self.loss.largest)
+        return {"scorecards": domain.size, "bounds": [asdict(bound) | {"share": share}]}
 
     @property
     def _seconds(self) -> float:
@@ -232,39 +206,37 @@ class CardPlan(Plan):
 
 
 @dataclass(frozen=True)
-class TreePlan(Plan):
-    """Trees of a depth."""
+class _TreePlan:
+    """Trees: what they may cost beyond the best tree of each depth, and the work."""
 
+    records: int
+    adjacency: str
     trees: DecisionTrees
 
     def share(self, epsilon: float) -> float:
-        """Of the first line: the smallest trees."""
-        return self._shares(self._bounds(epsilon))[0]
+        return self._bounds(epsilon)[0][1]  # of the smallest trees
 
     def content(self, epsilon: float) -> dict[str, Any]:
-        """Bounds by depth, and work."""
-        sums, bounds = public_work(self.trees, self.records), self._bounds(epsilon)
+        sums = public_work(self.trees, self.records)
+        bounds = [asdict(bound) | {"share": min(1.0, share)} for bound, share in self._bounds(epsilon)]
         found = {"depth": self.trees.depth, "features": self.trees.questions.size, "records": self.records}
         work = asdict(sums) | {"seconds": sums.seconds}
-        return found | {"epsilon": epsilon, "bounds": _rows(bounds, self._shares(bounds)), "work": work}
+        return found | {"epsilon": epsilon, "bounds": bounds, "work": work}
 
     def show(self, epsilon: float) -> None:
-        """A table by depth."""
         console.print(
             f"trees of depth {self.trees.depth} on {self.trees.questions.size} features, {self.records:,} records, "
             f"epsilon {epsilon:g}"
         )
-        leaves, unit = self.trees.leaves, 1.0
-        what = "mistakes" if leaves.range == 1 else "cost"
-        if isinstance(leaves, ProbabilityLeaves):
+        what, unit = "mistakes" if self.trees.leaves.range == 1 else "cost", 1.0
+        if isinstance(self.trees.leaves, ProbabilityLeaves):
             what, unit = "Brier loss", UNIT
         title = f"More {what} than the best, at most, with probability 0.95"
         table = Table("drawn", title=title, min_width=min(len(title), console.width))
         table.add_column(what, justify="right")
         table.add_column("of records", justify="right")
         table.add_column("best of all")
-        bounds = self._bounds(epsilon)
-        for bound, share in zip(bounds, self._shares(bounds), strict=True):
+        for bound, share in self._bounds(epsilon):
             words = f"{share:.1%}" if share < 1 else "says nothing"
             table.add_row(bound.mechanism, f"{bound.excess / unit:,.0f}", words, bound.compared_with)
         console.print(table)
@@ -274,23 +246,14 @@ class TreePlan(Plan):
             f"the counting, and at most {max(1, round(sums.memory / 2**20)):,} MiB: public numbers."
         )
 
-    def _bounds(self, epsilon: float) -> tuple[Expectation, ...]:
-        return tree_expectations(self.trees, epsilon, self.adjacency)
-
-    def _shares(self, bounds: Sequence[Expectation]) -> list[float]:
-        return [bound.excess / self.records / self.trees.leaves.range for bound in bounds]
+    def _bounds(self, epsilon: float) -> list[tuple[Expectation, float]]:
+        """Each bound, and its share of the records."""
+        bounds = tree_expectations(self.trees, epsilon, self.adjacency)
+        return [(bound, bound.excess / self.records / self.trees.leaves.range) for bound in bounds]
 
 
 def _seconds(seconds: float) -> str:
     return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
-
-
-def _of_records(share: float) -> str:
-    return f"{share:.1%} of the records" if share < 1 else "which says nothing"
-
-
-def _rows(bounds: Sequence[Expectation], shares: Sequence[float]) -> list[dict[str, Any]]:
-    return [asdict(bound) | {"share": min(1.0, share)} for bound, share in zip(bounds, shares, strict=True)]
 
 
 def _rehearse(choice: ModelOptions, schema: Schema, records: int, epsilon: float, share: float) -> Rehearsal:

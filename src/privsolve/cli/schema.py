@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import as_json, console, engine_at_work, one_line_errors, stoppable
-from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft
+from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
 from privsolve.cli.options import Adjacency, Data, Header, Json, Resume, Seed, with_options
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
@@ -87,8 +87,7 @@ def draft_command(
         console.print(
             f"{escape(str(out))}: {len(found.schema.columns)} columns, {found.schema.dim} features", soft_wrap=True
         )
-        for name, reason in found.left_out.items():
-            console.print(f"left out {escape(name)}: {escape(reason)}", soft_wrap=True)
+        show_left_out(found.left_out)
         console.print(escape(found.sentence()))
 
 

@@ -191,11 +191,7 @@ class PrivateShortCard(_YesNoCard):
         intercept: range of the intercept, a pair or one number b for `(-b, b)`.
         prior: what is likely before the data is seen; cards with about two features by default.
         false_positive, false_negative: public whole costs of the two kinds of mistake, for unbalanced labels.
-        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
-            the records, and a quarter of epsilon pays for the draft.
-        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
-        random_state: None for releases; a seed makes fits repeatable, for testing only.
+        schema, adjacency, budget, random_state: as in `PrivateScorecard`.
         progress: called now and then while a fit is at work, such as `ShowProgress()`; not private.
 
     Attributes:
@@ -238,11 +234,7 @@ class PrivateScorecardRegressor(RegressorMixin, CardEstimator):  # type: ignore[
         max_questions: the largest number of columns that the card asks for; they are chosen with a part of epsilon.
         sparsity: 0 keeps all points; larger numbers set small ones to 0.
         constraints: directions, and columns that must or must not be asked for (`Constraints`).
-        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
-            the records, and a quarter of epsilon pays for the draft.
-        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
-        random_state: None for releases; a seed makes fits repeatable, for testing only.
+        schema, adjacency, budget, random_state: as in `PrivateScorecard`.
         progress: not used, a fit takes a moment; here because all estimators have it.
 
     Attributes:
