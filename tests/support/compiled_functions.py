@@ -54,28 +54,14 @@ def run(case: str) -> set[tuple[str, str]]:
     if case == "decision trees":
         trees = ps.DecisionTrees(TreeQuestions.plain(8), 4, LabelLeaves([0, 1]))
         ps.private_tree(ps.TreeProblem.from_table(table, trees), 0.5, budget=account)
-    elif case == "exponential, supports":
-        ps.exponential(few, 0.5, budget=account)
-    elif case == "exponential, supports by risk":
-        ps.exponential(
-            ps.Problem(table, ps.SparsePoints(8, 2, 2), ps.ScoreTable(-1, [4, 1, 0], [0, 1, 4])), 0.5, budget=account
-        )
     elif case == "exponential, supports in blocks":
         ps.exponential(many, 0.5, adjacency="add-remove", budget=account)
-    elif case == "exponential, tree":
-        ps.exponential(ball, 0.5, budget=account)
-    elif case == "exponential, enumeration":
-        ps.exponential(ball, 0.5, method="enumeration", budget=account)
-    elif case == "opdisc, tree":
-        ps.opdisc(ball, 0.5, budget=account)
-    elif case == "opdisc, scorecard":
-        ps.opdisc(few, 0.5, budget=account)
-    elif case == "opdisc, highs":
-        ps.opdisc(ball, 0.5, oracle="highs", budget=account)
-    elif case == "rspm, tree":
-        ps.rspm(ball, 0.5, budget=account)
+    elif case.startswith("exponential"):
+        problem, method = (few, "supports") if case.endswith("supports") else (ball, case.split(", ")[1])
+        ps.exponential(problem, 0.5, method=method, budget=account)
     else:
-        ps.rspm(few, 0.5, budget=account)
+        oracle = "highs" if case == "opdisc, highs" else "tree"
+        ps.opdisc(few if case == "opdisc, scorecard" else ball, 0.5, oracle=oracle, budget=account)
     return account.late
 
 

@@ -126,17 +126,7 @@ class RejectionSampler(ABC):
         finally:
             self._uniforms.release()
 
-    def attempt(self) -> bool:
-        """One attempt, for whoever chooses between this frontier and something else: whether it was kept."""
-        self._uniforms.claim()
-        try:
-            kept = self._try(1)
-        finally:
-            self._uniforms.release()
-        self._kept += kept
-        return kept
-
-    def _try(self, most: int = BLOCK) -> bool:
+    def _try(self) -> bool:
         left = self._max_attempts - self._attempts_made
         if left <= 0:
             raise WorkLimitReached(
@@ -144,7 +134,7 @@ class RejectionSampler(ABC):
                 "use a smaller epsilon or a smaller domain"
             )
         self._uniforms.at_least(self._reserve, self._refill)
-        outcome, made = self._attempt(min(most, left))
+        outcome, made = self._attempt(min(BLOCK, left))
         self._attempts_made += made
         if self._progress is not None:
             seconds = time.monotonic() - self._start

@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,8 @@ from privsolve.compiled import compile_for
 from privsolve.domains import Domain, FiniteSet, check_domain
 from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
-from privsolve.engines.rejection import SamplingCallback, SamplingProgress
-from privsolve.engines.supports.problems import (
-    Columns,
-    columns_of,
-    declares_columns,
-    log_prior_of_zero,
-    support_sampler,
-)
-from privsolve.engines.supports.sample import SupportSampler
+from privsolve.engines.rejection import RejectionSampler, SamplingCallback, SamplingProgress
+from privsolve.engines.supports.problems import declares_columns, log_prior_of_zero, support_sampler
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -67,22 +60,6 @@ class Method(StrEnum):
     ENUMERATION = "enumeration"
 
 
-class _Draws(Protocol):
-    """What a sampling method offers: vectors one by one, and what it has cost."""
-
-    @property
-    def reference(self) -> int: ...
-
-    def relative_error(self, largest_difference: int) -> float: ...
-
-    def draw(self) -> Int64Array: ...
-
-    def log_partition(self) -> float: ...
-
-    @property
-    def statistics(self) -> dict[str, Any]: ...
-
-
 class _Enumeration:
     """All weights listed; one descent through a tree of sums per draw."""
 
@@ -121,30 +98,21 @@ class _Enumeration:
         return {"members": len(self._members)}
 
 
-_Sampler = TypeVar("_Sampler", TreeSampler, SupportSampler)
-
-
-class _Engine(Generic[_Sampler]):
+class _Engine:
     """A sampler of `engines/`, asked for vectors of weights."""
 
-    _sampler: _Sampler
-
-    @property
-    def reference(self) -> int:
-        return self._sampler.reference
-
-    def relative_error(self, largest_difference: int) -> float:
-        return self._sampler.relative_error(largest_difference)
+    def __init__(self, sampler: RejectionSampler) -> None:
+        self.reference, self.relative_error, self._engine = sampler.reference, sampler.relative_error, sampler
 
     def log_partition(self) -> float:
-        return self._sampler.log_partition()
+        return self._engine.log_partition()
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._sampler.statistics)
+        return asdict(self._engine.statistics)
 
 
-class _Tree(_Engine[TreeSampler]):
+class _Tree(_Engine):
     """The coordinate tree."""
 
     def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> None:
@@ -154,18 +122,18 @@ class _Tree(_Engine[TreeSampler]):
         for row, j in zip(log_prior, inst.order, strict=True):
             row[: len(tables[j])] = tables[j]
         self._sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
+        super().__init__(self._sampler)
 
     def draw(self) -> Int64Array:
         return weights_of(self._sampler.inst, self._sampler.draw())
 
 
-class _Supports(_Engine[SupportSampler]):
+class _Supports(_Engine):
     """The supports-first tree for scorecards."""
 
-    def __init__(
-        self, problem: Problem, columns: Columns, kappa: float, prior: Prior, rng: Randomness, **options: Any
-    ) -> None:
-        self._sampler = support_sampler(problem, columns, kappa, prior, rng, **options)
+    def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> None:
+        self._sampler = support_sampler(problem, kappa, prior, rng, **options)
+        super().__init__(self._sampler)
         self._dim = problem.domain.dim
         self._log_zero = log_prior_of_zero(problem, prior)
 
@@ -227,7 +195,6 @@ class ExponentialSampler:
         self.prior = prior_or_uniform(prior)
         check_prior(self.prior, problem.domain)
         chosen = _best_method(problem) if method is Method.AUTO else method
-        columns = columns_of(problem) if isinstance(problem, Problem) and chosen is Method.SUPPORTS else None
         self.guarantee = Guarantee(
             BoundedRange(epsilon),
             Adjacency.of(adjacency),
@@ -238,26 +205,15 @@ class ExponentialSampler:
             seeded=rng.is_seeded,
         )
         self._method = chosen
-        self._draws: _Draws
+        self._draws: _Enumeration | _Tree | _Supports
         if chosen is Method.ENUMERATION:
             self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={str(chosen)!r} needs a classification Problem: use method='enumeration'")
-        elif columns is not None and chosen is Method.SUPPORTS:
-            self._draws = _Supports(
-                problem,
-                columns,
-                kappa,
-                self.prior,
-                rng,
-                max_nodes=max_nodes,
-                max_attempts=max_attempts,
-                progress=progress,
-            )
         else:
-            self._draws = _Tree(
-                problem, kappa, self.prior, rng, max_nodes=max_nodes, max_attempts=max_attempts, progress=progress
-            )
+            engine = _Supports if chosen is Method.SUPPORTS else _Tree
+            limits: dict[str, Any] = {"max_nodes": max_nodes, "max_attempts": max_attempts, "progress": progress}
+            self._draws = engine(problem, kappa, self.prior, rng, **limits)
         if not self._draws.relative_error(problem.largest_total) <= RELATIVE_ERROR:
             raise ValueError(TOO_LARGE)
 

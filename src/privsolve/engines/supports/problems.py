@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.domains import ConstrainedPoints, SparsePoints
-from privsolve.engines.rejection import SamplingCallback
 from privsolve.engines.supports.instance import LARGEST_SUPPORT, count_supports
 from privsolve.engines.supports.minimise import MAX_SUPPORTS, Minimum, minimise_supports
 from privsolve.engines.supports.sample import SupportSampler
@@ -66,17 +65,10 @@ def _fits(problem: Problem) -> bool:
 
 
 def support_sampler(
-    problem: Problem,
-    columns: Columns,
-    kappa: float,
-    prior: Prior,
-    rng: Randomness,
-    max_attempts: int,
-    max_nodes: int,
-    progress: SamplingCallback | None = None,
+    problem: Problem, kappa: float, prior: Prior, rng: Randomness, *, max_nodes: int, **options: Any
 ) -> SupportSampler:
-    """The exact sampler of `prior · exp(-κ loss)`."""
-    domain = problem.domain
+    """The exact sampler of `prior · exp(-κ loss)`; the other options are those of `SupportSampler`."""
+    columns, domain = columns_of(problem), problem.domain
     assert isinstance(domain, SparsePoints)
     return SupportSampler(
         columns.rows,
@@ -89,16 +81,10 @@ def support_sampler(
         *relative_log_weights(prior, domain),
         kappa,
         rng,
-        max_attempts=max_attempts,
         max_supports=max_nodes,
-        progress=progress,
-        constraints=constraints_of(domain),
+        constraints=domain if isinstance(domain, ConstrainedPoints) else None,
+        **options,
     )
-
-
-def constraints_of(domain: SparsePoints) -> ConstrainedPoints | None:
-    """The constraints of a domain that has some."""
-    return domain if isinstance(domain, ConstrainedPoints) else None
 
 
 def log_prior_of_zero(problem: Problem, prior: Prior) -> float:

@@ -30,7 +30,6 @@ from privsolve.engines.supports.chain import (
     LARGEST_SPREAD,
     STEPS,
     CardPrior,
-    CardShape,
     Chain,
     Frontier,
     Law,
@@ -121,8 +120,7 @@ class SupportSampler(RejectionSampler):
             order = order[first]
         self.instance = inst = replace(inst, rows=np.ascontiguousarray(inst.rows[:, order]))
         self._order = order if usable is None else usable[order]
-        cards = CardShape(self._width, len(inst.points), len(inst.intercepts), inst.max_features)
-        prior = CardPrior.of(weights, log_weight_intercept, cards, self._order)
+        prior = CardPrior.of(inst, self._width, self._order, weights, log_weight_intercept)
         law = Law(float(kappa), fill_up(prior.points, 0.0), prior.intercepts)
         counts = np.zeros(1 + len(STEPS), dtype=np.int64)
         self._chain = Chain(
