@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import compile_for
 from privsolve.domains.trees import SPLIT, DecisionTrees
-from privsolve.engines.trees.sums import fill_counts, rows_of, solve_unit, solve_units
+from privsolve.engines.trees.sums import UNREACHED, fill_counts, rows_of, solve_unit, solve_units
 from privsolve.engines.trees.tables import answer, law_of
 from privsolve.engines.workers import Workers, cores
 from privsolve.models.tree import Leaf, Node, Split
@@ -151,19 +151,39 @@ class TreeSums:
         for level in range(d - 1, 0, -1):
             self._tables[level] = self._empty_table(level)
             for members in itertools.combinations(range(m), level):
-                for answers in itertools.product((False, True), repeat=level):
-                    self._store(tuple(zip(members, answers, strict=True)))
+                self._store(members)
         return self
 
-    def _store(self, path: Path) -> None:
-        """Fill in the cell of a path above the units, from the level below it."""
-        (least, logs, counts), (_, _, below) = self._tables[len(path)], self._tables[len(path) + 1]
-        answered = dict(path)
-        j = next(j for j in range(self.trees.questions.size) if j not in answered)
-        cell = self._cell(path)
-        counts[cell] = below[self._cell(_longer(path, j, True))] + below[self._cell(_longer(path, j, False))]
-        found = self._opened(path)
-        least[cell], logs[cell] = found.losses.min(), _log_sum(self._relative(found.losses, found.logs))
+    def _store(self, members: tuple[int, ...]) -> None:
+        """Fill in all cells of a set of questions above the units, from the level below it."""
+        paths = [
+            tuple(zip(members, ways, strict=True)) for ways in itertools.product((False, True), repeat=len(members))
+        ]
+        paths.sort(key=lambda path: self._cell(path)[1])
+        others = np.array([j for j in range(self.trees.questions.size) if j not in members])
+        opened = np.array([self.trees.questions.open(dict(path))[others] for path in paths])
+        sides = self._sides(members, np.arange(len(paths))[:, None], others)
+        (least, logs, counts), below = self._tables[len(members)], self._tables[len(members) + 1]
+        number, among = self._cell(paths[0])[0], opened.sum(axis=1, keepdims=True)
+        counts[number] = sum(below[2][side][:, 0] for side in sides)
+        leaves, log_leaves = self._leaf(counts[number])
+        asked = sum(below[1][side] for side in sides) + np.log(SPLIT / np.maximum(among, 1))
+        terms = np.column_stack(
+            [log_leaves + np.where(among[:, 0], math.log1p(-SPLIT), 0.0), np.where(opened, asked, -np.inf)]
+        )
+        losses = np.column_stack([leaves, np.where(opened, sum(below[0][side] for side in sides), UNREACHED)])
+        least[number] = losses.min(axis=1)
+        logs[number] = np.logaddexp.reduce(terms - self.law.kappa * (losses - least[number][:, None]), axis=1)
+
+    def _sides(self, members: Sequence[int], pattern: Any, asked: Int64Array) -> list[tuple[Int64Array, Int64Array]]:
+        """Where the table of the next level has the cells under no and yes to each question that is `asked`."""
+        binomials = self._binomials
+        before = np.cumsum([0, *(binomials[j, k + 1] for k, j in enumerate(members))])
+        after = np.cumsum([0, *(binomials[j, k + 2] for k, j in enumerate(members))])
+        at = np.searchsorted(members, asked)
+        numbers = before[at] + binomials[asked, at + 1] + after[-1] - after[at]
+        no = pattern & ((1 << at) - 1) | (pattern >> at) << (at + 1)
+        return [(numbers, no), (numbers, no | 1 << at)]
 
     def _cell(self, path: Path) -> tuple[int, int]:
         """The number of the set of questions, the largest counting most, and the pattern of answers."""
@@ -242,15 +262,9 @@ class TreeSums:
 
     def _above(self, path: Path, asked: Int64Array) -> tuple[Int64Array, Floats]:
         """The questions above the units: both sides are in the table of the next level."""
-        members, binomials, pattern = [j for j, _ in path], self._binomials, self._cell(path)[1]
-        before = np.cumsum([0, *(binomials[j, k + 1] for k, j in enumerate(members))])
-        after = np.cumsum([0, *(binomials[j, k + 2] for k, j in enumerate(members))])
-        at = np.searchsorted(members, asked)
-        numbers = before[at] + binomials[asked, at + 1] + after[-1] - after[at]
-        no = pattern & ((1 << at) - 1) | (pattern >> at) << (at + 1)
+        no, yes = self._sides([j for j, _ in path], self._cell(path)[1], asked)
         least, logs, _ = self._tables[len(path) + 1]
-        yes = no | 1 << at
-        return least[numbers, no] + least[numbers, yes], logs[numbers, no] + logs[numbers, yes]
+        return least[no] + least[yes], logs[no] + logs[yes]
 
     def _unit(self, path: Path, asked: Int64Array) -> tuple[Int64Array, Floats]:
         """The questions of a unit, with the two levels under each computed anew and held against the stored sum."""

@@ -121,8 +121,10 @@ def solve_unit(law, left, cell, best, total, scratch, cost):
     m, width = len(law.column), cell.shape[1]
     opened = open_questions(law, left)
     scale, stays = np.zeros((2, m)), np.empty((2, m, m), np.bool_)
-    whole = pairs(m)
+    whole, among, first = pairs(m), opened.sum(), 0
     for j in range(m):
+        if law.column[first] != law.column[j]:
+            first = j
         for yes in range(2):
             best[yes, j] = UNREACHED
             total[yes, j] = 0.0
@@ -132,11 +134,13 @@ def solve_unit(law, left, cell, best, total, scratch, cost):
                 scratch[1, s] = cell[mine, s]
                 scratch[0, s] = cell[whole, s] - cell[mine, s]
             for yes in range(2):
-                below = 0  # questions that are still open after this answer
-                for i in range(m):
+                below = among  # questions that are still open after this answer: all of the other columns
+                for i in range(first, m):
+                    if law.column[i] != law.column[j]:
+                        break
                     still = i != j and opened[i] and stays_open(law, left, j, yes == 1, i)
                     stays[yes, j, i] = still
-                    below += still
+                    below += np.int64(still) - np.int64(opened[i])
                 best[yes, j], total[yes, j] = leaf(law, scratch, yes, cost)
                 if below > 0:
                     scale[yes, j] = SPLIT / below
@@ -223,14 +227,15 @@ def _two_values(law, cell, opened, i, loss, weight):
 @helper
 def _join_pairs(law, opened, i, scale, stays, loss, weight, best, total):
     """The terms of i below each later j, and of j below i, for both answers; sums are kept relative to their least loss."""
-    coarse, fine, bits, sums = law.coarse, law.fine, law.bits, law.sums
+    coarse, fine, bits, sums, column = law.coarse, law.fine, law.bits, law.sums, law.column
     low = (1 << bits) - 1
     for j in range(i + 1, len(opened)):
         if opened[j]:
+            apart = column[i] != column[j]
             for yes in range(2):
                 for side in range(2):  # i below j, then j below i
                     upper, lower = (i, j) if side else (j, i)
-                    if not stays[yes, upper, lower]:
+                    if not (apart or stays[yes, upper, lower]):
                         continue  # no tree asks this: its loss must not become the least one
                     one, two = (2 * yes + 1, 2 * yes) if side else (2 + yes, yes)
                     term_loss = loss[one, j] + loss[two, j]

@@ -118,9 +118,7 @@ def open_questions(law, left):
 
 @helper
 def stays_open(law, left, j, answer, i):
-    """Whether question i, which is open, still is after this answer to question j."""
-    if law.column[i] != law.column[j]:
-        return True
+    """Whether question i of the same column is open after this answer to question j."""
     yes = np.uint64(0)
     no = np.uint64(0)
     first = law.first[j]
