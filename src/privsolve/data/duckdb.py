@@ -142,7 +142,7 @@ IN_MEMORY = {
 """For tables of the calling program: nothing is spilled to disk, and rows stay in order."""
 
 FEW = 50_000
-"""Rows up to which one thread is enough: its engine is kept, as to open one takes longer than to read them."""
+"""Rows up to which one thread is enough."""
 
 
 def ask_in_memory(frame: Any, sql: str) -> Any:
@@ -151,7 +151,7 @@ def ask_in_memory(frame: Any, sql: str) -> Any:
 
     with in_our_words("the data cannot be read"):
         few = frame.num_rows <= FEW
-        with _engine_of_one_thread(os.getpid()).cursor() if few else duckdb.connect(config=IN_MEMORY) as engine:
+        with duckdb.connect(config=IN_MEMORY | ({"threads": 1} if few else {})) as engine:
             engine.execute("SET enable_progress_bar = false")
             engine.register("frame", frame)
 
@@ -159,14 +159,6 @@ def ask_in_memory(frame: Any, sql: str) -> Any:
                 return engine.sql(sql).to_arrow_table()
 
             return answer() if few else interruptibly(engine, answer)
-
-
-@lru_cache
-def _engine_of_one_thread(process: int) -> Any:
-    """Of this process: with one thread nothing is left behind in a fork."""
-    import duckdb
-
-    return duckdb.connect(config=IN_MEMORY | {"threads": 1})
 
 
 def interruptibly(engine: Any, work: Callable[[], Result]) -> Result:
