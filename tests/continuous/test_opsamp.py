@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from math import exp
 from pathlib import Path
@@ -32,7 +30,7 @@ from privsolve.continuous.problem import (
     as_box,
     truncated_deviation,
 )
-from privsolve.continuous.stability import SamplingNoise, SamplingPlan, draws_needed, plan_opsamp
+from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
 from privsolve.errors import OracleFailed, OracleNotCertified, PrivacyWarning, SolveInterrupted
 from privsolve.models.choices import BoxPoint
 from privsolve.noise.discrete import DiscreteLaplace
@@ -87,14 +85,12 @@ def test_system_randomness_is_the_default() -> None:
     ("change", "message"),
     [
         (lambda c: c["model"].pop("grid"), "missing or unknown"),
-        (lambda c: c.update(format="other"), "not a release file"),
         (lambda c: c["model"].update(steps=[10**9]), "not a point of its grid"),
         (lambda c: c["model"].update(steps=["a"]), "whole numbers"),
         (lambda c: c["model"].update(point=[0.123]), "steps give"),
         (lambda c: c["model"].update(low=["a"]), "list of numbers"),
         (lambda c: c.update(setting={}), "setting"),
         (lambda c: c["model"].update(grid=-1.0), "grid"),
-        (lambda c: c.update(version=1), "version"),
     ],
 )
 def test_broken_release_files_are_refused(change: Callable[[dict[str, Any]], object], message: str) -> None:
@@ -102,35 +98,24 @@ def test_broken_release_files_are_refused(change: Callable[[dict[str, Any]], obj
     change(content)
     with pytest.raises(ValueError, match=message):
         ps.Release.from_json(json.dumps(content))
-    with pytest.raises(ValueError, match="not JSON"):
-        ps.Release.from_json("{")
 
 
 @pytest.mark.parametrize(
-    ("name", "point", "steps", "epsilon", "delta", "adjacency", "proof", "seeded"),
+    ("name", "point", "promised"),
     [
-        ("opsamp", [0.6875, 0.279296875], (864, 143), 2.0, 1e-6, "add-remove", "complete", False),
-        ("opsamp-published", [0.703125], None, 1.0, 1e-3, "replace", "none", True),
+        ("opsamp", [0.6875, 0.279296875], (2.0, 1e-6, "add-remove", "complete", False)),
+        ("opsamp-published", [0.703125], (1.0, 1e-3, "replace", "none", True)),
     ],
 )
-def test_files_of_version_0_1_0_say_the_same(
-    name: str,
-    point: list[float],
-    steps: tuple[int, ...] | None,
-    epsilon: float,
-    delta: float,
-    adjacency: str,
-    proof: str,
-    seeded: bool,
-) -> None:
+def test_files_of_version_0_1_0_say_the_same(name: str, point: list[float], promised: tuple[object, ...]) -> None:
     text = (OLD / f"{name}.json").read_text(encoding="utf-8")
     release, content = ps.Release.from_json(text), json.loads(text)
     assert isinstance(release.model, BoxPoint)
     assert release.model.point.tolist() == content["point"] == point
-    assert steps is None or release.model.steps == steps
+    assert name != "opsamp" or release.model.steps == (864, 143)
     guarantee = release.guarantee
-    assert (guarantee.epsilon, guarantee.delta, guarantee.adjacency) == (epsilon, delta, adjacency)
-    assert (guarantee.proof, guarantee.seeded) == (proof, seeded)
+    said = guarantee.epsilon, guarantee.delta, guarantee.adjacency, guarantee.proof, guarantee.seeded
+    assert said == promised
     assert dict(release.setting) == content["setting"]
     assert release.version == "0.1.0"
     assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
@@ -180,14 +165,7 @@ def test_published_calibration_warns_and_is_not_proved() -> None:
 # --- wrong inputs ---------------------------------------------------------------------------------
 
 
-class NoNoise(Randomness):
-    """Randomness that must not be used."""
-
-    def __init__(self) -> None:
-        def refuse(size: int) -> NDArray[np.uint64]:
-            raise AssertionError("noise was drawn")
-
-        super().__init__(refuse, seeded=True)
+untouched = Randomness(lambda size: pytest.fail("noise was drawn"), seeded=True)
 
 
 class Careless:
@@ -235,7 +213,7 @@ class Claiming(Careless):
 )
 def test_wrong_inputs_are_named_before_any_noise(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        opsamp(**(small(random_state=NoNoise()) | change))
+        opsamp(**(small(random_state=untouched) | change))
 
 
 @pytest.mark.parametrize(
@@ -255,30 +233,11 @@ def test_wrong_problems_are_refused(change: dict[str, Any], message: str) -> Non
         changed(**change)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"calibration": "mine"}, "calibration"),
-        ({"sigma": float("nan")}, "sigma"),
-        ({"grid": 0.0}, "grid"),
-        ({"centred": 1}, "centred"),
-    ],
-)
-def test_wrong_noise_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        SamplingNoise(**change)
-
-
 def test_what_the_objective_states_need_not_be_said_again() -> None:
     problem = BoxProblem(DEVIATION, BOX)
     assert (problem.lipschitz, problem.public_n("replace")) == (1.0, 200)
     said_again = opsamp(**small(problem=changed(), oracle=EXACT))
     assert said_again.release.to_json() == opsamp(**small()).release.to_json()
-
-
-def test_random_state_of_a_wrong_kind() -> None:
-    with pytest.raises(TypeError, match="random_state"):
-        opsamp(**small(random_state="seed"))
 
 
 @pytest.mark.parametrize(("point", "gap"), [(2.0, 0.0), (float("nan"), 0.0), (0.5, 0.2), (0.5, float("nan"))])
@@ -348,24 +307,6 @@ def test_add_remove_takes_a_public_n() -> None:
 # --- accuracy -------------------------------------------------------------------------------------
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("dim", [1, 2])
-def test_excess_risk_of_a_million_records_is_under_its_bound(dim: int) -> None:
-    """Mean absolute deviation, n = 10^6, ε = 1, 20 runs: mean and every run below the bound stated beforehand."""
-    n, box = 10**6, [(0.0, 1.0)] * dim
-    data = np.random.default_rng(dim).beta(2, 5, (n, dim))
-    loss = absolute_deviation(data, box)
-    draws = draws_needed(n, [1.0] * dim, 1.0, 1.0, 1e-6)
-    best = loss.values(np.median(data, axis=0)[None, :])[0]
-    runs = [opsamp(BoxProblem(loss, box), 1.0, 1e-6, draws, random_state=seed) for seed in range(20)]
-    excess = [(loss.values(run.release.model.point[None, :])[0] - best) / n for run in runs]
-    bound = plan_opsamp(n, [1.0] * dim, 1.0, 1.0, 1e-6, draws).excess
-    assert bound < 0.005 * dim**2
-    assert min(excess) >= -1e-9
-    assert max(excess) <= bound
-    assert np.mean(excess) <= 0.2 * bound
-
-
 def test_bound_is_nearly_used_where_the_loss_is_steep() -> None:
     """All records at one point, the noise's whole effect is in the loss: between a quarter and all of the bound."""
     n = 10**5
@@ -374,25 +315,6 @@ def test_bound_is_nearly_used_where_the_loss_is_steep() -> None:
     excess = np.mean([abs(run.release.model.point[0] - 0.5) for run in runs])
     bound = plan_opsamp(n, [1.0], 1.0, 1.0, 1e-6, 20_000, error=runs[0].release.setting["oracle_error"]).excess
     assert 0.25 * bound < excess <= bound
-
-
-def test_excess_shrinks_like_one_over_root_n() -> None:
-    bounds = [plan_opsamp(n, [1.0], 1.0, 1.0, 1e-6, 10**7).excess for n in (10**3, 10**5)]
-    assert bounds[0] / bounds[1] == pytest.approx(10, rel=0.05)
-
-
-def test_other_oracles_give_nearly_the_same_average() -> None:
-    """The same noise through the exact and the branch-and-bound oracle."""
-    data = np.random.default_rng(3).random(500)
-    exact, noise = absolute_deviation(data, BOX), SamplingNoise(sigma=0.05)
-    general = Objective(exact.values, 500, 1.0)
-    means = [
-        opsamp(BoxProblem(objective, BOX), 1.0, 1e-6, 40, oracle=oracle, noise=noise, random_state=1).diagnostics.mean[
-            0
-        ]
-        for objective, oracle in ((exact, EXACT), (general, LipschitzOracle(0.01)))
-    ]
-    assert np.ptp(means) < 0.01
 
 
 # --- privacy --------------------------------------------------------------------------------------
@@ -482,23 +404,3 @@ def test_result_does_not_depend_on_workers() -> None:
         together = opsamp(*args, random_state=5, n_jobs=3)
     assert alone.release.to_json() == together.release.to_json()
     assert np.array_equal(alone.diagnostics.points, together.diagnostics.points)
-
-
-# --- examples -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("name", "says"),
-    [
-        ("robust_location", "Released centre of demand"),
-        ("posted_price", "Released price"),
-        ("quantile", "Nine patients in ten"),
-    ],
-)
-def test_examples_run_and_state_their_guarantee(name: str, says: str) -> None:
-    command = [sys.executable, str(EXAMPLES / f"{name}.py"), "--records", "100000"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert says in done.stdout
-    assert "Guarantee: Changing one record" in done.stdout
-    assert "curator only" in done.stdout.lower()

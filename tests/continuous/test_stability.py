@@ -23,13 +23,6 @@ rates = st.floats(1e-6, 10.0)
 sides = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=5)
 
 
-def test_loss_change_by_adjacency() -> None:
-    assert sb.loss_change(1.5, "replace") == 3.0
-    assert sb.loss_change(1.5, "add-remove") == 1.5
-    with pytest.raises(ValueError, match="adjacency"):
-        sb.loss_change(1.0, "other")
-
-
 @given(rates, sides, st.floats(1e-3, 1e3), st.floats(0, 1e3))
 def test_stability_is_the_best_choice_of_shifts(sigma: float, widths: list[float], change: float, error: float) -> None:
     """`s` minimises `(a u² + 3b)/(u - 1)` over u > 1, which the proof gives for shifts `c_i = uHR/sqrt(w_i)`."""
@@ -106,17 +99,8 @@ def test_plan_against_direct_evaluation(
         bias = total / (n * sigma) / (exp(1) if centred else 1)
         return lam, lipschitz * len(widths) * lam / epsilon + bias + error / n
 
-    plan = sb.plan_opsamp(
-        n,
-        widths,
-        lipschitz,
-        epsilon,
-        delta,
-        draws,
-        error=error,
-        adjacency=adjacency,
-        noise=sb.SamplingNoise(centred=centred),
-    )
+    options = {"error": error, "adjacency": adjacency, "noise": sb.SamplingNoise(centred=centred)}
+    plan = sb.plan_opsamp(n, widths, lipschitz, epsilon, delta, draws, **options)
     lam, excess = bare(plan.sigma)
     assert plan.sensitivity == pytest.approx(lam, rel=1e-3)
     best = min(bare(sigma)[1] for sigma in np.logspace(-6, 0, 300))
@@ -194,20 +178,14 @@ def test_published_stability_is_too_small_for_small_boxes() -> None:
         ({"sigma": 0.0}, "sigma"),
         ({"grid": 2.0}, "grid"),
         ({"grid": 1e-18}, "grid"),
+        ({"centred": 1}, "centred"),
         ({"calibration": "published", "draws": 5}, "draws must be at least"),
         ({"calibration": "published", "draws": None, "adjacency": "add-remove"}, "adjacency"),
     ],
 )
 def test_wrong_arguments_are_named(change: dict[str, object], name: str) -> None:
-    arguments: dict[str, object] = {
-        "n": 1000,
-        "widths": [1.0],
-        "lipschitz": 1.0,
-        "epsilon": 1.0,
-        "delta": 1e-6,
-        "draws": 100,
-    }
-    noise = {key: change[key] for key in ("calibration", "sigma", "grid") if key in change}
+    arguments = {"n": 1000, "widths": [1.0], "lipschitz": 1.0, "epsilon": 1.0, "delta": 1e-6, "draws": 100}
+    noise = {key: change[key] for key in ("calibration", "sigma", "grid", "centred") if key in change}
     rest = {key: value for key, value in change.items() if key not in noise}
     with pytest.raises(ValueError, match=name):
         sb.plan_opsamp(**(arguments | rest), noise=sb.SamplingNoise(**noise))  # type: ignore[arg-type]

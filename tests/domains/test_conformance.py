@@ -25,8 +25,7 @@ from random_constraints import keeps_to
 class TestIntegerBall(DomainConformance):
     domains: ClassVar = [ps.IntegerBall(1, 10), ps.IntegerBall(2, 6), ps.IntegerBall(3, 7), ps.IntegerBall(4, 3)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.IntegerBall)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return sum(v * v for v in w) <= domain.radius_sq
 
 
@@ -37,30 +36,28 @@ class TestIntegerGrid(DomainConformance):
         ps.IntegerGrid([1, 1, 4], [2, 1, 6]),
     ]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.IntegerGrid)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return all(low <= v <= high for low, v, high in zip(domain.low, w, domain.high, strict=True))
 
 
 class TestSignCube(DomainConformance):
     domains: ClassVar = [ps.SignCube(1), ps.SignCube(4)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return all(abs(v) == 1 for v in w)
 
 
 class TestTernaryCube(DomainConformance):
     domains: ClassVar = [ps.TernaryCube(1), ps.TernaryCube(4)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return all(abs(v) <= 1 for v in w)
 
 
 class TestSparseSigns(DomainConformance):
     domains: ClassVar = [ps.SparseSigns(1, 1), ps.SparseSigns(4, 2), ps.SparseSigns(3, 3)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.SparseSigns)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return all(abs(v) <= 1 for v in w) and sum(v != 0 for v in w) == domain.k
 
 
@@ -72,8 +69,7 @@ class TestSparsePoints(DomainConformance):
         ps.SparsePoints(3, 2, 1, intercept=(2, 3)),
     ]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.SparsePoints)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         points = w if domain.intercept is None else w[:-1]
         low, high = domain.intercept or (w[-1], w[-1])
         few = sum(v != 0 for v in points) <= domain.max_features
@@ -88,8 +84,7 @@ class TestConstrainedPoints(DomainConformance):
     ]
     additive = False
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ConstrainedPoints)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         low, high = domain.intercept or (w[-1], w[-1])
         return keeps_to(domain, np.array(w)) and low <= w[-1] <= high
 
@@ -103,8 +98,7 @@ class TestFiniteSet(DomainConformance):
     additive = False
     listed = True
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.FiniteSet)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return list(w) in domain.points.tolist()
 
 
@@ -112,8 +106,7 @@ class TestSubsets(DomainConformance):
     domains: ClassVar = [ps.Subsets(2, 1), ps.Subsets(5, 3)]
     oracle = SubsetOracle()
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.Subsets)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return set(w) <= {0, 1} and sum(w) == domain.k
 
 
@@ -122,8 +115,7 @@ class TestPermutations(DomainConformance):
     oracle = AssignmentOracle()
     additive = False
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, ps.Permutations)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         k = domain.k
         rows = [w[k * i : k * i + k] for i in range(k)]
         return any(
@@ -140,9 +132,8 @@ class TestSpanningTrees(DomainConformance):
     oracle = SpanningTreeOracle()
     additive = False
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
+    def belongs(self, domain: Any, w: Vector) -> bool:
         """As many edges as a tree has, and every node is reached from the first."""
-        assert isinstance(domain, ps.SpanningTrees)
         if not set(w) <= {0, 1} or sum(w) != domain.nodes - 1:
             return False
         seen = {0}
@@ -203,15 +194,14 @@ class TestBalancedWeights(DomainConformance):
     exec(compile(BALANCED, "balanced", "exec", dont_inherit=True), scope)
     domains: ClassVar = [scope["BalancedWeights"](2, 1), scope["BalancedWeights"](3, 2), scope["BalancedWeights"](4, 1)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        return sum(w) == 0 and max(map(abs, w)) <= domain.largest  # type: ignore[attr-defined]
+    def belongs(self, domain: Any, w: Vector) -> bool:
+        return sum(w) == 0 and max(map(abs, w)) <= domain.largest
 
 
 class TestFewAndSmall(DomainConformance):
     domains: ClassVar = [FewAndSmall(3, 2, 2), FewAndSmall(2, 1, 3)]
 
-    def belongs(self, domain: Domain, w: Vector) -> bool:
-        assert isinstance(domain, FewAndSmall)
+    def belongs(self, domain: Any, w: Vector) -> bool:
         return sum(v != 0 for v in w) <= domain.k and sum(map(abs, w)) <= domain.total
 
 
@@ -256,21 +246,6 @@ def test_every_kind_is_held_to_the_suite() -> None:
 
 def _subclasses(cls: type[Domain]) -> list[type[Domain]]:
     return [d for c in cls.__subclasses__() for d in (c, *_subclasses(c))]
-
-
-@pytest.mark.parametrize(
-    ("name", "domain"),
-    [
-        ("assignment", ps.Permutations(3)),
-        ("subset", ps.Subsets(4, 2)),
-        ("spanning-tree", ps.SpanningTrees(3, [(0, 1), (1, 2), (0, 2)])),
-    ],
-)
-def test_combinatorial_oracles_are_found_by_name(name: str, domain: Domain) -> None:
-    problem = ps.LinearProblem(np.ones((5, domain.dim), dtype=int), domain, largest=2 * domain.dim)
-    run = ps.opdisc(problem, 1.0, oracle=name, random_state=0)
-    assert domain.contains(run.release.weights)
-    assert run.release.guarantee.oracle == name
 
 
 def _no_kind() -> object:

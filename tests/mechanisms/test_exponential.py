@@ -56,12 +56,14 @@ def case(seed: int) -> tuple[ps.Problem, float, str, Prior]:
 
 
 @pytest.mark.parametrize("seed", range(PROBLEMS))
-def test_draws_have_the_exact_law(seed: int) -> None:
+def test_draws_and_partitions_are_exact(seed: int) -> None:
     problem, epsilon, adjacency, prior = case(seed)
     sampler = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=seed)
-    draws = sampler.draw(DRAWS)
-    law = exact_law(problem, inverse_temperature(epsilon, adjacency, problem.loss), prior)
-    assert p_value(draws, *law) > FAMILYWISE / PROBLEMS
+    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
+    members, law = exact_law(problem, kappa, prior)
+    assert p_value(sampler.draw(DRAWS), members, law) > FAMILYWISE / PROBLEMS
+    logs = log_weights(prior, problem.domain, members) - kappa * (problem.losses_of(members) - sampler.reference)
+    assert sampler.log_partition() == pytest.approx(np.logaddexp.reduce(logs), abs=1e-9)
 
 
 def test_a_wrong_temperature_is_noticed() -> None:
@@ -74,16 +76,6 @@ def test_a_wrong_temperature_is_noticed() -> None:
         assert p_value(draws, *exact_law(problem, kappa, prior)) > FAMILYWISE / PROBLEMS
         caught += p_value(draws, *exact_law(problem, 1.1 * kappa, prior)) < FAMILYWISE / PROBLEMS
     assert caught >= 4  # the others have nearly one likely member
-
-
-@pytest.mark.parametrize("seed", range(24))
-def test_log_partition_agrees_with_enumeration(seed: int) -> None:
-    problem, epsilon, adjacency, prior = case(seed)
-    sampler = ExponentialSampler(problem, epsilon, adjacency=adjacency, prior=prior, random_state=0)
-    members = problem.domain.members()
-    kappa = inverse_temperature(epsilon, adjacency, problem.loss)
-    logs = log_weights(prior, problem.domain, members) - kappa * (problem.losses_of(members) - sampler.reference)
-    assert sampler.log_partition() == pytest.approx(np.logaddexp.reduce(logs), abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -168,12 +160,6 @@ def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -
     problem = random_problem(np.random.default_rng(2), "ternary-cube", 2)
     with pytest.raises(ValueError, match=message):
         ps.exponential(problem, **arguments)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("values", [{"p_zero": 0.0}, {"p_zero": 1.0}, {"decay": 0.0}, {"decay": 1.5}])
-def test_wrong_priors_are_named(values: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(values))):
-        ps.SparsePrior(**values)
 
 
 def test_limits_release_nothing() -> None:
@@ -264,6 +250,9 @@ def test_billions_of_records_cancel_in_integers(epsilon: float) -> None:
 
 
 def test_priors_are_checked() -> None:
+    for name, value in (("p_zero", 0.0), ("p_zero", 1.0), ("decay", 0.0), ("decay", 1.5)):
+        with pytest.raises(ValueError, match=name):
+            ps.SparsePrior(**{name: value})
     problem = random_problem(np.random.default_rng(2), "ternary-cube", 2)
 
     class Broken(ps.UniformPrior):

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from scipy.special import expit
 
 from privsolve import Accountant
@@ -344,42 +344,8 @@ def test_records_are_counted_by_their_totals() -> None:
     totals = table.rows @ points
     assert scores.tolist() == sorted(set(totals.tolist()))
     for score, positives, negatives in zip(scores, yes, no, strict=True):
-        assert (positives, negatives) == (
-            table.positives[totals == score].sum(),
-            table.negatives[totals == score].sum(),
-        )
-
-
-def test_refusals_come_before_payment() -> None:
-    table = table_of(np.random.default_rng(0))
-    account = Accountant(1.0, 1e-5, "add-remove", composition_delta=0.0)
-    plan = Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 4, 2)
-    with pytest.raises(ValueError, match="longest=2"):
-        perturbed_card(table, plan, plain_options(4), budget=account)
-    with pytest.raises(ValueError, match="made for 3"):
-        perturbed_card(table, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 3, 2), plain_options(3), budget=account)
-    undeclared = PatternTable.from_records([[0, 1]], [1])
-    with pytest.raises(ValueError, match="0 or 1"):
-        perturbed_card(undeclared, Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 2, 2), plain_options(2), budget=account)
-    assert account.history == ()
-    full = Plan(1.0, 1e-6, Adjacency.ADD_REMOVE, 4, 4)
-    card, guarantee, _ = perturbed_card(table, full, plain_options(4), budget=account)
-    assert account.history == (guarantee,)
-    assert guarantee.proved
-    assert card.points.shape == (4,)
-
-
-def test_questions_are_limited_and_signs_are_kept() -> None:
-    rng = np.random.default_rng(1)
-    table = table_of(rng, 3000, 6)
-    plan = Plan(4.0, 1e-5, Adjacency.REPLACE, 6, 6, choosing=True)
-    signs = np.array([1, 1, 1, 0, 0, 0])
-    options = Options(np.full(6, 0.5), np.repeat(np.arange(3), 2), (False,) * 3, 10, 2, frozenset({1}), signs)
-    for seed in range(5):
-        card, _, _ = perturbed_card(table, plan, options, random_state=seed)
-        used = {int(q) for q in options.questions[card.points != 0]}
-        assert len(used) <= 2
-        assert (card.points[:3] >= 0).all()
+        at = totals == score
+        assert (positives, negatives) == (table.positives[at].sum(), table.negatives[at].sum())
 
 
 def test_points_keep_the_weights_of_answers() -> None:
@@ -395,8 +361,6 @@ def test_points_keep_the_weights_of_answers() -> None:
 def test_delta_of_the_gaussian_mechanism() -> None:
     for shift in (0.01, 0.3, 2.0):
         assert gaussian_delta(shift, 0.0) == pytest.approx(2 * 0.5 * math.erf(shift / 2 / math.sqrt(2)), rel=1e-9)
-        found = brentq(lambda e, s=shift: gaussian_delta(s, e) - 1e-6, 0.0, 60.0)
-        assert gaussian_delta(shift, found) == pytest.approx(1e-6, rel=1e-6)
     assert gaussian_delta(0.0, -1.0) == pytest.approx(1 - math.exp(-1))
 
 
@@ -445,29 +409,42 @@ def test_predictions_of_a_skewed_outcome_are_right_on_average() -> None:
     assert predicted.mean() == pytest.approx(levels.mean(), rel=0.03)
 
 
-def test_signs_and_the_limit_of_questions_are_kept_for_numbers() -> None:
-    records = numbers_of(np.random.default_rng(6), 3000, np.array([20.0, -10.0, 5.0, -3.0]))
-    options = Options(np.full(4, 0.5), np.arange(4), (False,) * 4, 10, 2, frozenset(), np.array([1, 1, 0, 0]))
+@pytest.mark.parametrize("kind", PLANS)
+def test_questions_are_limited_and_signs_are_kept(kind: str) -> None:
+    rng, signs = np.random.default_rng(1), np.array([1, 1, 1, 0, 0, 0])
+    weights = np.array([20.0, -10.0, 5.0, -3.0, 8.0, 0.0])
+    table = table_of(rng, 3000, 6) if kind == "labels" else numbers_of(rng, 3000, weights)
+    plan = PLANS[kind](4.0, 1e-5, Adjacency.REPLACE, 6, 6, choosing=True)
+    asked = frozenset({1} if kind == "labels" else ())
+    options = Options(np.full(6, 0.5), np.repeat(np.arange(3), 2), (False,) * 3, 10, 2, asked, signs)
     for seed in range(5):
-        plan = NumberPlan(4.0, 1e-5, Adjacency.REPLACE, 4, 4, choosing=True)
-        card, *_ = perturbed_card(records, plan, options, random_state=seed)
-        assert np.count_nonzero(card.points) <= 2
-        assert (card.points[:2] >= 0).all()
+        card, *_ = perturbed_card(table, plan, options, random_state=seed)
+        assert len({int(q) for q in options.questions[card.points != 0]}) <= 2
+        assert (card.points[:3] >= 0).all()
 
 
-def test_refusals_for_numbers_come_before_payment() -> None:
-    account = Accountant(1.0, 1e-5, "add-remove", composition_delta=0.0)
-    records = numbers_of(np.random.default_rng(7), 50, np.array([20.0, -10.0]))
-    plan = NumberPlan(1.0, 1e-6, Adjacency.ADD_REMOVE, 2, 2)
-    high = TargetTable(records.rows, records.targets + 100, records.counts)
-    for wrong, of_plan, words in (
-        (high, plan, "from 0 to 100"),
-        (records, NumberPlan(1.0, 1e-6, Adjacency.ADD_REMOVE, 3, 3), "for 3 features"),
-        (records, NumberPlan(1.0, 1e-6, Adjacency.ADD_REMOVE, 2, 1), "longest=1"),
-        (TargetTable(2 * records.rows, records.targets, records.counts), plan, "0/1"),
+def test_refusals_come_before_payment() -> None:
+    account = Accountant(2.0, 1e-5, "add-remove", composition_delta=0.0)
+    table, records = (
+        table_of(np.random.default_rng(0)),
+        numbers_of(np.random.default_rng(7), 50, np.array([20.0, -10.0])),
+    )
+    labels, numbers = (lambda *dims, of=of: of(1.0, 1e-6, Adjacency.ADD_REMOVE, *dims) for of in PLANS.values())
+    for wrong, plan, words in (
+        (table, labels(4, 2), "longest=2"),
+        (table, labels(3, 2), "made for 3"),
+        (PatternTable.from_records([[0, 1]], [1]), labels(2, 2), "0 or 1"),
+        (TargetTable(records.rows, records.targets + 100, records.counts), numbers(2, 2), "from 0 to 100"),
+        (records, numbers(3, 3), "for 3 features"),
+        (records, numbers(2, 1), "longest=1"),
+        (TargetTable(2 * records.rows, records.targets, records.counts), numbers(2, 2), "0/1"),
     ):
         with pytest.raises(ValueError, match=words):
-            perturbed_card(wrong, of_plan, plain_options(of_plan.dim), budget=account)
+            perturbed_card(wrong, plan, plain_options(plan.dim), budget=account)
     assert account.history == ()
-    _, guarantee, _ = perturbed_card(records, plan, plain_options(2), budget=account)
-    assert account.history == (guarantee,)
+    for data, plan in ((table, labels(4, 4)), (records, numbers(2, 2))):
+        card, guarantee, _ = perturbed_card(data, plan, plain_options(plan.dim), budget=account)
+        assert account.history[-1] == guarantee
+        assert guarantee.proved
+        assert card.points.shape == (plan.dim,)
+    assert len(account.history) == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -73,13 +73,8 @@ def test_a_failed_retry_leaves_room_for_another() -> None:
 
 def test_threads_get_the_same_answer() -> None:
     error = failure(ps.opdisc, ps.WorkLimitReached("out of time"))
-    runs: list[Any] = []
-    threads = [threading.Thread(target=lambda i=i: runs.append(error.retry(Claims(i)))) for i in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(runs) == 6
+    with ThreadPoolExecutor(6) as threads:
+        runs = list(threads.map(lambda number: error.retry(Claims(number)), range(6)))
     assert len({id(run) for run in runs}) == 1
 
 

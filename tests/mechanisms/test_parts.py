@@ -232,15 +232,18 @@ def test_an_answer_is_found_paid_for_and_comes_back_from_its_file(table: ps.Patt
     assert run.diagnostics.training_accuracy > 0.5
 
 
-class GivesUp:
-    name, tolerance = "gives up", 0.0
+class Raises:
+    name, tolerance = "raises", 0.0
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
     def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> Any:
-        raise ps.WorkLimitReached("too much work")
+        raise self.error
 
 
 def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_path: Any) -> None:
-    oracle = GivesUp()
+    oracle = Raises(ps.WorkLimitReached("too much work"))
     run = ps.release_or_failure(table, votes, PLAN, oracle=oracle, random_state=1)
     assert run.release.model == NoAnswer()
     assert run.diagnostics.failed == 40
@@ -260,14 +263,8 @@ def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_pat
 
 
 def test_an_interrupt_keeps_no_noise_to_retry_with(table: ps.PatternTable) -> None:
-    class Interrupted:
-        name, tolerance = "interrupted", 0.0
-
-        def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> Any:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt) as caught:
-        ps.release_or_failure(table, votes, PLAN, oracle=Interrupted())
+        ps.release_or_failure(table, votes, PLAN, oracle=Raises(KeyboardInterrupt()))
     assert not hasattr(caught.value, "retry")
     assert caught.value.__cause__ is None
 
@@ -281,14 +278,8 @@ def test_a_problem_that_is_another_on_a_part_does_not_answer(table: ps.PatternTa
 
 
 def test_a_lack_of_memory_ends_the_run(table: ps.PatternTable) -> None:
-    class Full:
-        name, tolerance = "full", 0.0
-
-        def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> Any:
-            raise MemoryError
-
     with pytest.raises(MemoryError, match="nothing was released"):
-        ps.release_or_failure(table, votes, PLAN, oracle=Full())
+        ps.release_or_failure(table, votes, PLAN, oracle=Raises(MemoryError()))
 
 
 def twice(table: ps.PatternTable) -> ps.PatternTable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import pickle
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from math import exp, log
 
@@ -41,10 +41,6 @@ def assert_law(sample: npt.NDArray[np.float64], law: stats.rv_continuous) -> Non
 
 
 # --- words and uniforms ---------------------------------------------------------------------------
-
-
-def test_uniform_law_in_the_bulk() -> None:
-    assert_law(Randomness.seeded(1).uniform(N), stats.uniform())
 
 
 def test_uniform_exponent_is_geometric() -> None:
@@ -127,18 +123,9 @@ def test_copies_of_system_randomness_do_not_share_words(clone) -> None:
 def test_threads_do_not_share_words() -> None:
     rng = Randomness.system()
     rng.words(1)
-    drawn: list[int] = []
-
-    def work() -> None:
-        for _ in range(200):
-            drawn.extend(rng.words(5).tolist())
-
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(set(drawn)) == len(drawn) == 4000
+    with ThreadPoolExecutor(4) as threads:
+        drawn = np.concatenate(list(threads.map(lambda _: rng.words(5), range(800))))
+    assert len(np.unique(drawn)) == len(drawn) == 4000
 
 
 def test_a_forked_process_does_not_repeat_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,15 +146,10 @@ def test_as_randomness() -> None:
         assert as_randomness(seed).words(3).tolist() == words  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [np.random.default_rng(0), "7", 1.0, True])
-def test_as_randomness_rejects_other_types(bad: object) -> None:
-    with pytest.raises(TypeError, match="random_state"):
+@pytest.mark.parametrize("bad", [np.random.default_rng(0), "7", 1.0, True, -1])
+def test_as_randomness_rejects_other_things(bad: object) -> None:
+    with pytest.raises(ValueError if bad == -1 else TypeError, match="random_state"):
         as_randomness(bad)  # type: ignore[arg-type]
-
-
-def test_as_randomness_rejects_negative_seeds() -> None:
-    with pytest.raises(ValueError, match="random_state"):
-        as_randomness(-1)
 
 
 # --- exact integers -------------------------------------------------------------------------------
@@ -251,16 +233,6 @@ def test_l2_gamma_norm_and_direction(dim: int) -> None:
         if dim > 1:  # the square of a coordinate of a uniform direction; independent of the norm
             assert_law(cosine**2, stats.beta(0.5, (dim - 1) / 2))
             assert abs(stats.spearmanr(np.abs(cosine), norm).statistic) < 4 / np.sqrt(norm.size)
-
-
-def test_l2_gamma_is_a_mixture_of_gaussians() -> None:
-    """The same law by another road: exp(-|x|/s) is the density of s·χ_{k+1}·N(0, I_k)."""
-    reference = np.random.default_rng(16)
-    count, dim = 3000, 4
-    other = np.sqrt(reference.chisquare(dim + 1, count))[:, None] * reference.standard_normal((count, dim))
-    eta = L2Gamma(dim, 1.0).draws(Randomness.seeded(17), count)
-    for weights in ([1, 0, 0, 0], [1, 1, 1, 1], [1, -2, 0, 3]):
-        assert stats.ks_2samp(eta @ weights, other @ weights).pvalue > ALMOST_NEVER
 
 
 NEAREST_ONE = 2**64 - 1  # the word of the largest uniform below 1, whose |z| is about 1.4e-16

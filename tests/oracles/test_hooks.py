@@ -10,7 +10,7 @@ import pytest
 import privsolve as ps
 from privsolve.domains import Domain
 from privsolve.noise.entropy import Randomness
-from privsolve.oracles import ORACLES, SOLVERS, EnumerationOracle, Oracle, TreeOracle, exact
+from privsolve.oracles import EnumerationOracle, Oracle, TreeOracle
 from random_problems import DOMAIN_KINDS, TABLES, random_perturbation, random_problem
 
 PROBLEM = random_problem(np.random.default_rng(4), "integer-ball", 4)
@@ -19,22 +19,6 @@ COSTS = ps.LinearProblem([[0, 1, 1], [1, 0, 0]], ps.Subsets(3, 1), 1)
 
 def untouched() -> Randomness:
     return Randomness(lambda size: pytest.fail("noise was drawn"), seeded=False)
-
-
-@pytest.mark.parametrize("mechanism", [ps.opdisc, ps.rspm])
-def test_a_problem_is_laid_out_once(mechanism: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[object] = []
-    real = exact.lay_out
-
-    def counted(problem: Any, perturbation: Any) -> Any:
-        calls.append(problem)
-        return real(problem, perturbation)
-
-    monkeypatch.setattr(exact, "lay_out", counted)
-    by_tree = mechanism(PROBLEM, 1.0, random_state=0)
-    assert len(calls) == 1
-    by_list = mechanism(PROBLEM, 1.0, random_state=0, oracle="enumeration")
-    assert by_tree.diagnostics.objective == by_list.diagnostics.objective
 
 
 @pytest.mark.parametrize("kind", DOMAIN_KINDS)
@@ -112,10 +96,3 @@ def test_losses_beyond_a_solver_are_refused_before_the_noise(name: str) -> None:
     problem = ps.Problem(PROBLEM.table, PROBLEM.domain, loss)
     with pytest.raises(ValueError, match="cannot solve a loss of several steps: use oracle='tree'"):
         ps.opdisc(problem, 1.0, oracle=name, random_state=untouched())
-
-
-def test_the_catalogue_is_what_the_classes_say() -> None:
-    assert tuple(oracle.about for oracle in ORACLES) == SOLVERS
-    for oracle in ORACLES:
-        assert oracle.about is not None
-        assert type(ps.oracles.get(oracle.about.name)) is oracle

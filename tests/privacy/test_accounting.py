@@ -24,7 +24,7 @@ from privsolve.mechanisms.exponential import inverse_temperature
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
-from privsolve.privacy.guarantee import Guarantee, Proof
+from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import BoundedRange, Pure, group_privacy
 from promises import bounded_range as exponential
 from promises import promise as pure
@@ -260,15 +260,6 @@ def test_delta_is_split_between_composition_and_releases() -> None:
 def test_wrong_budgets_are_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Accountant(*arguments)  # type: ignore[arg-type]
-
-
-def test_what_is_not_proved_or_seeded_is_counted() -> None:
-    accountant = Accountant(1.0)
-    accountant.spend(pure(0.1))
-    assert accountant.totals.caveat() == ""
-    accountant.spend(pure(0.1, proof=Proof.NONE))
-    accountant.spend(pure(0.1, seeded=True))
-    assert accountant.totals.caveat() == "1 of 3 releases not proved; 1 of 3 releases seeded: for testing only"
 
 
 # --- mechanisms pay before they draw ------------------------------------------------------------------

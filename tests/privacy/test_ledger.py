@@ -9,10 +9,10 @@ import resource
 import shutil
 import sqlite3
 import subprocess
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -26,7 +26,6 @@ import privsolve as ps
 from forks import processes
 from ledger_processes import attempts, hold, spend_for_ever
 from privsolve.errors import BudgetExceeded, LedgerError
-from privsolve.oracles.exact import EnumerationOracle
 from privsolve.privacy.ledger import APPLICATION_ID, Ledger
 from promises import promise
 
@@ -42,6 +41,13 @@ def mark_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.mark")
 
 
+def run_sql(path: Path, *statements: str) -> None:
+    with sqlite3.connect(path) as db:
+        for statement in statements:
+            db.execute(statement)
+    db.close()
+
+
 @pytest.fixture
 def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "survey.ledger", 1.0, dataset="survey 2024")
@@ -54,12 +60,8 @@ def test_a_ledger_keeps_its_terms_and_payments(tmp_path: Path) -> None:
     assert made.spend(guarantee, "first look") == 1
     again = Ledger.open(str(path))
     assert again == made
-    assert (again.budget.epsilon, again.budget.delta, again.budget.adjacency, again.dataset) == (
-        0.3,
-        1e-6,
-        "add-remove",
-        "visits",
-    )
+    budget = again.budget
+    assert (budget.epsilon, budget.delta, budget.adjacency, again.dataset) == (0.3, 1e-6, "add-remove", "visits")
     (entry,) = again.history()
     assert (entry.number, entry.guarantee, entry.note, entry.outcome) == (1, guarantee, "first look", "spent")
     assert again.remaining().epsilon == 0.2
@@ -103,19 +105,6 @@ def test_mechanisms_pay_from_a_ledger(ledger: Ledger) -> None:
     assert len(ledger.history()) == 1
 
 
-def test_a_retry_with_the_same_noise_is_not_paid_twice(ledger: Ledger) -> None:
-    class Refuses(EnumerationOracle):
-        def minimise(self, problem, perturbation, progress=None):  # type: ignore[no-untyped-def]
-            raise ps.WorkLimitReached("out of time")
-
-    with pytest.raises(ps.OracleNotCertified) as caught:
-        ps.opdisc(PROBLEM, 0.5, oracle=Refuses(), budget=ledger)
-    assert [entry.outcome for entry in ledger.history()] == ["spent"]
-    assert caught.value.retry is not None
-    caught.value.retry("enumeration")
-    assert ledger.totals().releases == 1
-
-
 def test_the_file_holds_parameters_only(ledger: Ledger) -> None:
     ps.opdisc(PROBLEM, 0.5, oracle="enumeration", random_state=1, budget=ledger)
     with sqlite3.connect(ledger.path) as db:
@@ -141,25 +130,7 @@ def test_a_release_is_not_lost_because_it_cannot_be_marked(ledger: Ledger) -> No
 
 # --- other files --------------------------------------------------------------------------------------
 
-
-def _other_database(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("CREATE TABLE budget (terms TEXT, digest TEXT)")
-    db.close()
-
-
-def _other_version(path: Path) -> None:
-    Ledger.create(path, 1.0)
-    with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 2")
-    db.close()
-
-
-def _empty_ledger(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
+PRAGMA = f"PRAGMA application_id = {APPLICATION_ID}"
 
 
 @pytest.mark.parametrize(
@@ -169,9 +140,9 @@ def _empty_ledger(path: Path) -> None:
         (lambda path: path.mkdir(), "cannot read the ledger"),
         (lambda path: path.touch(), "is not a privsolve ledger"),
         (lambda path: path.write_text("epsilon = 1\n" * 100), "is not a privsolve ledger"),
-        (_other_database, "is not a privsolve ledger"),
-        (_other_version, "version 2; this privsolve reads version 1"),
-        (_empty_ledger, "damaged"),
+        (lambda path: run_sql(path, "CREATE TABLE budget (terms TEXT, digest TEXT)"), "is not a privsolve ledger"),
+        (lambda path: run_sql(path, PRAGMA, "PRAGMA user_version = 2"), "version 2; this privsolve reads version 1"),
+        (lambda path: run_sql(path, PRAGMA, "PRAGMA user_version = 1"), "damaged"),
     ],
 )
 def test_other_files_are_refused_and_left_alone(tmp_path: Path, make: Callable[[Path], object], message: str) -> None:
@@ -212,14 +183,11 @@ def test_an_existing_file_is_never_replaced(ledger: Ledger, tmp_path: Path) -> N
 def test_changed_entries_are_noticed(ledger: Ledger, change: str) -> None:
     for _ in range(3):
         ledger.spend(promise(0.2), "x")
-    db = sqlite3.connect(ledger.path, isolation_level=None)
-    db.execute("PRAGMA writable_schema = ON")
     if "NULL" in change:
-        db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')")
-        db.close()
-        db = sqlite3.connect(ledger.path, isolation_level=None)
-    db.execute(change)
-    db.close()
+        run_sql(
+            ledger.path, "PRAGMA writable_schema = ON", "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', '')"
+        )
+    run_sql(ledger.path, change)
     before = ledger.path.read_bytes()
     for use in (lambda: Ledger.open(ledger.path), ledger.history, lambda: ledger.spend(promise(0.1))):
         with pytest.raises(LedgerError, match="is damaged"):
@@ -277,9 +245,7 @@ def test_no_damage_gives_another_error(sound: Ledger, tmp_path: Path) -> None:
 
 
 def _without_the_last(path: Path) -> None:
-    with sqlite3.connect(path) as db:
-        db.execute("DELETE FROM releases WHERE number = 3")
-    db.close()
+    run_sql(path, "DELETE FROM releases WHERE number = 3")
 
 
 def _an_older_copy(path: Path) -> None:
@@ -316,14 +282,8 @@ def test_a_ledger_that_lacks_payments_is_noticed(ledger: Ledger, happens: Callab
 def test_a_ledger_without_its_mark_is_refused(ledger: Ledger) -> None:
     ledger.spend(promise(0.2))
     mark = mark_of(ledger.path)
-    for damage in (
-        "",
-        "{}",
-        "[1, 2]",
-        '{"entries": "1", "digest": ""}',
-        '{"entries": true, "digest": ""}',
-        "\x00" * 9000,
-    ):
+    wrong = [f'{{"entries": {entries}, "digest": ""}}' for entries in ('"1"', "true")]
+    for damage in ("", "{}", "[1, 2]", "\x00" * 9000, *wrong):
         mark.write_text(damage)
         with pytest.raises(LedgerError, match=r"mark is damaged: .*`privsolve budget accept`"):
             ledger.history()
@@ -514,21 +474,13 @@ def test_kill_9_loses_no_payment(tmp_path: Path) -> None:
 
 
 def test_threads_take_turns(ledger: Ledger) -> None:
-    made: list[int] = []
+    def spend(_: int) -> int:
+        with suppress(BudgetExceeded):
+            return ledger.spend(promise(0.05))
+        return 0
 
-    def spend() -> None:
-        for _ in range(5):
-            try:
-                made.append(ledger.spend(promise(0.05)))
-            except BudgetExceeded:
-                made.append(0)
-
-    threads = [threading.Thread(target=spend) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(made) == [0] * 10 + list(range(1, 21))
+    with ThreadPoolExecutor(6) as threads:
+        assert sorted(threads.map(spend, range(30))) == [0] * 10 + list(range(1, 21))
 
 
 def test_a_busy_ledger_says_so(ledger: Ledger) -> None:

@@ -302,11 +302,6 @@ def test_one_record_of_another_type_does_not_change_how_the_others_are_cut(road:
     assert ps.DiscreteProblem(pair, *arguments, **rule).totals.tolist() == [59 * 5 + alone[0], 0]
 
 
-def test_whole_losses_may_come_as_floats() -> None:
-    pair = ps.FiniteSet([[0], [1]])
-    assert ps.DiscreteProblem(pair, [[1.0, 2], [3, 0]], bound=3).totals.tolist() == [4, 2]
-
-
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     records = np.random.default_rng(0).integers(-2, 3, size=(40, 2))
     whole = ps.DiscreteProblem(GRID, distances, records, bound=6, step=0.1).totals

@@ -68,14 +68,6 @@ def test_entries_are_the_nearest_integers() -> None:
     assert norm.tolist() == [3 * UNIT, 0]
 
 
-def test_zero_is_zero() -> None:
-    for domain in DOMAINS:
-        zero = ps.Perturbation.zero(domain)
-        assert not zero.of_members(domain.members()).any()
-        assert not zero.of_norms(domain.norms_sq).any()
-        assert zero.largest == 0
-
-
 @pytest.mark.parametrize(
     ("eta", "message"),
     [

@@ -43,9 +43,3 @@ class OracleConformance:
         perturbation = ps.Perturbation.zero(problem.domain)
         answers = {tuple(self.oracle().minimise(problem, perturbation).weights.tolist()) for _ in range(5)}
         assert len(answers) == 1
-
-    def test_works_in_opdisc(self) -> None:
-        problem = random_problem(np.random.default_rng(3), self.domains[0], 3)
-        run = ps.opdisc(problem, epsilon=1.0, oracle=self.oracle(), random_state=1)
-        assert problem.domain.contains(run.release.weights)
-        assert run.diagnostics.certified
