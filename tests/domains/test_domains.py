@@ -97,6 +97,17 @@ def test_wrong_intercepts(intercept: Any) -> None:
         ps.SparsePoints(3, 1, 1, intercept)
 
 
+def test_wrong_grids() -> None:
+    for low, high, message in (
+        ([1], [0], "low must not be above"),
+        ([], [], "one length"),
+        ([0], [1, 2], "one length"),
+        (0, 1, "low must be a list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ps.IntegerGrid(low, high)  # type: ignore[arg-type]
+
+
 def test_numpy_integers_are_taken_as_integers() -> None:
     domain = ps.IntegerBall(np.int64(2), np.int32(3))
     assert domain == ps.IntegerBall(2, 3)

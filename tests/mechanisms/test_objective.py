@@ -311,8 +311,7 @@ def plain_options(dim: int, **more) -> Options:
     return Options(np.full(dim, 0.5), np.arange(dim), (False,) * dim, **more)
 
 
-def test_the_whole_program_has_the_law_of_the_proof() -> None:
-    """One dimension: what is released, by draws, against the density of the ideal mechanism by integration."""
+def test_releases_of_the_whole_program_spread_as_far_as_its_noise() -> None:
     table = PatternTable.from_records([[1]] * 3 + [[0]] * 2, [1, 1, 0, 0, 1], ranges=[(0, 1)])
     plan = Plan(2.0, 1e-3, Adjacency.ADD_REMOVE, 1, 1)
     draws = [perturbed_card(table, plan, plain_options(1), random_state=seed)[0] for seed in range(600)]

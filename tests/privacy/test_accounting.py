@@ -25,7 +25,7 @@ from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Accountant, Budget, Totals, promised, zcdp_limit
 from privsolve.privacy.decimals import at_least, at_most, exact
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.profiles import BoundedRange, Pure, group_privacy
+from privsolve.privacy.profiles import BoundedRange, group_privacy
 from promises import bounded_range as exponential
 from promises import promise as pure
 
@@ -339,12 +339,6 @@ def test_what_is_published_but_not_proved_is_paid_for_as_such() -> None:
 def test_promised_needs_a_mechanism_that_pays() -> None:
     with pytest.raises(TypeError, match="did not pay"):
         promised(lambda budget: None)
-
-
-def test_rho_of_a_pure_guarantee() -> None:
-    assert pure(0.5).rho == pure(0.5, 1e-9).rho == Fraction(1, 8)
-    assert Pure(0.5, 0.01).rho == Fraction(1, 100)
-    assert exponential(0.5).rho == Fraction(1, 32)
 
 
 def test_an_accountant_cannot_be_multiplied() -> None:

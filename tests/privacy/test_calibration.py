@@ -253,25 +253,6 @@ def test_parity_scale_of_the_theory_page() -> None:
     assert published_sphere_scale(50, epsilon=0.3) == pytest.approx(expected, rel=1e-12)
 
 
-def test_parity_probabilities_by_running_the_mechanism() -> None:
-    """Enumerate {-1,1}^d, perturb, minimise: nothing of the closed form is used."""
-    dim, sigma, runs = 3, 1.5, 20_000
-    points = np.array(list(product((-1, 1), repeat=dim)))
-    odd = (points < 0).sum(axis=1) % 2 == 1
-    eta = sigma * np.random.default_rng(5).standard_normal((runs, dim))
-    perturbation = {
-        parity_scale_sphere(dim, sigma): -eta @ points.T / sqrt(dim),
-        parity_scale_separator(sigma): eta @ (points <= 0).T,
-    }
-    for scale, table in perturbation.items():
-        on_d = odd[np.argmin(~odd + table, axis=1)].mean()
-        on_neighbour = odd[np.argmin(odd + table, axis=1)].mean()
-        error = 4 * 0.5 / sqrt(runs)
-        p_d, p_neighbour = parity_odd_probabilities(dim, scale)
-        assert abs(on_d - p_d) < error
-        assert abs(on_neighbour - p_neighbour) < error
-
-
 def test_parity_closed_forms_agree() -> None:
     for dim, scale in ((10, 0.3), (10, 2.0), (1000, 50.0)):
         p_d, p_neighbour = parity_odd_probabilities(dim, scale)
