@@ -33,7 +33,7 @@ from privsolve.data.duckdb import MEMORY_LIMIT
 from privsolve.data.tables import open_table
 from privsolve.evaluation import MeasuredOn
 from privsolve.evaluation.split import split
-from privsolve.learn.evaluating import evaluate_tables
+from privsolve.learn.evaluating import Counted, evaluate_tables
 from privsolve.noise.entropy import Randomness
 
 SCHEMA = Schema(
@@ -108,7 +108,7 @@ def release(table: ps.PatternTable) -> ps.Run:
 
 def evaluate(run: ps.Run, table: ps.PatternTable) -> ps.Evaluation:
     _, held = split([table], 0.2, Randomness.system())
-    return evaluate_tables(run.release.model, held, EPSILON, None, MeasuredOn.HELD_OUT, "replace", None, None)
+    return evaluate_tables(run.release.model, Counted(held), EPSILON, MeasuredOn.HELD_OUT, "replace")
 
 
 def own_group_by(source: str) -> int:

@@ -94,12 +94,12 @@ def evaluate(
                 sealed_run(sealed_in / SEALED, stop, resume=resume, ledger=budget, note=note, seed=seed)
             )
             with engine_at_work("reading", data):
-                tables, column = counted(found.model, open_table(data, header=header), group_of(by), weight=weights)
+                records = counted(found.model, open_table(data, header=header), group_of(by), weight=weights)
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
             run = release_from(
                 sealed,
                 stop,
-                partial(evaluated, found, tables, epsilon, column, tested, weights),
+                partial(evaluated, found, records, epsilon, tested),
                 lambda made: None if folder is None else folder.write(made)[0],
                 resumable=folder is not None,
             )

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -52,9 +52,8 @@ from privsolve.cli.options import (
     with_options,
 )
 from privsolve.cli.releasing import progress_line, release_from, sealed_run
-from privsolve.data import Categories, EncodedTable, Schema
+from privsolve.data import Categories, Schema
 from privsolve.data.columns.label import Target
-from privsolve.data.patterns import PatternTable
 from privsolve.data.private import DRAFT_SHARE, default_delta
 from privsolve.data.reading import check_columns
 from privsolve.data.tables import open_table
@@ -63,7 +62,7 @@ from privsolve.evaluation.measure import promise
 from privsolve.evaluation.split import parts_of
 from privsolve.evaluation.words import rare_line, records_in_words, useless
 from privsolve.learn.base import check_paid
-from privsolve.learn.evaluating import HoldOut
+from privsolve.learn.evaluating import HoldOut, read_groups
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
@@ -197,7 +196,8 @@ def fit(
             sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
         ):
             with engine_at_work("reading", data):
-                whole, groups = _read(asked, open_table(data, header=header), test, sample_rate_of(recipe))
+                column = None if test is None else test.column
+                whole, groups = read_groups(asked, open_table(data, header=header), column, rate=sample_rate_of(recipe))
             call = partial(recipe.run, whole)
             if test is not None:
                 call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
@@ -277,16 +277,6 @@ def _check_both(budget: Ledger, epsilon: float, choice: ModelOptions) -> None:
         profile_of(epsilon, own + drafts), budget.budget.adjacency, "draft and fit", "none yet", "12", "none"
     )
     budget.budget.check(budget.totals(), whole)
-
-
-def _read(
-    schema: Schema, table: Any, test: HoldOut | None, rate: float
-) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
-    """The table, and its groups."""
-    if test is not None and test.column is not None:
-        return schema.tables(table, test.column, sample_rate=rate)
-    encoded = schema.table(table, sample_rate=rate)
-    return encoded, (encoded.table,)
 
 
 def _banded(run: Run, bands: Bands | None) -> Run:

@@ -109,13 +109,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _stated_schema(self) -> Schema | None:
         """The schema that was passed, or None if one is to be drafted."""
-        if self.schema is None:
+        schema = self.schema
+        if schema is None:
             return None
-        if isinstance(self.schema, str | os.PathLike):
-            schema = _loaded(self.schema)
-        elif isinstance(self.schema, Schema):
-            schema = self.schema
-        else:
+        if isinstance(schema, str | os.PathLike):
+            try:
+                schema = Schema.load(path := os.fspath(schema))
+            except OSError as error:
+                raise ValueError(
+                    f"schema={path!r}: {error.strerror}; pass a Schema, the path of a schema file, or None for a draft"
+                ) from None
+        if not isinstance(schema, Schema):
             raise ValueError(
                 "schema must say what is public about the table: pass a privsolve Schema, the path of a schema file, or None "
                 f"for a private draft, which a part of epsilon pays for; got {self.schema!r}"
@@ -136,15 +140,24 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "sealed.run(ps.private_draft, ...), in a file of its own"
             )
         numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
-        delta = float(getattr(self, "delta", None) or 0.0)
-        schema = _drafted_schema(frame, numbers, self.epsilon, self.adjacency, self.budget, self.random_state, delta)
+        (draft, fit), budget, seed = _split(self.epsilon), self.budget, self.random_state
+        records = len(frame) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None
+        pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta
+        if isinstance(seed, int | np.integer):
+            seed = np.random.SeedSequence([int(seed), 12])  # not the words that the fit will draw
+        fit_delta = float(getattr(self, "delta", None) or 0.0)
+        schema = private_draft(
+            frame,
+            None,
+            draft,
+            0.0 if pure else default_delta(records),
+            numbers=numbers,
+            adjacency=self.adjacency,
+            random_state=seed,
+            budget=None if budget is None else _Both(budget, profile_of(fit, fit_delta)),
+        ).schema
         self._draft_was_paid = schema.paid is not None  # if every column is known from its name, nothing is
         return schema
-
-    def _with_stated_label(self) -> Schema | None:
-        """The schema that was passed, if it has a label, whose values labels may have."""
-        schema = self._stated_schema()
-        return schema if schema is not None and schema.label is not None else None
 
     def _start(self, options: Mapping[str, Any]) -> Schema | None:
         """The schema that was passed; raises for what a fit does not take, and warns of fits that are repeated."""
@@ -159,12 +172,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         _warn_in_search()
         return stated
 
-    def _label_in(self, X: Any, y: Any, schema: Schema | None) -> bool:
-        """Whether the labels are a column of the table, because none lie beside it; if they do, rows need an order."""
+    def _label_in(self, X: Any, y: Any, schema: Schema | None) -> str | None:
+        """The column of the table with the labels, if none lie beside it; if they do, rows need an order."""
         if y is not None:
             check_order(X)
-            return False
-        return schema is not None and schema.label is not None and schema.label.column in (_names_of(X) or ())
+        elif schema is not None and schema.label is not None and schema.label.column in (_names_of(X) or ()):
+            return schema.label.column
+        return None
 
     @property
     def privacy_(self) -> Guarantee:
@@ -180,20 +194,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise ValueError("the release has no schema, so it cannot be applied to a table: fit with one")
         return self.release_.schema
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        """What every mechanism takes beside the problem."""
-        return {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
-
-    def _released(self, mechanism: Callable[..., Run], *args: Any, **options: Any) -> Run:
-        """One release, paid for by the estimator's budget."""
-        run: Run = run_paid(mechanism, *args, **options, **self._options)
-        return run
-
-    def _keep(self, run: Run) -> Self:
-        """Be fitted."""
-        self.release_ = run.release
-        self.diagnostics_ = run.diagnostics
+    def _released(self, mechanism: Callable[..., Run], *args: Any) -> Self:
+        """Be fitted by one release, paid for by the estimator's budget."""
+        paid = {"random_state": self.random_state, "progress": self.progress, "budget": self.budget}
+        run: Run = run_paid(mechanism, *args, **paid)
+        self.release_, self.diagnostics_ = run.release, run.diagnostics
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -297,7 +302,7 @@ class ClassEstimator(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
 
     def _numbers(self, y: ArrayLike, rows: int) -> Int64Array:
         """Which class each record is of, where `y` has the values of the label or the names of the classes."""
-        return class_numbers(one_per_record(y, rows), self.classes_, self._with_stated_label())
+        return class_numbers(one_per_record(y, rows), self.classes_, self._stated_schema())
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The accuracy, where `y` has the values of the label or the names of the classes. Not private."""
@@ -332,33 +337,6 @@ def _split(epsilon: float) -> tuple[float, float]:
     return draft, at_most(total - exact(draft))
 
 
-def _drafted_schema(
-    frame: Any,
-    numbers: Sequence[str],
-    epsilon: float,
-    adjacency: Adjacency | str,
-    budget: Account | None,
-    random_state: RandomState,
-    fit_delta: float = 0.0,
-) -> Schema:
-    """A private draft for a table of features, paid from the budget, which must be able to pay for the fit as well."""
-    draft, fit = _split(epsilon)
-    records = len(frame) if Adjacency.of(adjacency) is Adjacency.REPLACE else None
-    pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta
-    if isinstance(random_state, int | np.integer):
-        random_state = np.random.SeedSequence([int(random_state), 12])  # not the words that the fit will draw
-    return private_draft(
-        frame,
-        None,
-        draft,
-        0.0 if pure else default_delta(records),
-        numbers=numbers,
-        adjacency=adjacency,
-        random_state=random_state,
-        budget=None if budget is None else _Both(budget, profile_of(fit, fit_delta)),
-    ).schema
-
-
 class _Both:
     """Pays for the draft, and refuses where nothing would be left for the fit."""
 
@@ -374,15 +352,6 @@ class _Both:
             fit = Guarantee(self._fit, guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")
             budget.budget.check(budget.budget.check(totals, guarantee), fit)
         return budget.spending(guarantee, note, **how)
-
-
-def _loaded(path: str | os.PathLike[str]) -> Schema:
-    try:
-        return Schema.load(path)
-    except OSError as error:
-        raise ValueError(
-            f"schema={os.fspath(path)!r}: {error.strerror}; pass a Schema, the path of a schema file, or None for a draft"
-        ) from None
 
 
 def _names_of(X: Any) -> list[Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +28,12 @@ from privsolve.models.linear import LinearRule
 from privsolve.problems.priors import Prior
 
 
+def _options_of(recipe: type, estimator: object) -> dict[str, Any]:
+    """The options of an estimator that its recipe takes under the same name; what it pays depends on a draft."""
+    names = [one.name for one in fields(recipe) if one.name != "epsilon"]
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
 @dataclass(eq=False, repr=False)
 class _YesNoCard(ClassEstimator, CardEstimator):
     """Cards for two classes, which predict by exact integer scores."""
@@ -48,12 +54,10 @@ class _YesNoCard(ClassEstimator, CardEstimator):
 
     def _fitted(self, X: Any, y: Any, weights: ArrayLike | None, largest: float | None, options: dict[str, Any]) -> Any:
         self._recipe()  # refuses wrong options before anything is read
-        stated = self._start(options)
-        positive = None
-        if self._label_in(X, y, stated):
+        stated, positive = self._start(options), None
+        if (column := self._label_in(X, y, stated)) is not None:
             assert stated is not None
-            assert stated.label is not None
-            frame = self._frame(X, reset=True, label=stated.label.column)
+            frame = self._frame(X, reset=True, label=column)
             beside, schema, classes = weighted(frame, weights, largest)[0], stated, classes_of(stated)
         else:
             frame = self._frame(X, reset=True)
@@ -61,9 +65,9 @@ class _YesNoCard(ClassEstimator, CardEstimator):
             beside = weighted(frame, weights, largest)[0]
             schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
         recipe = self._recipe()  # a draft of the schema has left less of epsilon
-        run = self._released(recipe.run, encode(recipe, schema, beside, positive))
+        self._released(recipe.run, encode(recipe, schema, beside, positive))
         self.classes_ = classes
-        return self._keep(run)
+        return self
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -155,19 +159,8 @@ class PrivateScorecard(_YesNoCard):
         return super().evaluate(X, y, epsilon, **options)
 
     def _recipe(self) -> Recipe:
-        return FullCardRecipe(
-            self._fit_epsilon,
-            self.delta,
-            self.adjacency,
-            self.max_points,
-            self.max_questions,
-            self.sparsity,
-            self.constraints,
-            self.false_positive,
-            self.false_negative,
-            self.sample_rate,
-            None if self.max_weight is None else Weight(BESIDE, self.max_weight),
-        )
+        weight = None if self.max_weight is None else Weight(BESIDE, self.max_weight)
+        return FullCardRecipe(self._fit_epsilon, weight=weight, **_options_of(FullCardRecipe, self))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the two classes, for every row: the risk of its total, and the rest."""
@@ -276,17 +269,8 @@ class PrivateScorecardRegressor(RegressorMixin, CardEstimator):  # type: ignore[
     def _recipe(self) -> NumberCardRecipe:
         if self.low is None or self.high is None:
             raise ValueError("low and high must be stated: the public bounds of the target")
-        return NumberCardRecipe(
-            self._fit_epsilon,
-            self.delta,
-            self.adjacency,
-            self.max_points,
-            self.max_questions,
-            self.sparsity,
-            self.constraints,
-            low=check_finite("low", self.low),
-            high=check_finite("high", self.high),
-        )
+        ends = {"low": check_finite("low", self.low), "high": check_finite("high", self.high)}
+        return NumberCardRecipe(self._fit_epsilon, **_options_of(NumberCardRecipe, self) | ends)
 
     def fit(self, X: Any, y: ArrayLike, **options: Any) -> Any:
         """Find the card. Spends the whole `epsilon`: every call is a release of its own."""
@@ -301,22 +285,18 @@ class PrivateScorecardRegressor(RegressorMixin, CardEstimator):  # type: ignore[
         recipe = self._recipe()  # a draft of the schema has left less of epsilon
         asked = recipe.encoding(schema)
         records = recipe.in_steps(asked.encode(frame, readable=True), targets)
-        return self._keep(self._released(recipe.run_records, records, asked))
+        return self._released(recipe.run_records, records, asked)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
         """What every feature adds to the prediction: `get_feature_names_out` names them."""
-        return np.asarray(self._card.per_point * self._card.weights)
-
-    @property
-    def _card(self) -> NumberCard:
         card = self._rule
         assert isinstance(card, NumberCard)
-        return card
+        return np.asarray(card.per_point * card.weights)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted number of every row."""
-        return np.asarray(self._card.predict(self._frame(X, reset=False)))
+        return np.asarray(self._rule.predict(self._frame(X, reset=False)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from privsolve.data.weights import BESIDE, Weight, attached
 from privsolve.evaluation import Evaluation, MeasuredOn, evaluate
 from privsolve.evaluation.measure import exact_cells, promise, summary
 from privsolve.evaluation.split import parts_of, split
-from privsolve.learn.recipe import RandomState
+from privsolve.learn.recipe import Paying, RandomState
 from privsolve.models.base import Model
 from privsolve.models.linear import decision_words
 from privsolve.noise.entropy import as_randomness
@@ -70,20 +70,10 @@ def evaluate_frame(
     """
     where = check_choice("tested", tested, MeasuredOn)
     frame, weight = weighted(frame, sample_weight, max_weight)
-    tables, column = counted(release.model, frame, by, positive, weight)
-    account = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
-    found: Evaluation = run_paid(
-        evaluate_tables,
-        release.model,
-        tables,
-        epsilon,
-        column,
-        where,
-        release.guarantee.adjacency,
-        weight=weight,
-        random_state=random_state,
-        budget=account,
-    )
+    records = counted(release.model, frame, by, positive, weight)
+    payer = budget if budget is not None or where is MeasuredOn.OTHERS else own_budget
+    call = (evaluate_tables, release.model, records, epsilon, where, release.guarantee.adjacency)
+    found: Evaluation = run_paid(*call, random_state=random_state, budget=payer)
     return found
 
 
@@ -103,14 +93,27 @@ def weighted(frame: Any, sample_weight: ArrayLike | None, max_weight: float | No
     return beside, weight
 
 
+@dataclass(frozen=True)
+class Counted:
+    """The records of each group, by the features that the outcomes of a model need, and the column of the groups."""
+
+    groups: Sequence[PatternTable | None]
+    column: Column | None = None
+    weight: Weight | None = None
+
+    def summary(self, model: Model) -> dict[str, Any]:
+        """The figures without noise: for the curator's diagnostics only."""
+        return summary(exact_cells(model.outcomes(), self.groups, self.weight))
+
+
 def counted(
     model: Model,
     data: Any,
     by: str | Column | None,
     positive: NDArray[np.bool_] | None = None,
     weight: Weight | None = None,
-) -> tuple[tuple[PatternTable | None, ...], Column | None]:
-    """The records of each group, by the features that the outcomes of the model need, and the column of the groups.
+) -> Counted:
+    """The records that a model is evaluated on.
 
     Refused if a column of the features cannot be read at all, before anything is paid for.
     """
@@ -119,60 +122,59 @@ def counted(
     if weight is not None:
         weight.check(data)
         schema = weight.beside(schema)
-    if column is None:
-        encoded = schema.table(data, positive)
-        groups: tuple[PatternTable | None, ...] = (encoded.table,)
-    else:
-        encoded, groups = schema.tables(data, column, positive)
+    encoded, groups = read_groups(schema, data, column, positive)
     encoded.check()
-    return groups, column
+    return Counted(groups, column, weight)
 
 
-def group_names(column: Column) -> tuple[str, ...]:
-    """What the records with each code of a column are called."""
-    if not isinstance(column.question(), Choice):
-        raise ValueError(f"by: the column {column.column!r} has no options to group by: use categories or bins")
-    if column.radix > MOST_GROUPS:
-        raise ValueError(f"by: the column {column.column!r} has more than {MOST_GROUPS} options: group them")
-    return column.answers()
+def read_groups(
+    schema: Schema, data: Any, column: Column | None, positive: NDArray[np.bool_] | None = None, rate: float = 1.0
+) -> tuple[EncodedTable, tuple[PatternTable | None, ...]]:
+    """A table by a schema, and its groups by a column: one if there is none."""
+    if column is not None:
+        return schema.tables(data, column, positive, sample_rate=rate)
+    encoded = schema.table(data, positive, sample_rate=rate)
+    return encoded, (encoded.table,)
 
 
 def group_column(schema: Schema, by: str | Column | None) -> Column | None:
     """The column of that name in the schema, or the one given; it must have options."""
     column = schema.column(by) if isinstance(by, str) else by
-    if column is not None:
-        if not isinstance(column, Column):
-            raise ValueError(
-                f"by must be the name of a column of the schema, or a column such as Categories, got {reprlib.repr(by)}"
-            )
-        group_names(column)
+    if column is None:
+        return None
+    if not isinstance(column, Column):
+        raise ValueError(
+            f"by must be the name of a column of the schema, or a column such as Categories, got {reprlib.repr(by)}"
+        )
+    if not isinstance(column.question(), Choice):
+        raise ValueError(f"by: the column {column.column!r} has no options to group by: use categories or bins")
+    if column.radix > MOST_GROUPS:
+        raise ValueError(f"by: the column {column.column!r} has more than {MOST_GROUPS} options: group them")
     return column
 
 
 def evaluate_tables(
     model: Model,
-    tables: Sequence[PatternTable | None],
+    records: Counted,
     epsilon: float,
-    column: Column | None,
     tested: MeasuredOn,
     adjacency: Adjacency | str,
-    random_state: RandomState,
+    *,
+    random_state: RandomState = None,
     budget: Account | None = None,
-    weight: Weight | None = None,
 ) -> Evaluation:
     """The noisy histogram of tables that were counted, with its words."""
     yes, no = decision_words(getattr(model, "schema", None))
-    names = group_names(column) if column is not None else ("all",)
     return evaluate(
         model,
-        tables,
+        records.groups,
         epsilon,
         labels=(no, yes),
-        names=names,
-        by=None if column is None else column.column,
+        names=("all",) if records.column is None else records.column.answers(),
+        by=None if records.column is None else records.column.column,
         adjacency=adjacency,
         tested=tested,
-        weight=weight,
+        weight=records.weight,
         random_state=random_state,
         budget=budget,
     )
@@ -180,28 +182,18 @@ def evaluate_tables(
 
 def evaluated(
     release: Release,
-    tables: Sequence[PatternTable | None],
+    records: Counted,
     epsilon: float,
-    column: Column | None,
     tested: MeasuredOn,
-    weight: Weight | None = None,
     *,
     random_state: RandomState = None,
     budget: Account | None = None,
 ) -> Run:
     """The release with an evaluation on tables that were counted; the figures without noise are in the diagnostics."""
-    start = perf_counter()
-    exact = curators_figures(release.model, tables, weight)
-    adjacency = release.guarantee.adjacency
-    found = evaluate_tables(release.model, tables, epsilon, column, tested, adjacency, random_state, budget, weight)
+    start, exact = perf_counter(), records.summary(release.model)
+    where = tested, release.guarantee.adjacency
+    found = evaluate_tables(release.model, records, epsilon, *where, random_state=random_state, budget=budget)
     return Run(release.with_evaluation(found), Diagnostics(perf_counter() - start, exact, {}))
-
-
-def curators_figures(
-    model: Model, tables: Sequence[PatternTable | None], weight: Weight | None = None
-) -> dict[str, Any]:
-    """The figures without noise: for the curator's diagnostics only."""
-    return summary(exact_cells(model.outcomes(), tables, weight))
 
 
 class Jointly:
@@ -226,12 +218,7 @@ class HoldOut:
 
     @classmethod
     def of(
-        cls,
-        share: float | None,
-        epsilon: float,
-        by: str | Column | None,
-        schema: Schema,
-        weight: Weight | None = None,
+        cls, share: float | None, epsilon: float, by: str | Column | None, schema: Schema, weight: Weight | None = None
     ) -> HoldOut | None:
         """Checked, or None if nothing is held out."""
         if share is None:
@@ -245,23 +232,19 @@ class HoldOut:
         whole: EncodedTable,
         groups: Sequence[PatternTable | None],
         adjacency: str,
-        *,
-        random_state: Any = None,
-        progress: Any = None,
-        budget: Account | None = None,
+        **paid: Unpack[Paying],
     ) -> Run:
         """Fit on the records that are not held out and evaluate on the others; both are paid for together, once.
 
         The evaluation is in the release, and its figures without noise are in the curator's diagnostics.
         """
-        rng = as_randomness(random_state)
+        rng, budget = as_randomness(paid.get("random_state")), paid.get("budget")
         training, held = split(groups, self.share, rng)
         account = None if budget is None else Jointly(budget, self.epsilon, Adjacency.of(adjacency))
-        run = fit(replace(whole, table=training), random_state=rng, progress=progress, budget=account)
-        model = run.release.model
-        adjacency = run.release.guarantee.adjacency
-        evaluation = evaluate_tables(
-            model, held, self.epsilon, self.column, MeasuredOn.HELD_OUT, adjacency, rng, None, self.weight
+        run = fit(replace(whole, table=training), random_state=rng, progress=paid.get("progress"), budget=account)
+        model, records = run.release.model, Counted(held, self.column, self.weight)
+        found = evaluate_tables(
+            model, records, self.epsilon, MeasuredOn.HELD_OUT, run.release.guarantee.adjacency, random_state=rng
         )
-        values = run.diagnostics.values | {"held_out": curators_figures(model, held, self.weight)}
-        return Run(run.release.with_evaluation(evaluation), replace(run.diagnostics, values=values))
+        values = run.diagnostics.values | {"held_out": records.summary(model)}
+        return Run(run.release.with_evaluation(found), replace(run.diagnostics, values=values))

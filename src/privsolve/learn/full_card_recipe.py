@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from privsolve.data.constraints import Constraints
 from privsolve.data.patterns import PatternTable
 from privsolve.data.weights import UNITS, Weight
 from privsolve.domains.trees import yes_no_schema
-from privsolve.learn.recipe import RandomState, joined_constraints, with_outside
+from privsolve.learn.recipe import Paying, joined_constraints, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.card_points import Card, Options
 from privsolve.mechanisms.number_objective import NumberPlan, turned
@@ -27,7 +27,6 @@ from privsolve.mechanisms.objective import Plan, counts_by_total, perturbed_card
 from privsolve.models.full_card import FullCard, NumberCard
 from privsolve.models.scales import cut_of_threshold
 from privsolve.models.tally import check_scores
-from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.releases import Release, Run
@@ -131,23 +130,17 @@ class FullCardRecipe(_CardRecipe):
         found = super().encoding(schema)
         return found if self.weight is None else self.weight.beside(found)
 
-    def run(
-        self,
-        encoded: EncodedTable,
-        *,
-        random_state: RandomState = None,
-        progress: Any = None,
-        budget: Account | None = None,
-    ) -> Run:
+    def run(self, encoded: EncodedTable, **paid: Unpack[Paying]) -> Run:
         """Find the card for a table that the schema of `encoding` has read."""
         encoded.check()
+        rng, budget = paid.get("random_state"), paid.get("budget")  # no progress: a fit takes a moment
         asked, table, units = encoded.schema, encoded.table, 1
         if self.weight is not None:
             asked, table, units = self.weight.without(asked), self.weight.applied(table), UNITS
         plan, options = self.plan(asked), self.options(asked)
         schema = replace(asked, intercept=True)
         card, guarantee, values = perturbed_card(
-            table, plan, options, units=units, random_state=random_state, budget=budget, draft=schema.paid
+            table, plan, options, units=units, draft=schema.paid, random_state=rng, budget=budget
         )
         model = self.model(schema, card)
         quality = _quality(table, model)
@@ -190,24 +183,19 @@ class NumberCardRecipe(_CardRecipe):
             raise ValueError(f"low must be less than high, got {self.low:g} and {self.high:g}")
         super().__post_init__()
 
-    def run(
-        self,
-        encoded: EncodedTable,
-        *,
-        random_state: RandomState = None,
-        progress: Any = None,
-        budget: Account | None = None,
-    ) -> Run:
+    def run(self, encoded: EncodedTable, **paid: Unpack[Paying]) -> Run:
         """Find the card for a table that the schema of `encoding` has read."""
         encoded.check()
         assert encoded.targets is not None
-        paid = {"random_state": random_state, "budget": budget}
         return with_outside(self.run_records(encoded.targets, encoded.schema, **paid), encoded)
 
-    def run_records(self, records: TargetTable, asked: Schema, *, progress: Any = None, **paid: Any) -> Run:
+    def run_records(self, records: TargetTable, asked: Schema, **paid: Unpack[Paying]) -> Run:
         """Find the card for records with targets in steps."""
+        rng, budget = paid.get("random_state"), paid.get("budget")  # no progress: a fit takes a moment
         plan, options = self.plan(asked), self.options(asked)
-        card, guarantee, values = perturbed_card(records, plan, options, draft=asked.paid, **paid)
+        card, guarantee, values = perturbed_card(
+            records, plan, options, draft=asked.paid, random_state=rng, budget=budget
+        )
         model = self._model(asked, card)
         seconds = float(values.pop("seconds"))
         quality = _number_quality(records, card, (self.high - self.low) / 2)

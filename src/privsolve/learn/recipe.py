@@ -7,7 +7,7 @@ A `Recipe` says which schema a table is encoded by, encodes it, and makes a run 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,20 +20,21 @@ from privsolve.releases import Run
 RandomState = int | np.random.SeedSequence | Randomness | None
 
 
+class Paying(TypedDict, total=False):
+    """What every run takes beside its records."""
+
+    random_state: RandomState
+    progress: Any
+    budget: Account | None
+
+
 class Recipe(Protocol):
     """How a model is found: everything but the data. All of it is public and fixed before the data is looked at."""
 
     def encoding(self, schema: Schema) -> Schema:
         """The schema that the records are encoded by; raises for a schema that does not suit the model."""
 
-    def run(
-        self,
-        encoded: EncodedTable,
-        *,
-        random_state: RandomState = None,
-        progress: Any = None,
-        budget: Account | None = None,
-    ) -> Run:
+    def run(self, encoded: EncodedTable, **paid: Unpack[Paying]) -> Run:
         """Find the model for a table that the schema of `encoding` has read."""
 
 

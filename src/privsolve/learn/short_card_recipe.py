@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Unpack
 
 from privsolve.checks import check_count
 from privsolve.data import EncodedTable, Schema
@@ -12,11 +12,10 @@ from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.engines.supports.instance import LARGEST_SUPPORT
 from privsolve.engines.supports.problems import declares_columns
 from privsolve.engines.supports.work import check_work, default_max_features
-from privsolve.learn.recipe import RandomState, joined_constraints, with_outside
+from privsolve.learn.recipe import Paying, joined_constraints, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import exponential
 from privsolve.models.tally import check_scores
-from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.problems.priors import Prior, default_prior
@@ -126,14 +125,7 @@ class ShortCardRecipe:
         self.limits.domain(schema)
         return schema
 
-    def run(
-        self,
-        encoded: EncodedTable,
-        *,
-        random_state: RandomState = None,
-        progress: Any = None,
-        budget: Account | None = None,
-    ) -> Run:
+    def run(self, encoded: EncodedTable, **paid: Unpack[Paying]) -> Run:
         """Choose a card; the release carries the schema, the diagnostics what fell outside of it."""
         encoded.check()
         table, schema = encoded.table, encoded.schema
@@ -143,7 +135,6 @@ class ShortCardRecipe:
         if declares_columns(problem):
             _check_work(domain, problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0)
         prior = default_prior(domain) if self.prior is None else self.prior
-        paid: dict[str, Any] = {"random_state": random_state, "progress": progress, "budget": budget}
         run = exponential(problem, self.epsilon, adjacency=self.adjacency, prior=prior, **paid)
         return with_outside(run, encoded)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 
@@ -12,11 +12,10 @@ from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
 from privsolve.data.columns.label import Target
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
-from privsolve.learn.recipe import RandomState, with_outside
+from privsolve.learn.recipe import Paying, with_outside
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
-from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.trees import TreeProblem
 from privsolve.releases import Run
@@ -52,14 +51,7 @@ class TreeRecipe:
         """The trees to choose from."""
         return DecisionTrees(questions, self.depth, self.leaves)
 
-    def run(
-        self,
-        encoded: EncodedTable,
-        *,
-        random_state: RandomState = None,
-        progress: Any = None,
-        budget: Account | None = None,
-    ) -> Run:
+    def run(self, encoded: EncodedTable, **paid: Unpack[Paying]) -> Run:
         """Choose a tree for a table that the schema of `encoding` has read."""
         encoded.check()
         trees = self.trees(TreeQuestions.of(encoded.schema))
@@ -68,10 +60,9 @@ class TreeRecipe:
         else:
             counts = np.eye(self.leaves.width, dtype=np.int64)[found.targets] * found.counts[:, None]
             problem = TreeProblem(found.rows, counts, found.n, trees, encoded.schema)
-        run = self.run_problem(problem, random_state=random_state, progress=progress, budget=budget)
-        return with_outside(run, encoded)
+        return with_outside(self.run_problem(problem, **paid), encoded)
 
-    def run_problem(self, problem: TreeProblem, **paid: Any) -> Run:
+    def run_problem(self, problem: TreeProblem, **paid: Unpack[Paying]) -> Run:
         """Choose a tree for records that lie in memory."""
         return private_tree(problem, self.epsilon, adjacency=self.adjacency, **paid)
 

@@ -96,11 +96,7 @@ class PrivateTreeClassifier(ClassEstimator):
         Without `y` the labels are those of the schema's column in `X`.
         """
         stated = self._start(options)
-        label = None
-        if self._label_in(X, y, stated):
-            assert stated is not None
-            assert stated.label is not None
-            label = stated.label.column
+        if (label := self._label_in(X, y, stated)) is not None:
             X, y = labels_in(X, label)
         frame = self._frame(X, reset=True, label=label)
         labels = one_per_record(y, len(frame))
@@ -110,13 +106,13 @@ class PrivateTreeClassifier(ClassEstimator):
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
         recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
         if leaves.width == 2:
-            run = self._released(recipe.run, encode(recipe, schema, frame, targets == 1))
+            self._released(recipe.run, encode(recipe, schema, frame, targets == 1))
         else:
             asked = recipe.encoding(schema)
             rows, trees = asked.encode(frame, readable=True), recipe.trees(TreeQuestions.of(asked))
-            run = self._released(recipe.run_problem, TreeProblem.from_records(rows, targets, trees, asked))
+            self._released(recipe.run_problem, TreeProblem.from_records(rows, targets, trees, asked))
         self.classes_ = classes
-        return self._keep(run)
+        return self
 
     def _leaves(self, classes: NDArray[Any]) -> Leaves:
         if check_choice("leaves", self.leaves, LeafKind) is LeafKind.LABELS:

@@ -78,7 +78,8 @@ def _write(write: _Write, value: Any) -> None:
 def _call(write: _Write, value: Any) -> None:
     """A function of this package by its name, a method with its object, a partial call with its arguments by name."""
     if isinstance(value, partial):
-        bound = inspect.signature(value.func).bind_partial(*value.args, **value.keywords)
+        asked = {name: given for name, given in value.keywords.items() if name not in NOT_ASKED}
+        bound = inspect.signature(value.func).bind_partial(*value.args, **asked)
         bound.apply_defaults()
         _call(write, value.func)
         _write(write, {name: given for name, given in bound.arguments.items() if name not in NOT_ASKED})
