@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from rich.markup import escape
 
 from privsolve.cli.common import console
-from privsolve.cli.options import EXPERT, TABLE, option
+from privsolve.cli.options import EXPERT, TABLE, Running, option
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Label
 from privsolve.data.columns import Column, Value, tidy
@@ -26,7 +26,6 @@ from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
 from privsolve.privacy.decimals import at_most, exact
-from privsolve.privacy.ledger import Ledger
 from privsolve.safety.folder import output_file
 from privsolve.safety.signals import Stop
 
@@ -157,19 +156,16 @@ class Draft:
             object.__setattr__(self, "table", replace(self.table, decimal=decimal))
         _ = [_bounds(one) for one in self.bounds]
 
-    def write(
-        self, out: Path, stop: Stop, resume: bool, ledger: Ledger | None = None, seed: int | None = None
-    ) -> PrivateDraft:
+    def write(self, out: Path, stop: Stop, running: Running) -> PrivateDraft:
         """Pay, draft and write the schema file, which has its place before anything is paid."""
-        if not resume and self._asks_nothing():
+        if not running.resume and self._asks_nothing():
             with output_file(out) as write:
                 found = self.drafted("")
                 write(found.to_toml())
             return found
-        sealed_file = out.with_name(f"{out.name}.sealed")
         with (
-            output_file(out, resume=resume) as write,
-            sealed_run(sealed_file, stop, resume=resume, ledger=ledger, seed=seed) as sealed,
+            output_file(out, resume=running.resume) as write,
+            sealed_run(out.with_name(f"{out.name}.sealed"), stop, running) as sealed,
         ):
 
             def written(found: PrivateDraft) -> Path:

@@ -20,22 +20,7 @@ from privsolve.cli.common import (
     show_paths,
     stoppable,
 )
-from privsolve.cli.options import (
-    By,
-    Curator,
-    Data,
-    Epsilon,
-    Header,
-    Json,
-    MaxWeight,
-    Note,
-    Overwrite,
-    Resume,
-    Seed,
-    WeightColumn,
-    group_of,
-    weight_of,
-)
+from privsolve.cli.options import Counting, Data, Epsilon, Header, Json, Releasing, with_options
 from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data.duckdb import private_folder
 from privsolve.data.tables import open_table
@@ -43,58 +28,45 @@ from privsolve.evaluation import Evaluation, MeasuredOn
 from privsolve.evaluation.measure import promise, summary
 from privsolve.learn.evaluating import counted, evaluated
 from privsolve.models.tree import DecisionTree
-from privsolve.privacy.ledger import Ledger
 from privsolve.releases import Release
-from privsolve.safety.folder import SCORECARD, SEALED, TREE, load_release, output_folder
+from privsolve.safety.folder import SCORECARD, SEALED, TREE, load_release
 
 
+@with_options(counting=Counting, running=Releasing)
 def evaluate(
     data: Data,
+    *,
     release: Annotated[Path, typer.Option(help="The release.json of a fit.")],
     epsilon: Epsilon,
-    by: By = None,
-    weight: WeightColumn = None,
-    max_weight: MaxWeight = None,
+    counting: Counting,
     other_records: Annotated[
         bool, typer.Option("--other-records", help="These records are of people none of whom was in the fit.")
     ] = False,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Budget file that pays for the evaluation (`privsolve budget`).")
-    ] = None,
+    running: Releasing,
     out: Annotated[
         Path | None, typer.Option(help="Folder for the release with its evaluation, to publish as a whole.")
     ] = None,
-    curator: Curator = None,
-    overwrite: Overwrite = False,
-    note: Note = None,
-    seed: Seed = None,
     header: Header = None,
     json_output: Json = False,
-    resume: Resume = False,
 ) -> None:
     """How good a release is on a table, privately: accuracy, mistakes of both kinds, ROC and calibration, with noise."""
     with one_line_errors(), stoppable() as stop:
         found = load_release(release)
-        adjacency = found.guarantee.adjacency
-        promise(epsilon, adjacency)
-        weights = weight_of(weight, max_weight, data, header)
-        budget = Ledger.open(ledger) if ledger else None
+        promise(epsilon, found.guarantee.adjacency)
+        weights = counting.weights(data, header)
         page = TREE if isinstance(found.model, DecisionTree) else SCORECARD
-        if out is None and resume:
+        if out is None and running.resume:
             raise ValueError(
                 "--resume goes on with an evaluation that is written to a folder: add --out, or leave it out"
             )
         with ExitStack() as stack:
             folder = None
             if out is not None:
-                place = output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=page)
-                folder = stack.enter_context(place)
+                folder = stack.enter_context(running.folder(out, page))
             sealed_in = stack.enter_context(private_folder(Path(gettempdir()))) if folder is None else folder.curator
-            sealed = stack.enter_context(
-                sealed_run(sealed_in / SEALED, stop, resume=resume, ledger=budget, note=note, seed=seed)
-            )
+            sealed = stack.enter_context(sealed_run(sealed_in / SEALED, stop, running))
             with engine_at_work("reading", data):
-                records = counted(found.model, open_table(data, header=header), group_of(by), weight=weights)
+                records = counted(found.model, open_table(data, header=header), counting.column, weight=weights)
             tested = MeasuredOn.OTHERS if other_records else MeasuredOn.SAME
             run = release_from(
                 sealed,

@@ -32,23 +32,15 @@ from privsolve.cli.options import (
     PRIVACY,
     TABLE,
     BandsText,
-    By,
-    Curator,
+    Counting,
     Data,
     Header,
     Json,
-    MaxWeight,
     ModelName,
     ModelOptions,
-    Note,
-    Overwrite,
-    Resume,
-    Seed,
-    WeightColumn,
+    Releasing,
     checked_model,
-    group_of,
     option,
-    weight_of,
     with_options,
 )
 from privsolve.cli.releasing import progress_line, release_from, sealed_run
@@ -63,7 +55,7 @@ from privsolve.evaluation.split import parts_of
 from privsolve.evaluation.words import rare_line, records_in_words, useless
 from privsolve.learn.base import check_paid
 from privsolve.learn.evaluating import HoldOut, read_groups
-from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
+from privsolve.learn.full_card_recipe import FullCardRecipe
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
 from privsolve.models.full_card import FullCard
@@ -71,10 +63,9 @@ from privsolve.models.linear import decision_words
 from privsolve.privacy.calibration import check_epsilon
 from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
-from privsolve.privacy.ledger import Ledger
 from privsolve.privacy.profiles import profile_of
 from privsolve.releases import Release, Run
-from privsolve.safety.folder import SCORECARD, SEALED, TREE, Folder, output_folder
+from privsolve.safety.folder import SCORECARD, SEALED, TREE, Folder
 from privsolve.safety.signals import Stop
 
 LARGE = 10.0
@@ -87,7 +78,7 @@ MOST_COLUMNS = 8
 """So many columns are listed with what falls outside their schema."""
 
 
-@with_options(table=TableOptions, choice=ModelOptions)
+@with_options(table=TableOptions, choice=ModelOptions, running=Releasing, counting=Counting)
 def fit(
     context: typer.Context,
     data: Data,
@@ -104,9 +95,6 @@ def fit(
             show_default="drafted privately from the records",
         ),
     ] = None,
-    ledger: Annotated[
-        Path | None, option(PRIVACY, "Budget file that pays for the release (`privsolve budget`).")
-    ] = None,
     holdout: Annotated[
         float | None,
         option(
@@ -115,9 +103,7 @@ def fit(
             show_default="0.2 without --schema",
         ),
     ] = None,
-    overwrite: Overwrite = False,
-    resume: Resume = False,
-    curator: Curator = None,
+    running: Releasing,
     total_epsilon: Annotated[
         float | None, option(EXPERT, "With a drafted schema: budget of its draft and the fit together.")
     ] = None,
@@ -125,13 +111,9 @@ def fit(
         float | None,
         option(EXPERT, "Of the evaluation on held-out records.", show_default="that of the fit"),
     ] = None,
-    by: By = None,
+    counting: Counting,
     bands: BandsText = None,
-    weight: WeightColumn = None,
-    max_weight: MaxWeight = None,
-    note: Note = None,
     header: Header = None,
-    seed: Seed = None,
     yes: Annotated[bool, option(EXPERT, "Do not ask, in a terminal.", "--yes")] = False,
     json_output: Json = False,
 ) -> None:
@@ -143,36 +125,32 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        weights = weight_of(weight, max_weight, data, header, table.decimal)
-        budget = Ledger.open(ledger) if ledger else None
+        weights = counting.weights(data, header, table.decimal)
         if schema is None:
-            target = table.several()
-            choice = checked_model(context, choice, target)
+            choice = checked_model(context, choice, target := table.several())
             choice.checked_bands(bands)
             if weights is not None:
                 weights.check_label(table.label)
                 table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             if holdout is None:
                 holdout = 0.2 if target is None else 0
-            total = epsilon or total_epsilon
-            _check_before_drafting(choice, target, total, holdout, evaluate_epsilon)
-            _check_groups_before_drafting(by, data, header)
-            if not resume:
-                with output_folder(out, curator=curator, overwrite=overwrite):
-                    pass  # what is wrong with the folders is said before the draft is paid for
-                if budget is not None and total:
-                    _check_both(budget, total, choice)
-            if total is None:
+            if (total := epsilon or total_epsilon) is None:
                 raise ValueError("--epsilon: state the privacy budget of everything, for example --epsilon 1")
-            schema = Folder.of(out, curator).curator / SCHEMA
-            no_delta = budget is not None and not budget.budget.release_delta
-            draft = Draft(data, header, table, epsilon_of_draft(None, total), None, choice.adjacency, no_delta)
-            resume = _draft_first(draft, total, schema, budget, seed, stop, resume, yes, bool(holdout))
+            share = epsilon_of_draft(None, total)
+            draft = Draft(data, header, table, share, None, choice.adjacency, running.no_delta)
+            _check_before_drafting(draft, choice, total, holdout, evaluate_epsilon, counting, running)
+            if not running.resume:
+                with running.folder(out):
+                    pass  # what is wrong with the folders is said before the draft is paid for
+            schema = Folder.of(out, running.curator).curator / SCHEMA
+            running = _draft_first(draft, total, schema, running, stop, yes, bool(holdout))
             epsilon, total_epsilon = None, total
             holdout = holdout or None  # 0: no evaluation
         else:
             table.refuse_all()
-        the_schema = _load_schema(schema)
+        if not schema.is_file():
+            raise ValueError(f"--schema {schema}: no such file; make one with `privsolve schema draft`")
+        the_schema = Schema.load(schema)
         choice = checked_model(context, choice, the_schema.target)
         cut = choice.checked_bands(bands)
         _check_holdout(the_schema.target, holdout)
@@ -185,15 +163,15 @@ def fit(
         asked = recipe.encoding(the_schema)
         choice.check_most_features(asked)
         spent = epsilon if evaluate_epsilon is None else evaluate_epsilon
-        test = HoldOut.of(holdout, spent, group_of(by), asked, weights)
-        if test is None and (by is not None or evaluate_epsilon is not None):
+        test = HoldOut.of(holdout, spent, counting.column, asked, weights)
+        if test is None and (counting.by is not None or evaluate_epsilon is not None):
             raise ValueError(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         page = TREE if choice.model is ModelName.tree else SCORECARD
         with (
-            output_folder(out, curator=curator, overwrite=overwrite, resume=resume, page=page) as folder,
-            sealed_run(folder.sealed, stop, resume=resume, ledger=budget, note=note, seed=seed) as sealed,
+            running.folder(out, page) as folder,
+            sealed_run(folder.sealed, stop, running) as sealed,
         ):
             with engine_at_work("reading", data):
                 column = None if test is None else test.column
@@ -218,32 +196,35 @@ def fit(
 
 
 def _check_before_drafting(
+    draft: Draft,
     choice: ModelOptions,
-    target: Target | None,
-    total: float | None,
+    total: float,
     holdout: float | None,
     evaluate_epsilon: float | None,
+    counting: Counting,
+    running: Releasing,
 ) -> None:
-    """Raise for options that the fit would refuse, before the draft of the schema is paid for."""
-    choice.recipe(1.0 if total is None else total, target=target)
+    """Raise for what the fit would refuse or could not pay, before the draft of the schema is paid for."""
+    target, budget = draft.table.several(), running.budget
+    recipe = choice.recipe(total, target=target)
     _check_holdout(target, holdout)
     if holdout:
         parts_of(holdout)
     if evaluate_epsilon is not None:
         promise(evaluate_epsilon, choice.adjacency)
-
-
-def _check_groups_before_drafting(by: str | None, data: str, header: str | None) -> None:
-    """Raise for groups that a drafted schema may not have: which columns it keeps is not known before it is paid for."""
-    if by is None:
-        return
-    column = group_of(by)
-    if not isinstance(column, Categories):
-        raise ValueError(
-            f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or give "
-            "--schema"
-        )
-    check_columns([column.column], open_table(data, header=header).columns)
+    if (by := counting.by) is not None:  # which columns the draft keeps is not known yet
+        column = counting.column
+        if not isinstance(column, Categories):
+            raise ValueError(
+                f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or "
+                "give --schema"
+            )
+        check_columns([column.column], open_table(draft.data, header=draft.header).columns)
+    if budget is not None and not running.resume:
+        delta = getattr(recipe, "delta", 0.0) + (0.0 if running.no_delta else default_delta(1))
+        both = profile_of(total, delta)
+        whole = Guarantee(both, budget.budget.adjacency, "draft and fit", "none yet", "12", "none")
+        budget.budget.check(budget.totals(), whole)
 
 
 def _check_holdout(target: Target | None, holdout: float | None) -> None:
@@ -267,38 +248,18 @@ def _checked_epsilon(epsilon: float | None, total: float | None, schema: Schema)
     return at_most(left)
 
 
-def _check_both(budget: Ledger, epsilon: float, choice: ModelOptions) -> None:
-    """Refuse before the draft is paid what could not be paid after it."""
-    own = choice.delta or 0.0
-    if choice.model is ModelName.scorecard and choice.delta is None:
-        own = DEFAULT_DELTA
-    drafts = default_delta(1) if budget.budget.release_delta else 0.0
-    whole = Guarantee(
-        profile_of(epsilon, own + drafts), budget.budget.adjacency, "draft and fit", "none yet", "12", "none"
-    )
-    budget.budget.check(budget.totals(), whole)
-
-
 def _banded(run: Run, bands: Bands | None) -> Run:
     """The run with bands of totals, which need no data."""
     return run if bands is None else replace(run, release=run.release.with_bands(bands))
 
 
 def _draft_first(
-    draft: Draft,
-    total: float,
-    place: Path,
-    ledger: Ledger | None,
-    seed: int | None,
-    stop: Stop,
-    resume: bool,
-    yes: bool,
-    measured: bool,
-) -> bool:
-    """Draft the schema into its place, unless an interrupted run has done so; whether the fit after it is to be resumed."""
+    draft: Draft, total: float, place: Path, running: Releasing, stop: Stop, yes: bool, measured: bool
+) -> Releasing:
+    """Draft the schema into its place, unless an interrupted run has done so; how the fit after it runs."""
     if place.exists():
-        if resume:
-            return place.with_name(SEALED).exists()
+        if running.resume:
+            return replace(running, resume=place.with_name(SEALED).exists())
         raise ValueError(
             f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
             "or delete it"
@@ -312,15 +273,9 @@ def _draft_first(
         raise ValueError("stopped at the plan: nothing was read or spent")
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with engine_at_work("reading", draft.data):
-        found = draft.write(place, stop, resume, ledger, seed)
+        found = draft.write(place, stop, replace(running, note=None))
     show_left_out(found.left_out)
-    return False
-
-
-def _load_schema(path: Path) -> Schema:
-    if not path.is_file():
-        raise ValueError(f"--schema {path}: no such file; make one with `privsolve schema draft`")
-    return Schema.load(path)
+    return replace(running, resume=False)
 
 
 @contextmanager

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -25,6 +26,8 @@ from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_cl
 from privsolve.models.bands import Bands
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
+from privsolve.privacy.ledger import Ledger
+from privsolve.safety.folder import SCORECARD, Folder, output_folder
 
 TABLE, MODEL, PRIVACY, OUTPUT = "Table", "Model", "Privacy", "Output"
 EXPERT = "For experts"
@@ -45,28 +48,7 @@ Header = Annotated[
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy budget of the release.")]
 Adjacency = Annotated[str, option(PRIVACY, "replace (n is public) or add-remove.")]
-By = Annotated[
-    str | None,
-    option(EXPERT, "Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values."),
-]
-Note = Annotated[str | None, option(EXPERT, "What the ledger says of the payment; nothing of the data.")]
-WeightColumn = Annotated[str | None, option(EXPERT, "Survey weights: how much each record counts.", metavar="COLUMN")]
-MaxWeight = Annotated[float | None, option(EXPERT, "With --weight: the largest weight, public; larger ones are cut.")]
-Seed = Annotated[int | None, option(EXPERT, "Repeatable noise, for testing only.")]
 Json = Annotated[bool, option(EXPERT, "Machine-readable output.", "--json")]
-Overwrite = Annotated[bool, option(OUTPUT, "Replace an earlier release in the folder.", "--overwrite")]
-Curator = Annotated[
-    Path | None,
-    option(EXPERT, "Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
-]
-Resume = Annotated[
-    bool,
-    option(
-        OUTPUT,
-        "Go on with a run that was interrupted: the same command, and nothing more is paid.",
-        "--resume",
-    ),
-]
 BandsText = Annotated[
     str | None,
     option(
@@ -77,27 +59,82 @@ BandsText = Annotated[
 ]
 
 
-def weight_of(
-    column: str | None, largest: float | None, data: str, header: str | None, decimal: str | None = None
-) -> Weight | None:
-    """What `--weight` and `--max-weight` ask for; raises if only one is given, or if no record has a weight above 0."""
-    if column is None and largest is None:
-        return None
-    if column is None or largest is None:
-        raise ValueError(
-            "--weight and --max-weight go together, for example --weight w --max-weight 5: the column, and the largest weight, "
-            "which is public"
-        )
-    weight = Weight(column, largest, decimal or decimal_sign(data, header))
-    with engine_at_work("reading", data):
-        weight.check(open_table(data, header=header))
-    return weight
+@dataclass(frozen=True)
+class Running:
+    """Who pays for a run, and whether it goes on with an earlier one."""
+
+    ledger: Annotated[Path | None, option(PRIVACY, "Budget file that pays for it (`privsolve budget`).")] = None
+    resume: Annotated[
+        bool,
+        option(
+            OUTPUT, "Go on with a run that was interrupted: the same command, and nothing more is paid.", "--resume"
+        ),
+    ] = False
+    seed: Annotated[int | None, option(EXPERT, "Repeatable noise, for testing only.")] = None
+
+    @cached_property
+    def budget(self) -> Ledger | None:
+        """The ledger."""
+        return Ledger.open(self.ledger) if self.ledger else None
+
+    @property
+    def no_delta(self) -> bool:
+        """Whether the ledger has no δ for releases."""
+        return self.budget is not None and not self.budget.budget.release_delta
 
 
-def group_of(by: str | None) -> str | Categories | None:
-    """What `--by` asks for: the name of a column, or a column with the values that are listed."""
-    name, equals, values = (by or "").partition("=")
-    return Categories(name, [value.strip() for value in values.split(",")]) if equals else by
+@dataclass(frozen=True)
+class Releasing(Running):
+    """How a release is paid for, and where it goes beside its folder."""
+
+    overwrite: Annotated[bool, option(OUTPUT, "Replace an earlier release in the folder.", "--overwrite")] = False
+    curator: Annotated[
+        Path | None,
+        option(EXPERT, "Folder for what must not be published.", show_default="beside OUT, named OUT-curator"),
+    ] = None
+    note: Annotated[str | None, option(EXPERT, "What the ledger says of the payment; nothing of the data.")] = None
+
+    def folder(self, out: Path, page: str = SCORECARD) -> AbstractContextManager[Folder]:
+        """The folder of the release."""
+        return output_folder(out, curator=self.curator, overwrite=self.overwrite, resume=self.resume, page=page)
+
+
+@dataclass(frozen=True)
+class Counting:
+    """By what records are grouped, and how much each of them counts."""
+
+    by: Annotated[
+        str | None,
+        option(
+            EXPERT, "Figures by group as well: a column of the schema, or COLUMN=VALUE,VALUE,... with public values."
+        ),
+    ] = None
+    weight: Annotated[str | None, option(EXPERT, "Survey weights: how much each record counts.", metavar="COLUMN")] = (
+        None
+    )
+    max_weight: Annotated[
+        float | None, option(EXPERT, "With --weight: the largest weight, public; larger ones are cut.")
+    ] = None
+
+    @property
+    def column(self) -> str | Categories | None:
+        """The name of a column, or a column with the values that are listed."""
+        name, equals, values = (self.by or "").partition("=")
+        return Categories(name, [value.strip() for value in values.split(",")]) if equals else self.by
+
+    def weights(self, data: str, header: str | None, decimal: str | None = None) -> Weight | None:
+        """The weights; raises if only one of the options is given, or if no record has a weight above 0."""
+        if self.weight is None and self.max_weight is None:
+            return None
+        if self.weight is None or self.max_weight is None:
+            raise ValueError(
+                "--weight and --max-weight go together, for example --weight w --max-weight 5: the column, and the largest "
+                "weight, which is public"
+            )
+        weight = Weight(self.weight, self.max_weight, decimal or decimal_sign(data, header))
+        with engine_at_work("reading", data):
+            weight.check(open_table(data, header=header))
+        return weight
 
 
 class ModelName(StrEnum):

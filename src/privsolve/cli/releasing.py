@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from privsolve.cli.common import errors, warn
+from privsolve.cli.options import Releasing, Running
 from privsolve.learn.progress import ShowProgress, progress_words
-from privsolve.privacy.ledger import Ledger
 from privsolve.safety.sealed import SealedRun
 from privsolve.safety.signals import Stop
 
@@ -21,19 +21,12 @@ PAID = "the release was paid for already, and the ledger keeps the payment: see 
 
 
 @contextmanager
-def sealed_run(
-    path: Path,
-    stop: Stop,
-    *,
-    resume: bool,
-    ledger: Ledger | None = None,
-    note: str | None = None,
-    seed: int | None = None,
-) -> Iterator[SealedRun]:
+def sealed_run(path: Path, stop: Stop, running: Running) -> Iterator[SealedRun]:
     """The sealed run in that file: the one to resume, or a new one, replacing a file whose run was never paid for."""
-    if note is not None and ledger is None:
+    note, resume = running.note if isinstance(running, Releasing) else None, running.resume
+    if note is not None and running.budget is None:
         raise ValueError("--note is kept in a ledger: add --ledger, or leave it out")
-    with SealedRun(path, budget=ledger, random_state=seed, note=note or "", stop=stop) as sealed:
+    with SealedRun(path, budget=running.budget, random_state=running.seed, note=note or "", stop=stop) as sealed:
         if resume and not sealed.committed:
             raise ValueError(
                 f"--resume: there is no {path}, so nothing was interrupted after it was paid for: leave it out"

@@ -11,19 +11,18 @@ from rich.table import Table
 
 from privsolve.cli.common import as_json, console, engine_at_work, one_line_errors, stoppable
 from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
-from privsolve.cli.options import Adjacency, Data, Header, Json, Resume, Seed, with_options
+from privsolve.cli.options import Adjacency, Data, Header, Json, Running, with_options
 from privsolve.data import About, Schema
 from privsolve.data.about import WORDS
 from privsolve.data.private import DRAFT_SHARE
 from privsolve.data.tables import open_table
-from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
 
 app = typer.Typer(help="Say what is public about a table.", no_args_is_help=True)
 
 
 @app.command("draft")
-@with_options(table=TableOptions)
+@with_options(table=TableOptions, running=Running)
 def draft_command(
     data: Data,
     *,
@@ -54,33 +53,29 @@ def draft_command(
         ),
     ] = None,
     adjacency: Adjacency = "replace",
-    ledger: Annotated[Path | None, typer.Option(help="Budget file that pays for the draft.")] = None,
-    seed: Seed = None,
+    running: Running,
     json_output: Json = False,
-    resume: Resume = False,
 ) -> None:
     """Draft a schema from the records, with differential privacy. See docs/guides/drafts.md."""
     with one_line_errors(), stoppable() as stop:
-        if out.exists() and not resume:
+        if out.exists() and not running.resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
         table.check()
-        spent = epsilon_of_draft(epsilon, total_epsilon)
-        budget = Ledger.open(ledger) if ledger else None
         draft = Draft(
             data,
             header,
             table,
-            spent,
+            epsilon_of_draft(epsilon, total_epsilon),
             delta,
             adjacency,
-            budget is not None and not budget.budget.release_delta,
+            running.no_delta,
             tuple(columns or ()),
             Schema.load(stated).columns if stated else (),
             tuple(bounds or ()),
             _about(about or []),
         )
         with engine_at_work("reading", data):
-            found = draft.write(out, stop, resume, budget, seed)
+            found = draft.write(out, stop, running)
         if json_output:
             typer.echo(as_json({"schema": found.schema.to_dict(), "left_out": dict(found.left_out), "file": str(out)}))
             return
