@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +14,11 @@ from rich.table import Table
 
 from privsolve.cli.common import as_json, console, one_line_errors
 from privsolve.cli.options import Json, ModelName, ModelOptions, checked_model, with_options
-from privsolve.data import EncodedTable, Schema
+from privsolve.data import Schema
 from privsolve.domains import ConstrainedPoints, SparsePoints
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.engines.supports.work import estimate
+from privsolve.learn.full_card_recipe import FullCardRecipe
 from privsolve.learn.planning import (
     MOST_RECORDS,
     Expectation,
@@ -25,12 +28,14 @@ from privsolve.learn.planning import (
     smallest_epsilon,
     tree_expectations,
 )
+from privsolve.learn.recipe import Recipe
+from privsolve.learn.short_card_recipe import ShortCardRecipe
+from privsolve.learn.tree_recipe import TreeRecipe
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
 from privsolve.mechanisms.trees import public_work
 from privsolve.models.leaves import UNIT, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.releases import Run
 
 PROVED = "A bound for the worst table: typical results are much better. Nothing was spent."
 
@@ -70,11 +75,13 @@ def plan(
             raise ValueError("constraints on a card are about the columns of a schema: give --schema")
         if rehearsal and found is None:
             raise ValueError("--rehearse makes up records of a schema: give --schema")
-        if rehearsal and found is not None and found.target is not None:
+        is_target = found is not None and found.target is not None
+        if rehearsal and is_target:
             raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
-        if choice.model is ModelName.scorecard and found is not None and found.target is not None:
+        if choice.model is ModelName.scorecard and is_target:
             raise ValueError("no error can be stated for a number beforehand: choose epsilon as for a yes/no label")
-        planned = _planned(choice, found, features or 0, records)
+        recipe = choice.recipe(1.0, found)  # refuses what does not fit together
+        planned = _planned(recipe, found, features or 0, records)
         if (epsilon is None) == (lose is None):
             raise ValueError("give either --epsilon, or --lose, what may be lost at most, for example --lose 0.02")
         if lose is not None:
@@ -82,7 +89,7 @@ def plan(
         assert epsilon is not None
         content, rehearsed = planned.content(epsilon), None
         if rehearsal and found is not None:
-            rehearsed = _rehearse(choice, found, records, epsilon, positive_share)
+            rehearsed = rehearse(choice.recipe(epsilon, found), found, records, positive_share)
         if json_output:
             typer.echo(as_json(content if rehearsed is None else content | {"rehearsal": asdict(rehearsed)}))
             return
@@ -104,19 +111,17 @@ def plan(
             _show_rehearsal(rehearsed, records)
 
 
-def _planned(
-    choice: ModelOptions, schema: Schema | None, features: int, records: int
-) -> _FullPlan | _CardPlan | _TreePlan:
+def _planned(recipe: Recipe, schema: Schema | None, features: int, records: int) -> _FullPlan | _CardPlan | _TreePlan:
     """The plan for what is wanted, on a schema or on so many 0/1 features."""
-    choice.recipe(1.0, schema)  # refuses what does not fit together
-    if choice.model is ModelName.scorecard:
-        return _FullPlan(records, choice, schema, features)
-    if choice.model is ModelName.short:
-        domain = choice.limits.plain_domain(features + 1, True) if schema is None else choice.limits.domain(schema)
-        return _CardPlan(records, choice.adjacency, domain, choice.short_recipe(1.0).loss)
-    tree = choice.tree_recipe(1.0, schema)
-    questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(tree.encoding(schema))
-    return _TreePlan(records, choice.adjacency, tree.trees(questions))
+    if isinstance(recipe, FullCardRecipe):
+        return _FullPlan(records, recipe, schema, features)
+    if isinstance(recipe, ShortCardRecipe):
+        limits = recipe.limits
+        domain = limits.plain_domain(features + 1, True) if schema is None else limits.domain(schema)
+        return _CardPlan(records, str(recipe.adjacency), domain, recipe.loss)
+    assert isinstance(recipe, TreeRecipe)
+    questions = TreeQuestions.plain(features) if schema is None else TreeQuestions.of(recipe.encoding(schema))
+    return _TreePlan(records, str(recipe.adjacency), recipe.trees(questions))
 
 
 @dataclass(frozen=True)
@@ -124,7 +129,7 @@ class _FullPlan:
     """Full scorecards: the public numbers. There is no bound on mistakes; a rehearsal shows what is typical."""
 
     records: int
-    choice: ModelOptions
+    recipe: FullCardRecipe
     schema: Schema | None
     features: int
 
@@ -132,11 +137,11 @@ class _FullPlan:
         raise ValueError("--lose is for short cards and trees: use --epsilon and --rehearse, or --model short")
 
     def content(self, epsilon: float) -> dict[str, Any]:
-        recipe = self.choice.full_recipe(epsilon)
-        if self.schema is not None:
-            return recipe.plan(recipe.encoding(self.schema)).to_dict() | {"records": self.records}
-        adjacency = Adjacency.of(recipe.adjacency)
-        found = ObjectivePlan(epsilon, recipe.delta, adjacency, self.features, self.features)
+        recipe, features = replace(self.recipe, epsilon=epsilon), self.features
+        if self.schema is None:
+            found = ObjectivePlan(epsilon, recipe.delta, Adjacency.of(recipe.adjacency), features, features)
+        else:
+            found = recipe.plan(recipe.encoding(self.schema))
         return found.to_dict() | {"records": self.records}
 
     def show(self, epsilon: float) -> None:
@@ -158,7 +163,7 @@ class _CardPlan:
     loss: ZeroOneLoss
 
     def share(self, epsilon: float) -> float:
-        return self._bound(self.domain, epsilon).excess / self.records / self.loss.largest
+        return self._bound(self.domain, epsilon)[1]
 
     def content(self, epsilon: float) -> dict[str, Any]:
         found = self._cards(self.domain, epsilon)
@@ -168,41 +173,39 @@ class _CardPlan:
         return found
 
     def show(self, epsilon: float) -> None:
-        domain, bound, share = self.domain, self._bound(self.domain, epsilon), self.share(epsilon)
+        domain, (bound, share) = self.domain, self._bound(self.domain, epsilon)
         what = "mistakes" if self.loss.largest == 1 else "cost"
-        console.print(
-            f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}"
-        )
         words = f"{share:.1%} of the records" if share < 1 else "which says nothing"
-        console.print(
+        said = [
+            f"{domain.size:,} scorecards on {domain.columns} features, {self.records:,} records, epsilon {epsilon:g}",
             f"Promise: with probability 0.95 at most {bound.excess:,.0f} more {what} than the best card with "
-            f"{bound.compared_with}, {words}."
-        )
+            f"{bound.compared_with}, {words}.",
+        ]
         if isinstance(domain, ConstrainedPoints):
-            without = self._bound(domain.plain, epsilon)
-            console.print(
-                f"The constraints leave {domain.size:,} of {domain.plain.size:,} cards; without them it would be "
-                f"{without.excess:,.0f}."
-            )
+            without = self._bound(domain.plain, epsilon)[0].excess
+            left = f"{domain.size:,} of {domain.plain.size:,} cards"
+            said.append(f"The constraints leave {left}; without them it would be {without:,.0f}.")
         if math.isinf(self._seconds):
-            console.print("There are too many cards for the memory of a usual machine: use fewer --max-features.")
+            said.append("There are too many cards for the memory of a usual machine: use fewer --max-features.")
         else:
-            console.print(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
+            said.append(f"Time: {_seconds(self._seconds)} once compiled, from public numbers.")
+        for line in said:
+            console.print(line)
 
-    def _bound(self, domain: SparsePoints, epsilon: float) -> Expectation:
-        return card_expectation(domain, epsilon, self.adjacency, self.loss)
+    def _bound(self, domain: SparsePoints, epsilon: float) -> tuple[Expectation, float]:
+        """The bound, and its share of the records."""
+        bound = card_expectation(domain, epsilon, self.adjacency, self.loss)
+        return bound, bound.excess / self.records / self.loss.largest
 
     def _cards(self, domain: SparsePoints, epsilon: float) -> dict[str, Any]:
-        bound = self._bound(domain, epsilon)
-        share = min(1.0, bound.excess / self.records / self.loss.largest)
-        return {"scorecards": domain.size, "bounds": [asdict(bound) | {"share": share}]}
+        return {"scorecards": domain.size, "bounds": _as_plain([self._bound(domain, epsilon)])}
 
     @property
     def _seconds(self) -> float:
+        usable, supports = self.domain.columns, None
         if isinstance(self.domain, ConstrainedPoints):
             usable, supports = len(self.domain.usable), self.domain.supports
-            return estimate(usable, self.domain.max_features, self.records, supports=supports)
-        return estimate(self.domain.columns, self.domain.max_features, self.records)
+        return estimate(usable, self.domain.max_features, self.records, supports=supports)
 
 
 @dataclass(frozen=True)
@@ -218,10 +221,9 @@ class _TreePlan:
 
     def content(self, epsilon: float) -> dict[str, Any]:
         sums = public_work(self.trees, self.records)
-        bounds = [asdict(bound) | {"share": min(1.0, share)} for bound, share in self._bounds(epsilon)]
         found = {"depth": self.trees.depth, "features": self.trees.questions.size, "records": self.records}
         work = asdict(sums) | {"seconds": sums.seconds}
-        return found | {"epsilon": epsilon, "bounds": bounds, "work": work}
+        return found | {"epsilon": epsilon, "bounds": _as_plain(self._bounds(epsilon)), "work": work}
 
     def show(self, epsilon: float) -> None:
         console.print(
@@ -252,17 +254,12 @@ class _TreePlan:
         return [(bound, bound.excess / self.records / self.trees.leaves.range) for bound in bounds]
 
 
+def _as_plain(bounds: Sequence[tuple[Expectation, float]]) -> list[dict[str, Any]]:
+    return [asdict(bound) | {"share": min(1.0, share)} for bound, share in bounds]
+
+
 def _seconds(seconds: float) -> str:
     return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
-
-
-def _rehearse(choice: ModelOptions, schema: Schema, records: int, epsilon: float, share: float) -> Rehearsal:
-    recipe = choice.recipe(epsilon, schema)
-
-    def fit(encoded: EncodedTable, seed: int) -> Run:
-        return recipe.run(encoded, random_state=seed)
-
-    return rehearse(fit, recipe.encoding(schema), records, positive_share=share)
 
 
 def _show_rehearsal(found: Rehearsal, records: int) -> None:
@@ -270,5 +267,5 @@ def _show_rehearsal(found: Rehearsal, records: int) -> None:
     console.print(
         f"Rehearsal on made-up records{fewer}: a rule of three features made up the labels, right in {found.planted:.1%}; "
         f"{len(found.accuracies)} private fits were right in {min(found.accuracies):.1%} to {max(found.accuracies):.1%}, "
-        f"the middle one in {found.middle:.1%}. Once compiled a fit took {found.typical_seconds:.1f} s."
+        f"the middle one in {median(found.accuracies):.1%}. Once compiled a fit took {median(found.seconds[1:]):.1f} s."
     )

@@ -14,16 +14,15 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.data import EncodedTable, Schema
-from privsolve.data.columns import Column
 from privsolve.data.patterns import PatternTable
 from privsolve.domains import SparsePoints
 from privsolve.domains.trees import DecisionTrees
+from privsolve.learn.recipe import Recipe
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.exponential import SHORT, inverse_temperature
 from privsolve.mechanisms.trees import tree_temperature
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.problems.priors import default_prior, least_log_of_short
-from privsolve.releases import Run
 
 BETA = 0.05
 """A bound fails with at most this probability."""
@@ -105,25 +104,12 @@ class Rehearsal:
     accuracies: tuple[float, ...]
     seconds: tuple[float, ...]
 
-    @property
-    def typical_seconds(self) -> float:
-        """The middle of all fits but the first, which may have had to compile."""
-        return float(np.median(self.seconds[1:] or self.seconds))
 
-    @property
-    def middle(self) -> float:
-        """The accuracy of the fit in the middle."""
-        return float(np.median(self.accuracies))
+TIMES = 5
 
 
-def rehearse(
-    fit: Callable[[EncodedTable, int], Run],
-    schema: Schema,
-    records: int,
-    times: int = 5,
-    positive_share: float = 0.5,
-) -> Rehearsal:
-    """Fit `times` tables of made-up records, each with a rule of its own; `fit` gets the table and a seed.
+def rehearse(recipe: Recipe, schema: Schema, records: int, positive_share: float = 0.5) -> Rehearsal:
+    """Fit a few tables of made-up records, each with a rule of its own.
 
     Answers are uniform and independent of each other. A rule of three features with 1 or 2 points each says yes for about
     `positive_share` of the records. The label is what it says, except that 30% of the labels are drawn at random instead, yes
@@ -131,37 +117,33 @@ def rehearse(
     """
     if not 0 < positive_share < 1:
         raise ValueError(f"positive_share must lie between 0 and 1, for example 0.1, got {positive_share:g}")
-    count = min(records, MOST_RECORDS)
+    count, asked = min(records, MOST_RECORDS), recipe.encoding(schema)
     planted, accuracies, seconds = [], [], []
-    for seed in range(times):
-        encoded, share = made_up(schema, count, np.random.default_rng(seed), positive_share)
+    for seed in range(TIMES):
+        encoded, share = _made_up(asked, count, np.random.default_rng(seed), positive_share)
         start = time.perf_counter()
-        run = fit(encoded, seed)
+        run = recipe.run(encoded, random_state=seed)
         seconds.append(time.perf_counter() - start)
         accuracies.append(float(run.diagnostics.training_accuracy))
         planted.append(share)
     return Rehearsal(count, float(np.mean(planted)), tuple(accuracies), tuple(seconds))
 
 
-def made_up(
-    schema: Schema, records: int, rng: np.random.Generator, positive_share: float = 0.5
+def _made_up(
+    schema: Schema, records: int, rng: np.random.Generator, positive_share: float
 ) -> tuple[EncodedTable, float]:
-    """Records with uniform answers, labelled by a planted rule, and how often the rule is right."""
-    features = np.hstack([column.expand(_answers(column, records, rng)) for column in schema.columns])
+    """Records with uniform answers that the schema lists, labelled by a planted rule, and how often the rule is right."""
+    codes = [np.setdiff1d(np.arange(column.radix), list(column.outside.values())) for column in schema.columns]
+    parts = [one.expand(rng.choice(usual, size=records)) for one, usual in zip(schema.columns, codes, strict=True)]
+    features = np.hstack(parts)
+    totals = _planted_totals(features.astype(np.int64), rng)
     if schema.intercept:
         features = np.hstack([features, np.ones((records, 1), dtype=features.dtype)])
-    totals = _planted_totals(features[:, : features.shape[1] - schema.intercept].astype(np.int64), rng)
     says = totals > np.quantile(totals, 1 - positive_share)
     positive = np.where(rng.random(records) < REDRAWN, rng.random(records) < positive_share, says)
     yes, no = positive.astype(np.int64), (~positive).astype(np.int64)
     table = PatternTable(features, yes, no, names=schema.features, scales=schema.scales, ranges=schema.ranges)
     return EncodedTable(table, schema, {}), float((says == positive).mean())
-
-
-def _answers(column: Column, records: int, rng: np.random.Generator) -> Int64Array:
-    """Codes of answers that the schema lists; missing and other ones are left out."""
-    usual = np.setdiff1d(np.arange(column.radix), list(column.outside.values()))
-    return rng.choice(usual, size=records)
 
 
 def _planted_totals(features: Int64Array, rng: np.random.Generator) -> Int64Array:
