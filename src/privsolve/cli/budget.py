@@ -12,7 +12,6 @@ from rich.panel import Panel
 from rich.table import Table
 
 from privsolve.cli.common import console, one_line_errors
-from privsolve.privacy.accounting import Totals
 from privsolve.privacy.decimals import at_least, at_most
 from privsolve.privacy.ledger import Entry, Ledger
 
@@ -90,36 +89,33 @@ def accept(file: File, as_json: AsJson = False) -> None:
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
-    totals = ledger.totals()
-    values = _budget_values(ledger, totals)
+    values = _budget_values(ledger)
     if as_json:
         typer.echo(json.dumps(values, indent=2))
         return
-    remaining = ledger.budget.remaining(totals)
+    budget, spent, left = values["budget"], values["spent"], values["remaining"]
     table = Table(title=f"Privacy budget: {escape(ledger.dataset)}" if ledger.dataset else "Privacy budget")
     for name in ("", "budget", "spent", "next release at most"):
         table.add_column(name, justify="left" if not name else "right")
-    table.add_row(
-        "epsilon",
-        f"{ledger.budget.epsilon:.12g}",
-        f"{values['spent']['epsilon']:.12g}",
-        f"{remaining.epsilon:.6g}\n{remaining.exponential:.6g} (exponential mechanism)",
-    )
-    table.add_row(
-        "delta of releases",
-        f"{values['budget']['release_delta']:.6g}",
-        f"{values['spent']['delta']:.6g}",
-        f"{remaining.delta:.6g}",
-    )
-    if ledger.budget.rho_limit:
-        table.add_row("rho", f"{ledger.budget.rho_limit:.6g}", f"{values['spent']['rho']:.6g}", "")
+    most = f"{left['epsilon']:.6g}\n{left['epsilon_exponential']:.6g} (exponential mechanism)"
+    table.add_row("epsilon", f"{budget['epsilon']:.12g}", f"{spent['epsilon']:.12g}", most)
+    deltas = (budget["release_delta"], spent["delta"], left["delta"])
+    table.add_row("delta of releases", *(f"{delta:.6g}" for delta in deltas))
+    if budget["rho"]:
+        table.add_row("rho", f"{budget['rho']:.6g}", f"{spent['rho']:.6g}", "")
         table.caption = "The sum of the epsilons may exceed the budget while the sum of the rhos does not."
     console.print(table)
-    console.print(Panel(values["promise"], title=_counted(totals.releases), border_style="green"))
+    releases = "1 release" if spent["releases"] == 1 else f"{spent['releases']} releases"
+    console.print(Panel(values["promise"], title=releases, border_style="green"))
 
 
-def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
-    budget, remaining = ledger.budget, ledger.budget.remaining(totals)
+def _budget_values(ledger: Ledger) -> dict[str, Any]:
+    budget, totals = ledger.budget, ledger.totals()
+    remaining = budget.remaining(totals)
+    promise = (
+        f"All releases paid from this ledger, past and future, are together ({budget.epsilon:g}, {budget.delta:g})-DP "
+        f"for {budget.adjacency.words}."
+    )
     return {
         "dataset": ledger.dataset,
         "adjacency": budget.adjacency,
@@ -144,28 +140,10 @@ def _budget_values(ledger: Ledger, totals: Totals) -> dict[str, Any]:
             "epsilon_exponential": remaining.exponential,
             "delta": remaining.delta,
         },
-        "promise": _promise(ledger, totals),
+        "promise": f"{promise} Except: {caveat}." if (caveat := totals.caveat()) else promise,
     }
-
-
-def _counted(releases: int) -> str:
-    return "1 release" if releases == 1 else f"{releases} releases"
-
-
-def _promise(ledger: Ledger, totals: Totals) -> str:
-    budget = ledger.budget
-    sentence = (
-        f"All releases paid from this ledger, past and future, are together ({budget.epsilon:g}, {budget.delta:g})-DP "
-        f"for {budget.adjacency.words}."
-    )
-    return f"{sentence} Except: {caveat}." if (caveat := totals.caveat()) else sentence
 
 
 def _entry_values(entry: Entry) -> dict[str, Any]:
-    return {
-        "number": entry.number,
-        "spent_at": entry.spent_at,
-        "outcome": entry.outcome,
-        "note": entry.note,
-        "guarantee": entry.guarantee.to_dict(),
-    }
+    plain = {name: getattr(entry, name) for name in ("number", "spent_at", "outcome", "note")}
+    return plain | {"guarantee": entry.guarantee.to_dict()}

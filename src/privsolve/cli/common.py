@@ -79,20 +79,20 @@ def warn(words: str) -> None:
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Wrong input and failed runs end in one line that says what to do, not in a traceback."""
+    what, code = "error", 2
     try:
         yield
+        return
     except (ValueError, TypeError, OSError, ps.PrivsolveError) as error:
-        errors.print(f"[bold red]error:[/bold red] {escape(_one_line(str(error)))}", soft_wrap=True)
-        raise typer.Exit(2) from None
+        words = escape(_one_line(str(error)))
     except MemoryError:  # its own words are about arrays
         words = (
             "not enough memory: use fewer or coarser columns, fewer features or a smaller depth, or a larger machine"
         )
-        errors.print(f"[bold red]error:[/bold red] {words}", soft_wrap=True)
-        raise typer.Exit(2) from None
     except KeyboardInterrupt:
-        errors.print("[bold red]interrupted:[/bold red] nothing was released", soft_wrap=True)
-        raise typer.Exit(130) from None
+        what, words, code = "interrupted", "nothing was released", 130
+    errors.print(f"[bold red]{what}:[/bold red] {words}", soft_wrap=True)
+    raise typer.Exit(code)
 
 
 def stoppable(outcome: str = NOTHING) -> AbstractContextManager[Stop]:

@@ -195,30 +195,22 @@ class ModelOptions:
             schema: names the two labels of a tree; "no" and "yes" if left out.
             target: classes or numbers, where there is no schema yet.
         """
-        if self.delta and self.model is not ModelName.scorecard:
-            raise ValueError(f"--delta is for --model scorecard: leave it out with --model {self.model.value}")
-        if self.model is ModelName.tree:
-            return self.tree_recipe(epsilon, schema, target)
-        if (several := target if schema is None else schema.target) is not None:
-            return self._number_recipe(epsilon, several)
-        return self.full_recipe(epsilon) if self.model is ModelName.scorecard else self.short_recipe(epsilon)
-
-    def full_recipe(self, epsilon: float) -> FullCardRecipe:
-        """How a full scorecard is found."""
-        costs: dict[str, Any] = {"false_positive": self.false_positive, "false_negative": self.false_negative}
-        return FullCardRecipe(epsilon, **self._of_full_cards, **costs, sample_rate=self.sample_rate)
-
-    def _number_recipe(self, epsilon: float, target: Target) -> NumberCardRecipe:
-        if target.low is None or target.high is None:
-            raise ValueError(f"--model {self.model.value}: is not for several classes: use --model tree")
-        if self.model is ModelName.short:
-            raise ValueError("--model short: says yes or no; for a number use --model scorecard")
-        return NumberCardRecipe(epsilon, **self._of_full_cards, low=float(target.low), high=float(target.high))
-
-    @property
-    def _of_full_cards(self) -> dict[str, Any]:
-        """What both kinds of full scorecards take."""
-        return {
+        model, costs = self.model, (self.false_positive, self.false_negative)
+        if self.delta and model is not ModelName.scorecard:
+            raise ValueError(f"--delta is for --model scorecard: leave it out with --model {model}")
+        target = target if schema is None else schema.target
+        if model is ModelName.tree:
+            yes, no = ("yes", "no") if schema is None else answers(schema.label)
+            if target is not None:
+                return TreeRecipe(epsilon, self.depth, target_leaves(target, self.leaves), self.adjacency)
+            return TreeRecipe(epsilon, self.depth, two_class_leaves((no, yes), self.leaves, *costs), self.adjacency)
+        if target is not None and target.classes:
+            raise ValueError(f"--model {model}: is not for several classes: use --model tree")
+        if model is ModelName.short:
+            if target is not None:
+                raise ValueError("--model short: says yes or no; for a number use --model scorecard")
+            return ShortCardRecipe(epsilon, self.limits, self.adjacency, None, *costs)
+        common: dict[str, Any] = {
             "delta": DEFAULT_DELTA if self.delta is None else self.delta,
             "adjacency": self.adjacency,
             "max_points": 10 if self.max_points is None else self.max_points,
@@ -226,19 +218,12 @@ class ModelOptions:
             "sparsity": self.sparsity,
             "constraints": self._constraints,
         }
-
-    def short_recipe(self, epsilon: float) -> ShortCardRecipe:
-        """How a short card is chosen."""
-        costs = (self.false_positive, self.false_negative)
-        return ShortCardRecipe(epsilon, self.limits, self.adjacency, None, *costs)
-
-    def tree_recipe(self, epsilon: float, schema: Schema | None, target: Target | None = None) -> TreeRecipe:
-        """How a tree is chosen."""
-        if (several := target if schema is None else schema.target) is not None:
-            return TreeRecipe(epsilon, self.depth, target_leaves(several, self.leaves), self.adjacency)
-        yes, no = ("yes", "no") if schema is None else answers(schema.label)
-        leaves = two_class_leaves((no, yes), self.leaves, self.false_positive, self.false_negative)
-        return TreeRecipe(epsilon, self.depth, leaves, self.adjacency)
+        if target is None:
+            common |= {"false_positive": self.false_positive, "false_negative": self.false_negative}
+            return FullCardRecipe(epsilon, **common, sample_rate=self.sample_rate)
+        assert target.low is not None
+        assert target.high is not None
+        return NumberCardRecipe(epsilon, **common, low=float(target.low), high=float(target.high))
 
     @property
     def limits(self) -> CardLimits:

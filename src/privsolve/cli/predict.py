@@ -20,12 +20,13 @@ from privsolve.cli.common import as_json, console, engine_at_work, errors, one_l
 from privsolve.cli.options import BandsText, Data, Header, Json
 from privsolve.data import Schema
 from privsolve.data.codes import run
-from privsolve.data.columns import MISSING, OTHER, Column
+from privsolve.data.columns import MISSING, OTHER
 from privsolve.data.duckdb import interruptibly, private_folder
 from privsolve.data.tables import open_for_copying
 from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree, with_tree_predictions
 from privsolve.releases import Release
+from privsolve.releases.differences import used_columns
 from privsolve.safety.folder import load_release
 
 FORMULA = r"^[=+\-@＝＋－＠]"
@@ -107,8 +108,9 @@ def predict(
             stop.let_go()
             os.replace(temporary, out)
             stop.outcome = f"{out} is complete"
-        for line in unread_lines(records, unread):
-            errors.print(escape(line), soft_wrap=True)
+        for name, counts in unread.items():
+            said = " and ".join(f"{n:,} {fate}" for fate, n in counts.items())
+            errors.print(escape(f"{name}: {said} of {records:,} values"), soft_wrap=True)
         added = [name for name in names.values() if name in result.columns and name not in table.columns]
         if json_output:
             typer.echo(as_json({"predictions": str(out), "columns": added, "records": records, "unread": unread}))
@@ -146,7 +148,10 @@ def show(
             return
         content = written(found, card_format, dialect)
         if out is not None:
-            _write_file(out, content if isinstance(content, bytes) else content.encode())
+            try:
+                out.write_bytes(content if isinstance(content, bytes) else content.encode())
+            except OSError as error:
+                raise ValueError(f"--out {out} cannot be written: {error.strerror}; choose another file") from None
             console.print(escape(str(out)), soft_wrap=True)
         elif isinstance(content, bytes):
             raise ValueError(f"--format {card_format}: say where to write the file with --out")
@@ -171,13 +176,6 @@ def written(release: Release, card_format: str, dialect: str = "duckdb") -> str 
     return write(dialect) if card_format == CardFormat.sql else write()
 
 
-def _write_file(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise ValueError(f"--out {path} cannot be written: {error.strerror}; choose another file") from None
-
-
 def _with_bands(release: Release, bands: str | None) -> Release:
     return release if bands is None else release.with_bands(bands)
 
@@ -197,14 +195,13 @@ def free_name(name: str, taken: Sequence[str]) -> str:
 
 def unread_values(table: Any, release: Release) -> tuple[int, dict[str, dict[str, int]]]:
     """The number of records, and by column that is used how many values are missing, or unknown to the release."""
-    columns = used_columns(release)
+    columns = used_columns(release.model)
     if not columns:
         return int(run(table.aggregate(records=table.count()))["records"][0].as_py()), {}
-    schema = Schema(columns, intercept=False)
-    records, outside = schema.unread(table)
+    records, outside = Schema(tuple(columns.values()), intercept=False).unread(table)
     found: dict[str, dict[str, int]] = {}
     for name, fates in outside.items():
-        column = schema.column(name)
+        column = columns[name]
         here = {MISSING: fates.get(MISSING, 0)}
         if column.outside.get(OTHER) in column.saying_nothing and getattr(column, "other", None) is None:
             here["unknown"] = fates.get(OTHER, 0)
@@ -215,7 +212,7 @@ def unread_values(table: Any, release: Release) -> tuple[int, dict[str, dict[str
 
 def check_read(records: int, unread: Mapping[str, Mapping[str, int]], release: Release, most: float) -> None:
     """Raise if too many values say nothing; missing ones that have an answer of their own count only if all are missing."""
-    columns = {column.column: column for column in used_columns(release)}
+    columns = used_columns(release.model)
     for name, counts in unread.items():
         column = columns[name]
         answered = isinstance(getattr(column, "missing", None), str) and counts.get(MISSING, 0) < records
@@ -225,19 +222,6 @@ def check_read(records: int, unread: Mapping[str, Mapping[str, int]], release: R
                 f"column {name!r}: {wrong:,} of {records:,} values are missing or unknown to the release, more than "
                 f"--max-missing {most:g} allows: look how the column is written, or raise --max-missing"
             )
-
-
-def unread_lines(records: int, unread: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """What is said about them."""
-    said = {name: " and ".join(f"{n:,} {fate}" for fate, n in counts.items()) for name, counts in unread.items()}
-    return [f"{name}: {words} of {records:,} values" for name, words in said.items()]
-
-
-def used_columns(release: Release) -> tuple[Column, ...]:
-    """The columns that the model uses."""
-    if isinstance(release.model, DecisionTree):
-        return release.model.used[0].columns if release.model.asked else ()
-    return tuple(entry.column for entry in linear_rule(release).tally.entries)
 
 
 def linear_rule(release: Release) -> LinearRule:

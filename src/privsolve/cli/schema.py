@@ -142,16 +142,13 @@ def _show(schema: Schema) -> None:
         console.print(escape(f"label {schema.target.column}: {schema.target.words}"), soft_wrap=True)
 
 
-def _show_curator(curator: dict[str, object]) -> None:
-    console.print(f"[bold red]{escape(str(curator['note']))}[/bold red]", soft_wrap=True)
+def _show_curator(curator: dict[str, Any]) -> None:
+    console.print(f"[bold red]{escape(curator['note'])}[/bold red]", soft_wrap=True)
     positives = "" if curator["positives"] is None else f"{curator['positives']:,} positive, "
     console.print(f"{curator['records']:,} records, {positives}{curator['distinct_rows']:,} distinct rows of features")
-    outside = curator["outside"]
-    assert isinstance(outside, dict)
-    for column, counts in outside.items():
+    for column, counts in curator["outside"].items():
         console.print(f"  {escape(column)}: {', '.join(f'{n:,} {fate}' for fate, n in counts.items())}")
-    if not outside:
+    if not curator["outside"]:
         console.print("  every value is in the schema")
     if unreadable := curator["unreadable"]:
-        assert isinstance(unreadable, list)
         console.print(f"[bold red]no value can be read: {escape(', '.join(unreadable))}[/bold red]", soft_wrap=True)

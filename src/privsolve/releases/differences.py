@@ -70,7 +70,7 @@ def differences(old: Release, new: Release) -> Differences:
     Raises:
         ValueError: if one of them cannot be applied to a table.
     """
-    used = [_used(release.model) for release in (old, new)]
+    used = [used_columns(release.model) for release in (old, new)]
     both = {c.column: [columns[c.column] for columns in used if c.column in columns] for s in used for c in s.values()}
     asked = {name: _answers(columns) for name, columns in both.items()}
     models = old.model, new.model
@@ -99,7 +99,7 @@ def _unit(rule: LinearRule) -> str:
     return "log-odds" if isinstance(rule, FullCard) else "points"
 
 
-def _used(model: Model) -> dict[str, Column]:
+def used_columns(model: Model) -> dict[str, Column]:
     """The columns that a model asks for, by name."""
     if isinstance(model, DecisionTree):
         columns = model.used[0].columns if model.asked else ()
