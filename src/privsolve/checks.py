@@ -41,43 +41,29 @@ def check_finite(name: str, value: object, wanted: str = "be a finite number", a
     return number
 
 
-def _number(name: str, value: object, holds: Callable[[float], bool], wanted: str, advice: str = "") -> float:
-    """`value` as a float; raise unless it is finite and `holds` is true for it."""
+def check_number(name: str, value: object, holds: Callable[[float], bool], wanted: str, advice: str = "") -> float:
+    """`value` as a float; raise unless it is finite and `holds` is true for it: it must be what is `wanted`."""
     number = check_finite(name, value, wanted, advice)
     if not holds(number):
         raise _wrong(name, value, wanted, advice)
     return number
 
 
-def check_above_zero(name: str, value: object, advice: str = "") -> float:
-    """`value` as a float; raise unless it is finite and positive."""
-    return _number(name, value, lambda number: number > 0, "be finite and positive", advice)
-
-
-def check_positive(name: str, value: object, advice: str = "") -> float:
-    """`value` as a float; raise unless it is a number from `SMALLEST` to `LARGEST`."""
-    number, wanted = check_above_zero(name, value, advice), f"lie between {SMALLEST:g} and {LARGEST:g}"
-    return _number(name, number, lambda number: SMALLEST <= number <= LARGEST, wanted, advice)
+def check_positive(name: str, value: object, advice: str = "", *, bounded: bool = True) -> float:
+    """`value` as a float; raise unless it is a number from `SMALLEST` to `LARGEST`, or finite and positive if not `bounded`."""
+    number = check_number(name, value, lambda number: number > 0, "be finite and positive", advice)
+    words = f"lie between {SMALLEST:g} and {LARGEST:g}"
+    return check_number(name, number, lambda n: not bounded or SMALLEST <= n <= LARGEST, words, advice)
 
 
 def check_share(name: str, value: object, advice: str) -> float:
     """`value` as a float; raise unless it lies strictly between 0 and 1."""
-    return _number(name, value, lambda number: 0 < number < 1, "lie strictly between 0 and 1", advice)
+    return check_number(name, value, lambda number: 0 < number < 1, "lie strictly between 0 and 1", advice)
 
 
-def check_below_one(name: str, value: object, advice: str) -> float:
-    """`value` as a float; raise unless it is at least 0 and below 1."""
-    return _number(name, value, lambda number: 0 <= number < 1, "be at least 0 and below 1", advice)
-
-
-def check_between(name: str, value: object, low: float, high: float) -> float:
+def check_between(name: str, value: object, low: float, high: float = LARGEST) -> float:
     """`value` as a float; raise unless it is a number from `low` to `high`."""
-    return _number(name, value, lambda number: low <= number <= high, f"be a number from {low:g} to {high:g}")
-
-
-def check_error(name: str, value: object) -> float:
-    """`value` as a float; raise unless it is a number from 0 to `LARGEST`."""
-    return check_between(name, value, 0, LARGEST)
+    return check_number(name, value, lambda number: low <= number <= high, f"be a number from {low:g} to {high:g}")
 
 
 def check_count(name: str, value: object) -> int:
@@ -89,14 +75,20 @@ def check_count(name: str, value: object) -> int:
 
 def check_callback(name: str, value: object) -> None:
     """Raise unless `value` is None or can be called with one argument: found before a run, not by its first call."""
-    if value is not None and not _takes(value, 1):
-        raise _wrong(name, value, "be None or a function of one argument")
+    if value is not None:
+        check_function(name, value, 1, "be None or a function of one argument")
 
 
-def check_function(name: str, value: object, *arguments: str) -> None:
-    """Raise unless `value` can be called with arguments like those named."""
-    if not _takes(value, len(arguments)):
-        raise _wrong(name, value, f"be a function of {len(arguments)} arguments: {', '.join(arguments)}")
+def check_function(name: str, value: object, arguments: int, wanted: str) -> None:
+    """Raise unless `value` can be called with so many arguments: it must be what is `wanted`."""
+    try:
+        if not callable(value):
+            raise TypeError
+        inspect.signature(value).bind(*[None] * arguments)
+    except TypeError:
+        raise _wrong(name, value, wanted) from None
+    except ValueError:  # built in, without a signature
+        pass
 
 
 def check_integer(name: str, value: object, low: int, high: int) -> int:
@@ -106,19 +98,6 @@ def check_integer(name: str, value: object, low: int, high: int) -> int:
     if not low <= int(value) <= high:
         raise _wrong(name, int(value), f"be between {low} and {high}")
     return int(value)
-
-
-def _takes(value: object, arguments: int) -> bool:
-    """Whether it can be called with so many arguments."""
-    if not callable(value):
-        return False
-    try:
-        inspect.signature(value).bind(*[None] * arguments)
-    except TypeError:
-        return False
-    except ValueError:  # built in, without a signature
-        return True
-    return True
 
 
 MOST_ENTRIES = 2**34

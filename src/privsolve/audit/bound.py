@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_below_one, check_count, check_share
+from privsolve.checks import check_count, check_number, check_share
 from privsolve.releases import Release, Run
 
 
@@ -62,7 +62,7 @@ def lower_bound(
     """
     if check_count("runs", runs) < 100:
         raise ValueError(f"runs must be a whole number of at least 100 to bound a probability, got {runs!r}")
-    check_below_one("delta", delta, ": use the delta of the claim")
+    check_number("delta", delta, lambda d: 0 <= d < 1, "be at least 0 and below 1", ": use the delta of the claim")
     check_share("confidence", confidence, "; for instance 0.999")
     outputs = _drawn_labels(mechanism, data, neighbour, runs)
     half = runs // 2

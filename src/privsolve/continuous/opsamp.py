@@ -14,7 +14,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_error
+from privsolve.checks import check_between
 from privsolve.continuous.oracles import ContinuousOracle, PiecewiseLinearOracle, as_oracle
 from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
 from privsolve.continuous.stability import SamplingNoise, SamplingPlan, plan_opsamp
@@ -211,7 +211,7 @@ def _answers(oracle: ContinuousOracle, prepared: Any, box: Box, etas: Floats) ->
 
 
 def _stated_error(oracle: ContinuousOracle, box: Box, lipschitz: float, n: int) -> float:
-    return check_error("oracle's tolerance", oracle.stated_error(box, lipschitz, n))
+    return check_between("oracle's tolerance", oracle.stated_error(box, lipschitz, n), 0)
 
 
 def _check_jobs(n_jobs: int | None) -> None:

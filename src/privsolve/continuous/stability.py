@@ -16,7 +16,7 @@ from math import ceil, exp, floor, frexp, fsum, inf, log, log1p, nextafter, sqrt
 
 from scipy.optimize import minimize_scalar
 
-from privsolve.checks import check_choice, check_count, check_error, check_items, check_positive
+from privsolve.checks import check_between, check_choice, check_count, check_items, check_positive
 from privsolve.noise.discrete import LARGEST_SCALE
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_beta, check_delta, check_epsilon, gamma_length, smallest
@@ -286,7 +286,7 @@ def plan_opsamp(
     if not sides:
         raise ValueError("widths must hold one positive number per coordinate, got none")
     lipschitz, epsilon, delta = check_positive("lipschitz", lipschitz), check_epsilon(epsilon), check_delta(delta)
-    error, noise = check_error("error", error), noise or SamplingNoise()
+    error, noise = check_between("error", error, 0), noise or SamplingNoise()
     adjacency, proved = Adjacency.of(adjacency), noise.calibration is Calibration.PROVED
     if not proved and adjacency is not Adjacency.REPLACE:
         raise ValueError("adjacency must be 'replace' for the published calibration, which is stated for it only")

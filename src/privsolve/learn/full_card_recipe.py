@@ -29,8 +29,7 @@ from privsolve.models.scales import cut_of_threshold
 from privsolve.models.tally import check_scores
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.releases import Release, Run
-from privsolve.releases.run import Diagnostics
+from privsolve.releases import Diagnostics, Release, Run
 
 DEFAULT_DELTA = 1e-6
 MOST_POINTS = 1000

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import erfinv, gammainccinv, gammaincinv, ndtri
 
 from privsolve.arrays import Floats
-from privsolve.checks import check_above_zero, check_count
+from privsolve.checks import check_count, check_positive
 from privsolve.noise.accuracy import check_scipy
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy import calibration
@@ -97,7 +97,7 @@ class NoiseLaw(ABC):
 
     def __post_init__(self) -> None:
         check_count("dim", self.dim)
-        check_above_zero("scale", self.scale)
+        check_positive("scale", self.scale, bounded=False)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from privsolve.arrays import Int64Array
-from privsolve.checks import check_error, check_finite
+from privsolve.checks import check_between, check_finite
 from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import ProgressCallback
 from privsolve.errors import OracleNotCertified, PrivsolveError
@@ -203,7 +203,7 @@ def check_limits(oracle: Oracle, *options: str) -> None:
 
 def oracle_tolerance(oracle: Oracle) -> float:
     """The oracle's stated additive error in mistakes, validated."""
-    return check_error("oracle.tolerance", oracle.tolerance)
+    return check_between("oracle.tolerance", oracle.tolerance, 0)
 
 
 def verified(answer: Any, problem: BaseProblem, perturbation: Perturbation, oracle: object) -> Solution:

@@ -18,7 +18,7 @@ from typing import Any, NoReturn, Protocol
 
 from scipy.optimize import minimize_scalar
 
-from privsolve.checks import check_below_one, check_finite
+from privsolve.checks import check_finite, check_number
 from privsolve.errors import BudgetExceeded
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
@@ -112,9 +112,9 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
-        object.__setattr__(
-            self, "delta", check_below_one("delta", self.delta, "; choose it far below 1/n, for example 1e-9")
-        )
+        advice = "; choose it far below 1/n, for example 1e-9"
+        delta = check_number("delta", self.delta, lambda d: 0 <= d < 1, "be at least 0 and below 1", advice)
+        object.__setattr__(self, "delta", delta)
         given = self.composition_delta
         part = at_most(exact(self.delta) / 2) if given is None else check_finite("composition_delta", given)
         if not 0 <= part <= self.delta:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammainccinv
 
-from privsolve.checks import check_above_zero, check_error, check_positive, check_share
+from privsolve.checks import check_between, check_positive, check_share
 
 # Section 6: table entries are multiples of 2^-20, so rounding moves each of them by at most 2^-21.
 _ENTRY_ERROR = 2.0**-21
@@ -51,7 +51,7 @@ def check_beta(beta: float) -> float:
 
 def _check_positive(**arguments: float) -> None:
     for name, value in arguments.items():
-        check_above_zero(name, value)
+        check_positive(name, value, bounded=False)
 
 
 # --- sensitivity and rounding (sections 0, 1, 6) --------------------------------------------------
@@ -71,7 +71,7 @@ def effective_range(delta_range: float, rounding: float, solver_tolerance: float
     strict and absorbs the floating point error of the noise.
     """
     _check_positive(delta_range=delta_range, rounding=rounding)
-    return delta_range + 2 * check_error("solver_tolerance", solver_tolerance) + 5 * rounding
+    return delta_range + 2 * check_between("solver_tolerance", solver_tolerance, 0) + 5 * rounding
 
 
 # --- OPDisc, pure privacy (sections 2, 2.1) -------------------------------------------------------

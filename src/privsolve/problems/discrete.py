@@ -192,7 +192,7 @@ def _called_once(
 
 def _checked_call(loss: LossFunction, records: Any, members: Int64Array) -> tuple[int, Int64Array]:
     """How many records the loss is called with, one at least, and the members that it is shown."""
-    check_function("loss", loss, "records", "members")
+    check_function("loss", loss, 2, "be a function of 2 arguments: records, members")
     try:
         count = len(records)
         _ = records[:1]

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privsolve.checks import check_above_zero, check_share
+from privsolve.checks import check_positive, check_share
 from privsolve.domains import ConstrainedPoints, Domain, FiniteSet, SparsePoints
 from privsolve.domains.scorecards import LOGS
 
@@ -64,7 +64,7 @@ class SparsePrior:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "p_zero", check_share("p_zero", self.p_zero, "; it is the share of zeros expected"))
-        object.__setattr__(self, "decay", check_above_zero("decay", self.decay))
+        object.__setattr__(self, "decay", check_positive("decay", self.decay, bounded=False))
         if self.decay > 1:
             raise ValueError(f"decay must be above 0 and at most 1, got {self.decay}")
 
