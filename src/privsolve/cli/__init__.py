@@ -52,7 +52,7 @@ COMMANDS = {
     "audit": Listed(
         "audit", "audit", "Attack every mechanism on neighbouring data: claimed against measured privacy loss."
     ),
-    "solvers": Listed("solvers", "solvers", "Which oracles there are, which solvers are installed."),
+    "solvers": Listed("audit", "solvers", "Which oracles there are, which solvers are installed."),
     "reproduce": Listed("reproduce", "app", "The paper's experiments."),
     "demo": Listed("reproduce", "demo", "The Adult data: a quick comparison of all methods, and a private scorecard."),
 }

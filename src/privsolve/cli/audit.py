@@ -1,4 +1,4 @@
-"""`privsolve audit`: attack the guarantees of every mechanism."""
+"""`privsolve audit`: attack the guarantees of every mechanism; `privsolve solvers`: what they rest on."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from privsolve.audit import Check, Row, checks, run_checks
 from privsolve.cli.common import console, errors, one_line_errors
+from privsolve.oracles import SOLVERS
 from privsolve.privacy.guarantee import Proof
 
 CONFIDENCE = 0.999
+
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 def audit(
     long: Annotated[
         bool, typer.Option("--long/--quick", help="All cases and many runs (minutes), or the telling ones (a minute).")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable output.")] = False,
+    as_json: AsJson = False,
     seed: Annotated[int | None, typer.Option(help="Repeatable noise.")] = None,
 ) -> None:
     """Attack every mechanism on neighbouring data: claimed against measured privacy loss.
@@ -73,3 +77,20 @@ def _show(rows: Sequence[Row], as_expected: bool) -> None:
         if as_expected
         else "[bold red]Not as expected: a proved claim was refuted, or a wrong one was not caught.[/bold red]"
     )
+
+
+def solvers(
+    as_json: AsJson = False,
+) -> None:
+    """Which oracles there are, which solvers are installed, and what their guarantees rest on."""
+    fields = ("name", "status", "licence", "arithmetic", "note")
+    rows = [{name: getattr(entry, name) for name in fields} for entry in SOLVERS]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=2))
+        return
+    table = Table(title="Oracles")
+    for name in fields:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(escape(str(row[name])) for name in fields))
+    console.print(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -220,25 +220,19 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if not reset:
             check_order(X)
         names = _names_of(X)
-        if names is not None and all(isinstance(name, str) for name in names):
-            if reset or hasattr(self, "n_features_in_"):
-                # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
-                if not reset and self._has_all_columns(names):
-                    return self._rows(X)
-                known = getattr(self, "feature_names_in_", None) if not reset else None
-                more = () if known is None or not set(known) <= set(names) else set(names) - set(known)
-                features = pd.DataFrame(columns=[name for name in names if name != label and name not in more])
-                validate_data(self, features, skip_check_array=True, reset=reset)
-            return self._rows(X)
-        array = self._array(X, reset=reset)
-        return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
-
-    def _has_all_columns(self, names: Sequence[str]) -> bool:
-        """Whether a table lacks some columns of the fit, but none that the model reads."""
-        known, schema = getattr(self, "feature_names_in_", None), self.release_.schema
-        if known is None or schema is None or set(known) <= set(names):
-            return False
-        return all(column.column in names for column in schema.columns)
+        if names is None or not all(isinstance(name, str) for name in names):
+            array = self._array(X, reset=reset)
+            return pd.DataFrame(array, columns=[f"x{j}" for j in range(array.shape[1])])
+        known = set() if reset else set(getattr(self, "feature_names_in_", ()))
+        schema = None if reset else self.release_.schema
+        if not known <= set(names) and schema is not None and all(c.column in names for c in schema.columns):
+            return self._rows(X)  # it lacks some columns of the fit, but none that the model reads
+        if reset or hasattr(self, "n_features_in_"):
+            # only the names are looked at, and scikit-learn knows those of pandas frames in all its versions
+            more = set(names) - known if known and known <= set(names) else set[str]()
+            features = pd.DataFrame(columns=[name for name in names if name != label and name not in more])
+            validate_data(self, features, skip_check_array=True, reset=reset)
+        return self._rows(X)
 
     @staticmethod
     def _rows(X: Any) -> Any:
@@ -365,13 +359,12 @@ def _names_of(X: Any) -> list[Any] | None:
 def _warn_in_search() -> None:
     """Fits inside a search, a cross-validation or an ensemble all spend."""
     frame = inspect.currentframe()
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(REPEATING):
-            warnings.warn(
-                "this fit is one of several, of a search, a cross-validation or an ensemble: every one of them spends "
-                "epsilon, and scores on private records, also the choice of the best, are not private",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-            return
+    while frame is not None and not str(frame.f_globals.get("__name__", "")).startswith(REPEATING):
         frame = frame.f_back
+    if frame is not None:
+        warnings.warn(
+            "this fit is one of several, of a search, a cross-validation or an ensemble: every one of them spends epsilon, "
+            "and scores on private records, also the choice of the best, are not private",
+            PrivacyWarning,
+            stacklevel=4,
+        )

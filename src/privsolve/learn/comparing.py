@@ -78,13 +78,9 @@ def compare_models(
     ]
     models = [_fitted(*one, replace(whole, table=training), held, rng) for one in recipes]
     models += [Compared(name, "none", cells) for name, cells in _without_privacy(training, held)]
-    return Comparison(_title(schema), (training.n, held.n), (no, yes), tuple(models))
-
-
-def _title(schema: Schema) -> str:
-    label = schema.label
-    assert label is not None  # a table without a label is refused when it is read
-    return schema.about.question or f"{label.column} {label.words[0]}"
+    assert schema.label is not None  # a table without a label is refused when it is read
+    title = schema.about.question or f"{schema.label.column} {schema.label.words[0]}"
+    return Comparison(title, (training.n, held.n), (no, yes), tuple(models))
 
 
 def _fitted(name: str, privacy: str, recipe: Recipe, training: EncodedTable, held: PatternTable, rng: Any) -> Compared:
@@ -118,9 +114,8 @@ def _without_privacy(training: PatternTable, held: PatternTable) -> Iterator[tup
     model = LogisticRegression(max_iter=1000)
     model.fit(rows, labels, sample_weight=np.concatenate([training.positives, training.negatives]))
     yield "Logistic regression", _by_risk(model.predict_proba(held.rows)[:, 1], held)
-    larger = float(training.positives.sum() > training.negatives.sum())
     share = float(training.positives.sum() / training.n)
-    everybody = Outcome("everybody", 0, bool(larger), share)
+    everybody = Outcome("everybody", 0, bool(training.positives.sum() > training.negatives.sum()), share)
     counts = np.array([[[held.negatives.sum(), held.positives.sum()]]])
     yield "The larger class for everybody", Cells((everybody,), counts)
 
@@ -133,11 +128,8 @@ def _by_risk(risks: Floats, held: PatternTable) -> Cells:
     np.add.at(counts[0, :, 0], number, held.negatives)
     np.add.at(counts[0, :, 1], number, held.positives)
     size = (held.positives + held.negatives).astype(float)
-    listed, kept = [], []
-    for k in range(len(edges) + 1):
-        mine = number == k
-        if mine.any():
-            kept.append(k)
-            mean = float(risks[mine] @ size[mine] / size[mine].sum())
-            listed.append(Outcome(f"{mean:.3g}", k, k >= int(np.searchsorted(edges, 0.5, side="right")), mean))
+    kept = [k for k in range(len(edges) + 1) if (number == k).any()]
+    means = [float(np.average(risks[number == k], weights=size[number == k])) for k in kept]
+    first = int(np.searchsorted(edges, 0.5, side="right"))
+    listed = (Outcome(f"{mean:.3g}", k, k >= first, mean) for k, mean in zip(kept, means, strict=True))
     return Cells(tuple(listed), counts[:, kept])

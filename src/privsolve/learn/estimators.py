@@ -223,12 +223,8 @@ class PrivateScorecardRegressor(RegressorMixin, CardEstimator):  # type: ignore[
         epsilon: privacy budget of one fit, with the draft of the schema if there is one.
         low, high: public bounds of the target, to which it is clipped. Bounds that are too wide cost little.
         delta: the δ of the fit, above 0 and far below 1/n.
-        max_points: the most points of one step between answers.
-        max_questions: the largest number of columns that the card asks for; they are chosen with a part of epsilon.
-        sparsity: 0 keeps all points; larger numbers set small ones to 0.
-        constraints: directions, and columns that must or must not be asked for (`Constraints`).
-        schema, adjacency, budget, random_state: as in `PrivateScorecard`.
-        progress: not used, a fit takes a moment; here because all estimators have it.
+        max_points, max_questions, sparsity, constraints: as in `PrivateScorecard`.
+        schema, adjacency, budget, random_state, progress: as in `PrivateScorecard`.
 
     Attributes:
         release_: points, guarantee and schema, to publish. `privacy_` and `coef_` are read off it.

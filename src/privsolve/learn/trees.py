@@ -43,11 +43,7 @@ class PrivateTreeClassifier(ClassEstimator):
         classes: the classes, which are public. Left out, they are those of the schema's label, or 0 and 1 (also
             for booleans); without a schema those that occur, each of which at least two records must have.
         costs: for labels, `costs[i][j]` is what saying class j costs for a record of class i, in whole numbers.
-        schema: what is public about the table, a `Schema` or the path of a schema file. None: it is drafted privately from
-            the records, and a quarter of epsilon pays for the draft.
-        adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
-        budget: an `Accountant` or a `Ledger` that pays for every fit, or refuses it.
-        random_state: None for releases; a seed makes fits repeatable, for testing only.
+        schema, adjacency, budget, random_state: as in `PrivateScorecard`.
         progress: called with the share of the work that is done.
 
     Attributes:
@@ -130,11 +126,9 @@ class PrivateTreeClassifier(ClassEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """What the tree says of every row."""
-        tree = self.tree_
-        return tree.predict(self._frame(X, reset=False))
+        return self.tree_.predict(self._frame(X, reset=False))
 
     @available_if(lambda self: self.leaves == LeafKind.PROBABILITIES)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """What the tree says of the probability of each class, in the order of `classes_`."""
-        tree = self.tree_
-        return tree.predict_proba(self._frame(X, reset=False))
+        return self.tree_.predict_proba(self._frame(X, reset=False))
