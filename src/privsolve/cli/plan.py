@@ -29,7 +29,7 @@ from privsolve.learn.planning import (
     tree_expectations,
 )
 from privsolve.learn.recipe import Recipe
-from privsolve.learn.short_card_recipe import ShortCardRecipe
+from privsolve.learn.short_card_recipe import ShortCardRecipe, chosen_from
 from privsolve.learn.tree_recipe import TreeRecipe
 from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.objective import Plan as ObjectivePlan
@@ -202,9 +202,7 @@ class _CardPlan:
 
     @property
     def _seconds(self) -> float:
-        usable, supports = self.domain.columns, None
-        if isinstance(self.domain, ConstrainedPoints):
-            usable, supports = len(self.domain.usable), self.domain.supports
+        usable, supports = chosen_from(self.domain)
         return estimate(usable, self.domain.max_features, self.records, supports=supports)
 
 

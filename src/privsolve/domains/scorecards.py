@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
@@ -219,11 +219,6 @@ class ConstrainedPoints(SparsePoints):
         """All members as rows, in lexicographic order; refuses domains that are too large without the constraints."""
         every = self.plain.members()
         return np.ascontiguousarray(every[[self.has(member) for member in every]])
-
-    def on(self, cards: SparsePoints) -> ConstrainedPoints:
-        """The same constraints on the same columns, with other limits of features, points and intercept."""
-        ends: dict[str, Any] = {"max_points": cards.max_points, "intercept": cards.intercept}
-        return replace(self, dim=cards.dim, max_features=cards.max_features, **ends)
 
     @property
     def plain(self) -> SparsePoints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Unpack
 
 from privsolve.checks import check_count
@@ -48,16 +48,30 @@ class CardLimits:
 
     def domain(self, schema: Schema) -> SparsePoints:
         """The cards on the features of a schema."""
-        ends = self.intercept if schema.intercept else None
-        if not self.restrict and not self._constraints(schema):
+        stated, columns = joined_constraints(schema, self.constraints), schema.dim - schema.intercept
+        if not self.restrict and not stated:
             return self.plain_domain(schema.dim, schema.intercept)
-        columns = schema.dim - schema.intercept
-        wide = 1 if self.max_features is None else columns
-        found = self.on(schema, SparsePoints(schema.dim, wide, self.max_points, ends))
-        most = self._default(found) if self.max_features is None else min(self.max_features, columns)
+        wide = columns if self.max_features is not None else min(max(1, len(stated.required)), columns)
+        cards = SparsePoints(schema.dim, wide, self.max_points, self.intercept if schema.intercept else None)
+        found = ConstrainedPoints(
+            cards.dim,
+            wide,
+            cards.max_points,
+            cards.intercept,
+            variables=tuple(column.column for column in schema.columns for _ in column.names),
+            max_questions=self.max_questions,
+            signs=tuple(stated.signs(schema.columns)),
+            required=stated.required,
+            excluded=stated.excluded,
+        )
+        if self.max_features is not None:
+            most = min(self.max_features, columns)
+        else:  # as many as without constraints, and at least one for each question
+            usable = len(found.usable)
+            most = min(max(default_max_features(usable), self.max_questions or 0, len(found.required)), usable)
         if most > LARGEST_SUPPORT:
             raise ValueError(f"max_features must be at most {LARGEST_SUPPORT} for cards with constraints, got {most}")
-        return found.on(SparsePoints(schema.dim, most, self.max_points, ends))
+        return replace(found, max_features=most)
 
     def plain_domain(self, dim: int, has_intercept: bool) -> SparsePoints:
         """The cards on `dim` features, the last of which is the intercept if there is one, whatever is stated of columns."""
@@ -65,30 +79,6 @@ class CardLimits:
         most = self.max_features
         most = default_max_features(columns) if most is None else check_count("max_features", most)
         return SparsePoints(dim, min(most, columns), self.max_points, self.intercept if has_intercept else None)
-
-    def on(self, schema: Schema, cards: SparsePoints) -> ConstrainedPoints:
-        """Those of the cards that keep to everything; as many features as there are required columns are always allowed."""
-        stated, columns = self._constraints(schema), schema.columns
-        most = min(max(cards.max_features, len(stated.required)), cards.columns)
-        return ConstrainedPoints(
-            cards.dim,
-            most,
-            cards.max_points,
-            cards.intercept,
-            variables=tuple(c.column for c in columns for _ in c.names),
-            max_questions=self.max_questions,
-            signs=tuple(stated.signs(columns)),
-            required=stated.required,
-            excluded=stated.excluded,
-        )
-
-    def _constraints(self, schema: Schema) -> Constraints:
-        return joined_constraints(schema, self.constraints)
-
-    def _default(self, domain: ConstrainedPoints) -> int:
-        """Features of a card if only questions are limited: as many as without, and at least one for each question."""
-        most = max(default_max_features(len(domain.usable)), self.max_questions or 0, len(domain.required))
-        return min(most, len(domain.usable))
 
 
 @dataclass(frozen=True)
@@ -133,14 +123,14 @@ class ShortCardRecipe:
         check_scores(schema, [int(abs(domain.values(j)).max()) * (table.unit // s) for j, s in enumerate(table.scales)])
         problem = Problem(table, domain, self.loss, schema)
         if declares_columns(problem):
-            _check_work(domain, problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0)
+            records = problem.n if Adjacency.of(self.adjacency) is Adjacency.REPLACE else 0
+            columns, supports = chosen_from(domain)
+            check_work(columns, domain.max_features, records, supports)
         prior = default_prior(domain) if self.prior is None else self.prior
         run = exponential(problem, self.epsilon, adjacency=self.adjacency, prior=prior, **paid)
         return with_outside(run, encoded)
 
 
-def _check_work(domain: SparsePoints, records: int) -> None:
-    if isinstance(domain, ConstrainedPoints):
-        check_work(len(domain.usable), domain.max_features, records, domain.supports)
-    else:
-        check_work(domain.columns, domain.max_features, records)
+def chosen_from(domain: SparsePoints) -> tuple[int, int | None]:
+    """The columns that may have points, and how many supports constraints leave of them; None for all."""
+    return (len(domain.usable), domain.supports) if isinstance(domain, ConstrainedPoints) else (domain.columns, None)
