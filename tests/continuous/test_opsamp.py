@@ -18,7 +18,6 @@ from scipy import stats
 
 import privsolve as ps
 from privsolve import audit
-from privsolve.arrays import Floats
 from privsolve.continuous.opsamp import exponential_noise, noisy_steps, opsamp
 from privsolve.continuous.oracles import BoxSolution, LipschitzOracle, PiecewiseLinearOracle
 from privsolve.continuous.problem import (
@@ -168,23 +167,12 @@ def test_published_calibration_warns_and_is_not_proved() -> None:
 untouched = Randomness(lambda size: pytest.fail("noise was drawn"), seeded=True)
 
 
-class Careless:
-    """Does not state its error."""
-
-    def minimise(self, objective: Any, box: Box, eta: Floats) -> BoxSolution:
-        return BoxSolution(box.corner, 0.0)
+def claiming(answer: BoxSolution) -> SimpleNamespace:
+    """An oracle that states an error and answers anything."""
+    return SimpleNamespace(tolerance=0.1, minimise=lambda objective, box, eta: answer)
 
 
-class Claiming(Careless):
-    """States an error and answers anything."""
-
-    tolerance = 0.1
-
-    def __init__(self, point: float, gap: float) -> None:
-        self.answer = BoxSolution(np.array([point]), gap)
-
-    def minimise(self, objective: Any, box: Box, eta: Floats) -> BoxSolution:
-        return self.answer
+CARELESS = SimpleNamespace(minimise=lambda objective, box, eta: BoxSolution(box.corner, 0.0))  # states no error
 
 
 @pytest.mark.parametrize(
@@ -199,7 +187,7 @@ class Claiming(Careless):
         ({"noise": "published"}, "noise must be a SamplingNoise"),
         ({"noise": SamplingNoise(grid=5.0)}, "grid"),
         ({"oracle": "exact"}, "oracle"),
-        ({"oracle": Careless()}, "tolerance"),
+        ({"oracle": CARELESS}, "tolerance"),
         ({"problem": DEVIATION}, "problem must be a BoxProblem"),
         ({"problem": changed(n=199)}, "n must be the objective's"),
         ({"problem": changed(box=[(0.0, 2.0)])}, "box"),
@@ -224,8 +212,8 @@ def test_wrong_inputs_are_named_before_any_noise(change: dict[str, Any], message
         ({"lipschitz": 0.0}, "lipschitz"),
         ({"lipschitz": 0.5}, "lipschitz must be at least 1"),
         ({"n": 0}, "n must be"),
-        ({"objective": Careless(), "n": None}, "n must be given"),
-        ({"objective": Careless(), "lipschitz": None}, "lipschitz must be given"),
+        ({"objective": CARELESS, "n": None}, "n must be given"),
+        ({"objective": CARELESS, "lipschitz": None}, "lipschitz must be given"),
     ],
 )
 def test_wrong_problems_are_refused(change: dict[str, Any], message: str) -> None:
@@ -243,7 +231,7 @@ def test_what_the_objective_states_need_not_be_said_again() -> None:
 @pytest.mark.parametrize(("point", "gap"), [(2.0, 0.0), (float("nan"), 0.0), (0.5, 0.2), (0.5, float("nan"))])
 def test_answers_that_break_their_promise_release_nothing(point: float, gap: float) -> None:
     with pytest.raises(OracleNotCertified, match="nothing is released"):
-        opsamp(**small(oracle=Claiming(point, gap)))
+        opsamp(**small(oracle=claiming(BoxSolution(np.array([point]), gap))))
 
 
 def test_a_paid_solve_that_fails_is_retried_with_the_same_noise_and_has_one_answer() -> None:
@@ -390,9 +378,6 @@ def test_averages_of_neighbours_are_within_lambda() -> None:
         plan = plan_opsamp(50, [1.0], 1.0, 1.0, 1e-3, draws, noise=SamplingNoise(sigma=0.05, centred=False))
         flips = stats.binom(draws, 1 - exp(-2 * 0.05))
         assert flips.sf(plan.sensitivity * draws) <= 1e-3
-
-
-# --- workers --------------------------------------------------------------------------------------
 
 
 def test_result_does_not_depend_on_workers() -> None:

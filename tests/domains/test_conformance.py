@@ -205,9 +205,6 @@ def members_of(kind: Kind, domain: Domain) -> list[Vector]:
     return [w for w in box(domain) if kind.belongs(domain, w)]
 
 
-# --- members --------------------------------------------------------------------------------------------------
-
-
 @domains_of()
 def test_members_are_those_of_the_definition(kind: Kind, domain: Domain) -> None:
     expected = members_of(kind, domain)
@@ -233,9 +230,6 @@ def test_values_are_ascending_integers_that_cover_the_members(kind: Kind, domain
         assert values.dtype == np.int64
         assert (np.diff(values) > 0).all()
         assert set(members[:, j].tolist()) <= set(values.tolist())
-
-
-# --- norms ----------------------------------------------------------------------------------------------------
 
 
 @domains_of()
@@ -265,9 +259,6 @@ def test_lifted_members_are_unit_vectors_no_closer_than_before(kind: Kind, domai
 def test_no_member_exceeds_the_bound_on_linear_costs(kind: Kind, domain: Domain) -> None:
     costs = np.random.default_rng(0).integers(-5, 6, size=(20, domain.dim))
     assert ((costs @ domain.members().T).max(axis=1) <= domain.largest_linear(costs)).all()
-
-
-# --- additive costs -------------------------------------------------------------------------------------------
 
 
 @domains_of(lambda kind: kind.additive)
@@ -308,9 +299,6 @@ def test_extremes_of_linear_costs_over_a_knapsack(kind: Kind, domain: Domain) ->
     assert np.array_equal(domain.knapsack().largest(entries), scores.max(axis=1))
 
 
-# --- descriptions ---------------------------------------------------------------------------------------------
-
-
 @domains_of()
 def test_description_is_read_back(kind: Kind, domain: Domain) -> None:
     again = domain_from_dict(json.loads(json.dumps(domain.to_dict())))
@@ -319,9 +307,6 @@ def test_description_is_read_back(kind: Kind, domain: Domain) -> None:
     assert hash(again) == hash(domain)
     assert again.to_dict() == domain.to_dict()
     assert all(other != domain for other in kind.domains if other is not domain)
-
-
-# --- mechanisms -----------------------------------------------------------------------------------------------
 
 
 @domains_of()

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from oracle_conformance import Raises
 from privsolve.errors import IntegerRangeError, OracleFailed
 from privsolve.oracles import HighsOracle
 from privsolve.problems.perturbation import UNIT
@@ -21,29 +22,14 @@ PROBLEM = ps.Problem(ps.PatternTable([[1, 0], [0, 1]], [3, 2], [1, 2]), ps.Terna
 MECHANISMS = (ps.opdisc, ps.rspm)
 
 
-class Claims:
+def claims(number: int) -> SimpleNamespace:
     """Calls the member of a given number the best, with a certificate that is wrong but cannot be seen to be."""
 
-    name = "claims"
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-    def minimise(self, problem: Any, perturbation: Any) -> Any:
-        weights = problem.domain.members()[self.number]
+    def minimise(problem: Any, perturbation: Any) -> Any:
+        weights = problem.domain.members()[number]
         return SimpleNamespace(weights=weights, bound=problem.objective(weights, perturbation) / UNIT)
 
-
-class Raises:
-    """An oracle that fails in its own way."""
-
-    name = "raises"
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def minimise(self, problem: Any, perturbation: Any) -> Any:
-        raise self.error
+    return SimpleNamespace(minimise=minimise)
 
 
 def failure(mechanism: Any, error: BaseException, **options: Any) -> Any:
@@ -55,12 +41,12 @@ def failure(mechanism: Any, error: BaseException, **options: Any) -> Any:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_one_answer_per_noise(mechanism: Any) -> None:
     error = failure(mechanism, ps.WorkLimitReached("out of time"))
-    first = error.retry(Claims(0))
+    first = error.retry(claims(0))
     assert first.release.weights.tolist() == PROBLEM.domain.members()[0].tolist()
-    assert error.retry(Claims(1)) is first
+    assert error.retry(claims(1)) is first
     assert error.retry("enumeration") is first
-    assert copy.deepcopy(error).retry(Claims(2)) is first
-    assert copy.copy(error).retry(Claims(3)) is first
+    assert copy.deepcopy(error).retry(claims(2)) is first
+    assert copy.copy(error).retry(claims(3)) is first
 
 
 def test_a_failed_retry_leaves_room_for_another() -> None:
@@ -68,13 +54,13 @@ def test_a_failed_retry_leaves_room_for_another() -> None:
     with pytest.raises(ps.WorkLimitReached) as caught:
         error.retry(Raises(ps.WorkLimitReached("again")))
     assert caught.value.retry is not None
-    assert caught.value.retry(Claims(4)) is error.retry(Claims(5))
+    assert caught.value.retry(claims(4)) is error.retry(claims(5))
 
 
 def test_threads_get_the_same_answer() -> None:
     error = failure(ps.opdisc, ps.WorkLimitReached("out of time"))
     with ThreadPoolExecutor(6) as threads:
-        runs = list(threads.map(lambda number: error.retry(Claims(number)), range(6)))
+        runs = list(threads.map(lambda number: error.retry(claims(number)), range(6)))
     assert len({id(run) for run in runs}) == 1
 
 

@@ -14,6 +14,7 @@ from scipy.stats import binom, chi2, dlaplace
 from typer.testing import CliRunner
 
 import privsolve as ps
+from oracle_conformance import Raises
 from privsolve.cli import app
 from privsolve.mechanisms.parts import in_parts
 from privsolve.models.choices import NoAnswer
@@ -230,16 +231,6 @@ def test_an_answer_is_found_paid_for_and_comes_back_from_its_file(table: ps.Patt
     assert np.array_equal(again.weights, run.release.weights)
     assert run.diagnostics.failed == 0
     assert run.diagnostics.training_accuracy > 0.5
-
-
-class Raises:
-    name, tolerance = "raises", 0.0
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> Any:
-        raise self.error
 
 
 def test_a_failure_is_a_release_with_a_guarantee(table: ps.PatternTable, tmp_path: Any) -> None:

@@ -295,20 +295,16 @@ def test_a_broken_installation_is_an_error_with_its_reason(tmp_path: Path, monke
         ps.oracles.get("cpsat")
 
 
-def _python(code: str) -> str:
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
-    assert run.returncode == 0, run.stderr
-    return run.stdout
-
-
 def test_the_catalogue_imports_no_native_code() -> None:
     names = [s.name for s in SOLVERS]
     assert names == ["tree", "enumeration", "assignment", "subset", "spanning-tree", "highs", "gurobi"]
     assert names == [oracle.about.name for oracle in ps.oracles.ORACLES if oracle.about]
-    printed = _python(
+    code = (
         "import sys\n"
         "from privsolve.oracles import SOLVERS\n"
         "for s in SOLVERS: print(s.name, s.installed, s.status, s.licence, s.note)\n"
         "assert 'gurobipy' not in sys.modules\n"
     )
-    assert [line.split()[0] for line in printed.splitlines()] == names
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    assert [line.split()[0] for line in done.stdout.splitlines()] == names, done.stderr
+    assert done.returncode == 0, done.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -67,14 +68,10 @@ def test_limits_raise_and_progress_is_reported() -> None:
         TreeOracle(node_limit=0)
 
 
-class _Answers:
+def answering(weights: object, bound: object, tolerance: float = 0.0) -> SimpleNamespace:
     """An oracle that says what it is told to."""
-
-    def __init__(self, weights: object, bound: object, tolerance: float = 0.0) -> None:
-        self.weights, self.bound, self.tolerance = weights, bound, tolerance
-
-    def minimise(self, problem: ps.Problem, perturbation: ps.Perturbation) -> object:
-        return self
+    answer = SimpleNamespace(weights=weights, bound=bound)
+    return SimpleNamespace(tolerance=tolerance, minimise=lambda problem, perturbation: answer)
 
 
 @pytest.fixture
@@ -95,7 +92,7 @@ def small() -> ps.Problem:
 )
 def test_unproved_answers_release_nothing(small: ps.Problem, weights: object, bound: object, message: str) -> None:
     with pytest.raises(ps.OracleNotCertified, match=message):
-        ps.opdisc(small, epsilon=1.0, oracle=_Answers(weights, bound), random_state=0)
+        ps.opdisc(small, epsilon=1.0, oracle=answering(weights, bound), random_state=0)
 
 
 def test_tolerance_is_paid_for_in_noise(small: ps.Problem) -> None:
@@ -107,10 +104,10 @@ def test_tolerance_is_paid_for_in_noise(small: ps.Problem) -> None:
 
 def test_a_retry_takes_no_less_exact_solver(small: ps.Problem) -> None:
     with pytest.raises(ps.OracleNotCertified) as caught:
-        ps.opdisc(small, epsilon=1.0, oracle=_Answers(small.domain.members()[0], -1e9))
+        ps.opdisc(small, epsilon=1.0, oracle=answering(small.domain.members()[0], -1e9))
     assert caught.value.retry is not None
     with pytest.raises(ValueError, match="at least as exact"):
-        caught.value.retry(_Answers(None, 0.0, tolerance=0.5))
+        caught.value.retry(answering(None, 0.0, tolerance=0.5))
 
 
 # --- what is checked and laid out before the noise, and what a user's own oracle is asked ---

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import privsolve as ps
+from oracle_conformance import Raises
 from privsolve.continuous.problem import absolute_deviation
 from privsolve.errors import BudgetExceeded, OracleFailed, PrivacyWarning
 from privsolve.mechanisms.exponential import inverse_temperature
@@ -320,12 +321,8 @@ def test_wrong_arguments_spend_nothing_and_failed_runs_stay_paid() -> None:
         ps.opdisc(PROBLEM, 0.5, delta=2.0, noise="gaussian", oracle="enumeration", budget=accountant)
     assert accountant.history == ()
 
-    class Fails:
-        def minimise(self, problem: object, perturbation: object) -> object:
-            raise RuntimeError("solver crashed")
-
     with pytest.raises(OracleFailed, match="noise is kept"):
-        ps.opdisc(PROBLEM, 0.5, oracle=Fails(), budget=accountant)  # type: ignore[arg-type]
+        ps.opdisc(PROBLEM, 0.5, oracle=Raises(RuntimeError("solver crashed")), budget=accountant)
     assert accountant.totals.epsilon == Fraction(1, 2)
 
 

@@ -1,6 +1,8 @@
-"""What every oracle must do: one suite, inherited by a test class for each oracle."""
+"""What every oracle must do: one suite, inherited by a test class for each oracle; and one that fails."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,18 @@ import pytest
 import privsolve as ps
 from privsolve.oracles import EnumerationOracle, Oracle
 from random_problems import DOMAIN_KINDS, random_perturbation, random_problem
+
+
+class Raises:
+    """An oracle that fails in its own way."""
+
+    name, tolerance = "raises", 0.0
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def minimise(self, problem: object, perturbation: object) -> Any:
+        raise self.error
 
 
 class OracleConformance:
