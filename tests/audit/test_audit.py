@@ -1,14 +1,21 @@
-"""The auditor itself: it never claims too much, finds what is there, and takes outputs of every kind."""
+"""The auditor itself: it never claims too much, finds what is there, and holds trees to their exact laws."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pytest
 
 import privsolve as ps
+from all_trees import AllTrees
 from privsolve import audit
+from privsolve.audit import exact, suite
+from privsolve.audit.exact import all_trees
+from privsolve.mechanisms import trees
 from privsolve.noise.entropy import Randomness
 
 RNG = np.random.default_rng
@@ -64,8 +71,7 @@ def test_delta_buys_what_it_should() -> None:
     assert audit.lower_bound(shame, 1, 2, 40_000).refutes(4.0)
 
 
-def test_every_event_can_be_found() -> None:
-    """The telling event is a set of outputs, none of which tells much alone."""
+def test_events_of_many_outputs_are_found() -> None:
     rng = RNG(3)
     finding = audit.lower_bound(lambda d, n: 2 * rng.integers(0, 50, n) + response(d, n, 2.0, rng), 0, 1, 200_000)
     assert 1.8 < finding.epsilon <= 2.0
@@ -104,10 +110,6 @@ def test_releases_are_outputs() -> None:
     assert not with_run.refutes(5.0)
 
 
-def optional(data: int, runs: int = 5) -> int:
-    return data
-
-
 @pytest.mark.parametrize(
     ("mechanism", "error", "message"),
     [
@@ -127,20 +129,17 @@ def test_wrong_mechanisms(mechanism, error: type[Exception], message: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("message", "change"),
     [
-        ({"runs": 10}, "runs must be a whole number of at least 100"),
-        ({"runs": 100.0}, "runs must be"),
-        ({"delta": -0.1}, "delta must be"),
-        ({"delta": 1.0}, "delta must be"),
-        ({"delta": float("nan")}, "delta must be"),
-        ({"confidence": 1.0}, "confidence must"),
-        ({"confidence": True}, "confidence must"),
+        ("runs must be a whole number of at least 100", {"runs": 10}),
+        ("runs must be", {"runs": 100.0}),
+        *(("delta must be", {"delta": delta}) for delta in (-0.1, 1.0, float("nan"))),
+        *(("confidence must", {"confidence": confidence}) for confidence in (1.0, True)),
     ],
 )
-def test_wrong_numbers(change: dict[str, float], message: str) -> None:
+def test_wrong_numbers(message: str, change: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=message):
-        audit.lower_bound(**({"mechanism": optional, "data": 0, "neighbour": 1, "runs": 100} | change))
+        audit.lower_bound(**({"mechanism": lambda data, runs=5: data, "data": 0, "neighbour": 1, "runs": 100} | change))
 
 
 # --- exact laws -----------------------------------------------------------------------------------
@@ -154,12 +153,9 @@ def test_exact_epsilon_of_known_laws() -> None:
         never, also_never = np.log([0.5, 0.5, 0.0]), np.log([0.25, 0.75, 0.0])
     assert audit.exact_epsilon(p, never) == math.inf
     assert audit.exact_epsilon(never, also_never) == pytest.approx(math.log(2))
-
-
-@pytest.mark.parametrize("laws", [(np.log([0.5, 0.4]), np.log([0.5, 0.5])), (np.zeros(1), np.zeros(2))])
-def test_wrong_laws(laws: tuple[np.ndarray, np.ndarray]) -> None:
-    with pytest.raises(ValueError, match=r"law"):
-        audit.exact_epsilon(*laws)
+    for wrong in ((np.log([0.5, 0.4]), np.log([0.5, 0.5])), (np.zeros(1), np.zeros(2))):
+        with pytest.raises(ValueError, match=r"law"):
+            audit.exact_epsilon(*wrong)
 
 
 def test_the_parity_pair_costs_the_exponential_mechanism_half_of_its_budget() -> None:
@@ -187,6 +183,8 @@ def test_the_exact_budget_is_used_up_to_the_last_percent() -> None:
     data = ps.Problem(ps.PatternTable.from_records(features, [True] * 20), domain)
     neighbour = ps.Problem(ps.PatternTable.from_records(features, [True] * 19 + [False]), domain)
     assert 0.99 < audit.exact_exponential(data, neighbour, 1.0).epsilon <= 1.0
+    with pytest.raises(ValueError, match="same domain"):
+        audit.exact_exponential(data, audit.CASES[1].data, 1.0)
 
 
 def test_the_exact_law_is_the_one_that_is_drawn() -> None:
@@ -200,19 +198,20 @@ def test_the_exact_law_is_the_one_that_is_drawn() -> None:
     assert ((counts - expected) ** 2 / expected).sum() < len(members) + 6 * math.sqrt(2 * len(members))
 
 
-def test_exact_needs_one_domain() -> None:
-    with pytest.raises(ValueError, match="same domain"):
-        audit.exact_exponential(audit.CASES[0].data, audit.CASES[1].data, 1.0)
-
-
 # --- cases ----------------------------------------------------------------------------------------
 
 
-def records(problem: ps.Problem) -> dict[tuple[tuple[int, ...], bool], int]:
-    table = problem.table
-    rows = [tuple(row) for row in table.features.tolist()]
-    counted = {(row, True): n for row, n in zip(rows, table.positives.tolist(), strict=True)}
-    return counted | {(row, False): n for row, n in zip(rows, table.negatives.tolist(), strict=True)}
+MOVED = {"replace": 2, "add-remove": 1}
+"""Records that are in one of two neighbours and not in the other."""
+
+
+def moved(one: ps.PatternTable, other: ps.PatternTable) -> int:
+    counts: Counter[tuple[int, ...]] = Counter()
+    for sign, table in ((1, one), (-1, other)):
+        for row, p, n in zip(table.features.tolist(), table.positives, table.negatives, strict=True):
+            counts[(*row, 1)] += sign * int(p)
+            counts[(*row, 0)] += sign * int(n)
+    return sum(map(abs, counts.values()))
 
 
 @pytest.mark.parametrize("case", audit.CASES, ids=lambda case: case.name)
@@ -220,26 +219,71 @@ def test_cases_are_neighbours(case: audit.Case) -> None:
     assert case.data.domain == case.neighbour.domain
     assert case.why
     change = case.neighbour.losses_of(case.data.domain.members()) - case.data.losses_of(case.data.domain.members())
-    range_allowed = {"replace": 2, "add-remove": 1}[case.adjacency] * case.data.loss.largest
-    assert 0 < np.ptp(change) <= range_allowed
+    assert 0 < np.ptp(change) <= MOVED[case.adjacency] * case.data.loss.largest
     assert (case.data.n == case.neighbour.n) == (case.adjacency == "replace")
     if isinstance(case.data, ps.Problem):
-        one, other = records(case.data), records(case.neighbour)
-        moved = [abs(one.get(key, 0) - other.get(key, 0)) for key in one.keys() | other.keys()]
-        assert sum(moved) == (2 if case.adjacency == "replace" else 1)
+        assert moved(case.data.table, case.neighbour.table) == MOVED[case.adjacency]
+
+
+def test_other_cases_are_neighbours() -> None:
+    for case in audit.FULL_CARD_CASES:
+        assert case.why
+        assert moved(case.data, case.neighbour) == MOVED[case.plan.adjacency]
+    for case in audit.TREE_CASES:
+        assert case.why
+        assert (case.data.n == case.neighbour.n) == (case.adjacency == "replace")
+        change = [case.neighbour.total_loss(t) - case.data.total_loss(t) for t, _ in all_trees(case.data.trees)]
+        assert 0 < np.ptp(change) <= case.data.trees.leaves.range * MOVED[case.adjacency]
 
 
 def test_parity_oracle_is_exact() -> None:
     problems = [audit.parity(5).data, audit.parity(5).neighbour]
-    for seed in range(40):
-        for problem in problems:
-            fast, slow = (
-                ps.opdisc(problem, 30.0, oracle=oracle, random_state=seed).release.weights
-                for oracle in (audit.ParityOracle(), "enumeration")
-            )
-            assert fast.tolist() == slow.tolist()
-
-
-def test_parity_oracle_refuses_other_problems() -> None:
+    for seed, problem in product(range(40), problems):
+        runs = [ps.opdisc(problem, 30.0, oracle=o, random_state=seed) for o in (audit.ParityOracle(), "enumeration")]
+        assert runs[0].release.weights.tolist() == runs[1].release.weights.tolist()
     with pytest.raises(ValueError, match="ParityProblem only"):
         ps.opdisc(audit.CASES[0].data, 1.0, oracle=audit.ParityOracle())
+
+
+@pytest.mark.parametrize("case", audit.TREE_CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+def test_trees_hold_exactly(case: audit.Case, epsilon: float) -> None:
+    found = audit.exact_tree(case.data, case.neighbour, epsilon, adjacency=case.adjacency, **case.options)
+    assert 0 < found.epsilon <= epsilon
+    assert found.members == len(exact.all_trees(case.data.trees))
+
+
+TREE = audit.TREE_CASES[0]
+
+
+def test_the_whole_budget_is_used_up_and_the_other_adjacency_is_caught() -> None:
+    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0).epsilon > 0.95
+    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0, adjacency="add-remove").refutes(1.0)
+
+
+def test_the_lists_agree_with_others() -> None:
+    for case in audit.TREE_CASES:
+        mine, listed = exact.all_trees(case.data.trees), AllTrees(case.data)
+        assert len(mine) == len(listed.losses)
+        assert all(log == pytest.approx(listed.log_prior[listed.number(tree)]) for tree, log in mine)
+
+
+def doubled(original: Callable[..., float]) -> Callable[..., float]:
+    return lambda *arguments: 2 * original(*arguments)
+
+
+def test_a_doubled_temperature_is_caught_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "tree_temperature", doubled(trees.tree_temperature))
+    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0).refutes(1.0)
+
+
+def sampled() -> audit.Finding:
+    found = suite._sampled_tree(audit.TREE_CASES[1], 6000, Randomness.seeded(2)).measure(0.999)
+    assert isinstance(found, audit.Finding)
+    return found
+
+
+def test_draws_stand_and_a_doubled_temperature_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0.2 < sampled().epsilon <= 1.0
+    monkeypatch.setattr(trees, "tree_temperature", doubled(doubled(trees.tree_temperature)))
+    assert sampled().refutes(1.0)

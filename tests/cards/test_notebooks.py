@@ -28,6 +28,7 @@ ABOUT = About(
     date="1987",
     questions={"odour": "What does it smell of?"},
     units={"cap": "cm"},
+    link="https://example.org/a?b&c",
 )
 SCHEMA = Schema(
     [Categories("odour", ["almond", "a<b"]), Bins("cap", [2, 5], "thresholds")], Label("class", "e", "p"), about=ABOUT
@@ -45,7 +46,7 @@ def test_a_card_and_its_release_show_the_same() -> None:
     card = release().card()
     shown = card._repr_html_()
     assert shown == release()._repr_html_()
-    for part in (
+    said = (
         "Is it &lt;edible&gt;?",
         "What does it smell of?",
         "cap (cm)",
@@ -53,8 +54,8 @@ def test_a_card_and_its_release_show_the_same() -> None:
         "at least",
         "Published by",
         "ε = 0.5",
-    ):
-        assert part in shown
+    )
+    assert all(part in shown for part in said)
     assert "<a<b" not in shown
     assert "Warning." in release(seeded=True)._repr_html_()
 
@@ -88,18 +89,11 @@ def test_words_go_to_a_file_and_back_and_are_on_every_form() -> None:
     card = ps.Release.from_json(release().to_json()).card()
     for text in (card.to_text(), card.to_markdown(), card.to_html()):
         flat = " ".join(text.split())
-        for part in (
-            "edible",
-            "poisonous",
-            "What does it smell of?",
-            "cap (cm)",
-            "The Society",
-            "8,124 mushrooms",
-            "1987",
-        ):
-            assert part in flat
+        said = ("edible", "poisonous", "What does it smell of?", "cap (cm)", "The Society", "8,124 mushrooms", "1987")
+        assert all(part in flat for part in said)
         assert "made-up mushroom" in flat
         assert "made-up person" not in flat
+    assert 'href="https://example.org/a?b&amp;c"' in card.to_html()
     assert card.decide({"odour": "almond", "cap": "2 to under 5"}) == "edible"
     plain = Schema(SCHEMA.columns, SCHEMA.label)
     assert "about" not in plain.to_dict()
@@ -127,10 +121,3 @@ def test_words_for_columns_that_are_not_there_are_refused() -> None:
         Schema(SCHEMA.columns, about=About(units={"weight": "g"}))
     with pytest.raises(ValueError, match="about: unknown key 'colour'"):
         Schema.from_dict({"columns": {"a": {"bins": [1]}}, "about": {"colour": "red"}})
-
-
-def test_the_page_has_the_link_of_its_owner() -> None:
-    schema = Schema(SCHEMA.columns, SCHEMA.label, about=About(link="https://example.org/a?b&c"))
-    rule = LinearRule(np.array(WEIGHTS), schema.features, schema.scales, True, schema)
-    setting = {"domain": ps.FiniteSet([WEIGHTS]).to_dict(), "loss": ps.ZeroOneLoss().to_dict()}
-    assert 'href="https://example.org/a?b&amp;c"' in ps.Release(rule, GUARANTEE, setting).card().to_html()

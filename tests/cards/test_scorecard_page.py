@@ -60,12 +60,12 @@ def fill(browser: Browser, card: Scorecard, answers: dict[str, Answer]) -> None:
             field.send_keys(repr(answer))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_page_scores_and_decides_like_the_scorecard(browser: Browser, seed: int, tmp_path: Path) -> None:
     random = Random(seed)
     case: Case = random_case(random)
     show(browser, case.card, tmp_path)
-    for _ in range(3):
+    for _ in range(2):
         answers = case.answers(random)
         fill(browser, case.card, answers)
         assert browser.text("#total") == words.number(case.card.score(answers))
@@ -146,8 +146,7 @@ def test_every_input_has_a_name_for_screen_readers(browser: Browser, tmp_path: P
     assert [group.accessible_name for group in browser.all("fieldset")] == ["member", "since", "hours"]
 
 
-@pytest.mark.parametrize("width", [360, 800, 1200])
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (800, False), (1200, True), (1200, False)])
 def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark: bool, tmp_path: Path) -> None:
     long = "Verwaltungsgerichtsverfahrensordnung_" * 4
     columns = [Categories("c" + long, [*AWKWARD, long]), Number(long, -1e6, 1e6, 0.5, 99_999)]
@@ -161,10 +160,7 @@ def test_it_fits_the_window_and_loads_nothing(browser: Browser, width: int, dark
     assert browser.layout_problems() == []
     assert browser.requests() == []
     assert browser.errors() == []
-    assert [
-        warning[:16]
-        for warning in browser.run("return [...document.querySelectorAll('.warning')].map((e) => e.innerText)")
-    ] == ["Warning. Seeded:", "Warning. Not pro"]
+    assert [e.text[:16] for e in browser.all(".warning")] == ["Warning. Seeded:", "Warning. Not pro"]
     assert contrast_problems(browser) == []
 
 
@@ -236,32 +232,29 @@ def test_the_page_of_a_risk_score_says_the_risk_and_lets_the_threshold_be_moved(
         assert browser.layout_problems() == []
 
 
-LONG = {columns: long_release(long_schema(columns)) for columns in (25, 60, 120)}
+LONG = {columns: long_release(long_schema(columns)) for columns in (25, 60)}
 ADULT = long_release(ps.datasets.adult_schema())
 
 
-@pytest.mark.parametrize("columns", [25, 60])
-def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(
-    browser: Browser, columns: int, tmp_path: Path
-) -> None:
-    release = LONG[columns].with_bands("20%,60%")
+def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(browser: Browser, tmp_path: Path) -> None:
+    release = LONG[60].with_bands("20%,60%")
     card, model = release.card(), release.model
     assert isinstance(model, FullCard)
     table = long_table(model.stated_schema, 40)
-    for record, total in zip(table.to_dict("records"), model.totals(table), strict=True):
-        assert card.score(answers_of(release, record)) == total
+    asked, totals = answers_of(release, table), model.totals(table)
+    assert [card.score(answers) for answers in asked] == totals.tolist()
     show(browser, card, tmp_path)
     browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
-    gaps = table.loc[(table == "").sum(axis=1).idxmax()]
-    fill(browser, card, answers_of(release, gaps.to_dict()))
-    (total,) = model.totals(gaps.to_frame().T)
+    gaps = int((table == "").sum(axis=1).argmax())
+    answers, total = asked[gaps], totals[gaps]
+    fill(browser, card, answers)
     assert browser.text("#total") == f"{total:g}"
-    reasons = card.reasons(answers_of(release, gaps.to_dict()))
+    reasons = card.reasons(answers)
     assert len(reasons) == 4
     said = "; ".join(f"{line.question} ({words.signed(line.points)})" for line in reasons)
     assert browser.text("#reasons") == f"Most points come from: {said}."
-    assert browser.text("#decision") == card.decide(answers_of(release, gaps.to_dict()))
-    assert browser.text("#band").split()[-1] == card.band(answers_of(release, gaps.to_dict()))
+    assert browser.text("#decision") == card.decide(answers)
+    assert browser.text("#band").split()[-1] == card.band(answers)
     assert browser.text("#risks .here .band") == browser.text("#band")
     assert browser.text("#risk") == f"Risk {percent(model.scale.risk(int(total)))}"
     assert browser.errors() == []
@@ -280,6 +273,10 @@ def test_a_long_page_is_searched_and_the_rest_is_not_known(browser: Browser, tmp
     browser.click(browser.driver.find_element("id", "skip"))
     stated = sum(not any(o.text == UNKNOWN for o in row.options) for row in card.rows)  # type: ignore[union-attr]
     assert f"{len(card.rows) - stated} of {len(card.rows)} answered" in browser.text("#progress")
+    for width in (390, 1200):
+        show(browser, card, tmp_path, width)
+        browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
+        assert browser.layout_problems() == []
 
 
 @pytest.mark.parametrize("release", [ADULT, LONG[25]], ids=["adult", "25 questions"])
@@ -289,13 +286,6 @@ def test_up_to_25_questions_are_printed_on_one_page(browser: Browser, release: p
     printed = browser.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
     assert len(re.findall(rb"/Type\s*/Page\b(?!s)", base64.b64decode(printed["data"]))) == 1
     browser.media("screen")
-
-
-@pytest.mark.parametrize("width", [390, 1200])
-def test_very_long_pages_fit_the_window(browser: Browser, width: int, tmp_path: Path) -> None:
-    show(browser, LONG[120].card(), tmp_path, width)
-    browser.run("for (const e of document.querySelectorAll('details')) e.open = true")
-    assert browser.layout_problems() == []
 
 
 def test_questions_that_matter_most_come_first_and_totals_have_few_lines() -> None:
@@ -313,14 +303,10 @@ def test_a_page_says_when_and_with_what_it_was_made() -> None:
 
 
 def test_a_card_for_a_number_predicts_on_the_page(browser: Browser, tmp_path: Path) -> None:
-    schema = ps.Schema(
-        [ps.Bins("age", [50]), ps.Categories("ward", ["a", "b"])],
-        intercept=False,
-        target=Target("cost", low=0, high=900),
-    )
-    model = NumberCard(
-        np.array([3, 2, -1]), schema.features, schema.scales, False, schema, None, 100.0, 50.0, 0.0, 900.0
-    )
+    columns = [ps.Bins("age", [50]), ps.Categories("ward", ["a", "b"])]
+    schema = ps.Schema(columns, intercept=False, target=Target("cost", low=0, high=900))
+    rule = np.array([3, 2, -1]), schema.features, schema.scales, False, schema
+    model = NumberCard(*rule, None, 100.0, 50.0, 0.0, 900.0)
     card = card_of(ps.Release(model, promise(1.0), {"objective": {}}))
     show(browser, card, tmp_path)
     assert browser.text("#risk") == f"Predicted cost: {card.said(card.minimum)} to {card.said(card.maximum)}"

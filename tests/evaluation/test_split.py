@@ -25,25 +25,16 @@ def tables(*counts: tuple[int, int]) -> PatternTable:
     return PatternTable(rows, [p for p, _ in counts], [n for _, n in counts])
 
 
-def held_counts(table: PatternTable, held: PatternTable | None) -> list[tuple[int, int]]:
-    if held is None:
-        return [(0, 0)] * len(table.features)
-    found = {
-        int(row[0]): (int(p), int(n)) for row, p, n in zip(held.features, held.positives, held.negatives, strict=True)
-    }
-    return [found.get(int(row[0]), (0, 0)) for row in table.features]
-
-
 def test_the_parts_add_up() -> None:
     table = tables((5, 0), (1, 900), (0, 3), (70_000, 12))
     training, (held,) = split([table], 0.2, Randomness.seeded(1))
     assert held is not None
     assert training.n + held.n == table.n
     assert held.n / table.n == pytest.approx(0.2, abs=0.01)
-    for (p, n), row in zip(held_counts(table, held), table.features, strict=True):
-        place = int(row[0])
-        assert p <= table.positives[place]
-        assert n <= table.negatives[place]
+    found = {row: (p, n) for (row,), p, n in zip(held.rows.tolist(), held.positives, held.negatives, strict=True)}
+    for row, (p, n) in found.items():
+        assert p <= table.positives[row]
+        assert n <= table.negatives[row]
 
 
 def test_equal_records_are_decided_one_by_one_by_the_binomial_law() -> None:
@@ -55,8 +46,7 @@ def test_equal_records_are_decided_one_by_one_by_the_binomial_law() -> None:
         found[drawn[0], drawn[1]] += 1
     wanted = np.outer(binom.pmf(np.arange(5), 4, share), binom.pmf(np.arange(4), 3, share)) * runs
     kept = wanted > 4
-    observed = np.append(found[kept], found[~kept].sum())
-    expected = np.append(wanted[kept], wanted[~kept].sum())
+    observed, expected = (np.append(law[kept], law[~kept].sum()) for law in (found, wanted))
     assert chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-3
 
 
@@ -87,9 +77,7 @@ def test_shares_are_checked(share: Any) -> None:
 
 def test_nothing_held_out_and_nothing_left_to_fit_on_are_outcomes() -> None:
     whole = tables((1, 0))
-    training, held = split([whole], 2.0**-16, Randomness.seeded(1))
-    assert training == whole
-    assert held == (None,)
+    assert split([whole], 2.0**-16, Randomness.seeded(1)) == (whole, (None,))
     training, held = split([whole, None, whole], 1 - 2.0**-16, Randomness.seeded(1))
     assert held == (whole, None, whole)
     assert (training.n, len(training.rows)) == (0, 1)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -18,19 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import privsolve as ps
-from fuzzing import (
-    ANYTHING,
-    FRAME,
-    NESTED,
-    NUMBERS,
-    PLAIN,
-    SCHEMA,
-    TEXTS,
-    Share,
-    check_share,
-    fuzz,
-    only,
-)
+from fuzzing import ANYTHING, FRAME, NESTED, NUMBERS, PLAIN, SCHEMA, TEXTS, Share, check_share, fuzz, only
 from privsolve.cli import app
 from privsolve.data import Schema
 from privsolve.data.private import private_draft
@@ -74,12 +63,10 @@ def mutated(draw: st.DrawFn, original: Any, values: st.SearchStrategy[Any] = NES
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    items = (
-        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
-    )
-    for key, inner in items:
-        yield value, key
-        yield from _places(inner)
+    if isinstance(value, dict | list):
+        for key in list(value) if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from _places(value[key])
 
 
 # --- schemas ----------------------------------------------------------------------------------------------------------
@@ -101,11 +88,8 @@ def test_schema_texts_and_files(tmp_path: Path, data: st.DataObject) -> None:
     text = SCHEMA.to_toml()
     at = data.draw(st.integers(0, len(text)))
     length = data.draw(st.integers(0, 12))
-    piece = data.draw(
-        st.one_of(
-            st.text(max_size=8), st.sampled_from(["[", "]]", "\n[label]\n", "= 1e999", "9" * 5000, "\x00", '"""'])
-        )
-    )
+    odd = st.sampled_from(["[", "]]", "\n[label]\n", "= 1e999", "9" * 5000, "\x00", '"""'])
+    piece = data.draw(st.one_of(st.text(max_size=8), odd))
     changed = text[:at] + piece + text[at + length :]
     with only():
         Schema.from_toml(changed)
@@ -203,15 +187,33 @@ RELEASE = json.loads(
 GUARANTEE = ps.Guarantee.from_dict(RELEASE["guarantee"])
 
 
+def bare(domain: ps.Domain) -> Any:
+    """The file of a release without a schema."""
+    problem = ps.Problem(ps.PatternTable([[1, 2]], [1], [0], names=["age", "größe"], scales=[1, 99]), domain)
+    guarantee = ps.Guarantee.from_dict(RELEASE["guarantee"])
+    return json.loads(ps.Release(problem.model(np.array([1, -1])), guarantee, problem.setting).to_json())
+
+
 def test_release_files() -> None:
+    """Whatever is changed, the answer is a ValueError or a release that is whole: it can be written, read and told."""
+
     def use(content: Any) -> None:
-        release = ps.Release.from_json(json.dumps(content))
+        try:
+            release = ps.Release.from_json(json.dumps(content))
+        except TypeError as error:
+            raise AssertionError("a damaged file is a ValueError") from error
         assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
+        assert release.guarantee.sentence()
+        if "schema" not in content["model"]:
+            assert json.loads(release.to_json()) == content
+        assert release.domain is None or release.domain.contains(release.weights)
         card = release.card()
         for write in (card.to_text, card.to_markdown, card.to_html):
             assert write()
 
-    check_share(480, mutated(RELEASE), use, least=REFUSED_MOSTLY)
+    bares = [bare(domain) for domain in (ps.IntegerBall(2, 5), ps.SignCube(2), ps.FiniteSet([[1, -1], [0, 3]]))]
+    originals = st.sampled_from([RELEASE, *bares])
+    check_share(700, originals.flatmap(mutated), use, least=REFUSED_MOSTLY)
 
 
 def test_guarantees() -> None:

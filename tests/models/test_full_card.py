@@ -1,4 +1,4 @@
-"""Full cards: what a total means, decisions moved afterwards, files, and the same answers inside an engine."""
+"""Full cards: what a total means, decisions moved afterwards, bands of risk, and files."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import privsolve as ps
 from long_cards import long_release
-from privsolve.cards.scoring import with_predictions
 from privsolve.cards.words import total_lines
+from privsolve.cli import app
+from privsolve.models.bands import Bands
 from privsolve.models.base import model_from_dict
 from privsolve.models.full_card import FullCard
+from privsolve.models.linear import LinearRule
 from privsolve.models.outcomes import MOST_OUTCOMES
 from privsolve.models.scales import RiskScale, cut_of_threshold, percent
+from random_scorecards import GUARANTEE
 from small_tables import INDICATORS as SCHEMA
+from small_tables import SCHEMA as WITH_NUMBER
 from small_tables import patients
 
 FRAME = patients()
@@ -55,26 +59,6 @@ def test_decisions_follow_the_threshold_and_nothing_else_changes() -> None:
         model.deciding_at(1.5)
 
 
-def test_the_engine_says_the_same_as_the_model(tmp_path: Path) -> None:
-    FRAME.to_parquet(tmp_path / "t.parquet")
-    for seed in range(4):
-        model = score_of(seed, 0.4).deciding_at(0.3)
-        table = ps.open_table(str(tmp_path / "t.parquet"))
-        found = with_predictions(table, model).to_pyarrow().to_pydict()
-        assert np.allclose(found["risk"], model.risks(FRAME))
-        assert found["prediction"] == model.predict(FRAME).tolist()
-        assert [model.scale.risk(total) for total in found["score"]] == pytest.approx(model.risks(FRAME))
-
-
-def test_only_the_columns_with_points_are_needed() -> None:
-    weights = np.zeros(DIM, dtype=np.int64)
-    weights[0], weights[-1] = 2, -1
-    model = FullCard(weights, SCHEMA.features, SCHEMA.scales, SCHEMA.intercept, SCHEMA)
-    column = SCHEMA.columns[0].column
-    few = pd.DataFrame({column: FRAME[column]})
-    assert (model.risks(few) == model.risks(FRAME)).all()
-
-
 def test_the_lines_of_the_table_cover_every_total_with_its_risk() -> None:
     scale = RiskScale(0.5, 3.0)
     lines = total_lines([[0, 2], [0, -1], [0, 3, 5]], scale)
@@ -98,3 +82,91 @@ def test_totals_of_a_long_full_card_are_taken_together_by_their_risks() -> None:
     odds = np.log(np.array(risks[1:-1]) / (1 - np.array(risks[1:-1])))
     assert np.diff(odds).max() < 0.6
     assert [outcome.positive for outcome in listed] == [risk > 0.5 for risk in risks]
+
+
+# --- bands --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("stated", "names", "cuts"),
+    [
+        ("5%", ("low", "high"), (0.05,)),
+        ("5%, 20%", ("low", "medium", "high"), (0.05, 0.2)),
+        ("-3,12,20", ("low", "medium", "high", "very high"), (-3, 12, 20)),
+        ("calm,5%,watch,12.5%,act", ("calm", "watch", "act"), (0.05, 0.125)),
+    ],
+)
+def test_bands_are_written_as_cuts_or_with_names(stated: str, names: tuple[str, ...], cuts: tuple[float, ...]) -> None:
+    bands = Bands.of(stated)
+    assert (bands.names, bands.cuts) == (names, cuts)
+    assert Bands.from_dict(json.loads(json.dumps(bands.to_dict()))) == bands
+
+
+@pytest.mark.parametrize(
+    ("stated", "message"),
+    [
+        *((stated, "write cut risks") for stated in ("", "5%,20", "low,high", "5%,low")),
+        ("low,5%", "one cut between two names"),
+        ("20%,5%", "ascending"),
+        ("0%,5%", "above 0% and below 100%"),
+        ("low,5%,low", "different names"),
+        ("1,2,3,4,5", "need names"),
+    ],
+)
+def test_other_bands_are_refused(stated: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Bands.of(stated)
+
+
+def test_a_band_begins_above_its_risk() -> None:
+    for half in (0.0, -2.6, 40.0):
+        scale = RiskScale(0.3, half)
+        for risk in (0.001, 0.2, 0.5, 0.93):
+            (start,) = Bands(("no", "yes"), (risk,), True).starts(scale)
+            assert scale.risk(start - 1) <= risk < scale.risk(start)
+
+
+def test_a_band_at_the_threshold_begins_where_the_decision_does() -> None:
+    model = long_release(ps.datasets.adult_schema()).model
+    for threshold in (0.03, 0.5, 0.8):
+        moved = model.deciding_at(threshold).with_bands(f"{100 * threshold:g}%")  # type: ignore[attr-defined]
+        assert moved.band_starts == ((moved.tally.threshold, "high"),)
+
+
+def test_bands_are_on_every_form_and_in_the_file(tmp_path: Path) -> None:
+    made = long_release(ps.datasets.adult_schema())
+    cut = made.with_bands("calm,20%,watch,60%,act")
+    assert ps.Release.from_json(cut.to_json()).to_json() == cut.to_json()
+    assert cut.with_bands(None).to_json() == made.to_json()
+    file = tmp_path / "release.json"
+    file.write_text(made.to_json(), encoding="utf-8")
+    card = cut.card()
+    for form in ("text", "markdown", "html", "json", "sql", "python", "javascript"):
+        args = ["show", str(file), "--format", form, "--bands", "calm,20%,watch,60%,act"]
+        shown = CliRunner().invoke(app, args).stdout
+        assert all(name in shown for name in ("calm", "watch", "act")), form
+        assert "calm" not in CliRunner().invoke(app, args[:-2]).stdout
+    assert "watch 59 to 73 (risks above 20%, up to 60%)" in " ".join(card.to_text().split())
+    starts = [line.low for before, line in zip(card.totals, card.totals[1:], strict=False) if before.band != line.band]
+    assert starts == list(card.band_starts)
+
+
+def test_cards_without_risks_are_cut_at_totals_and_trees_are_not() -> None:
+    weights = np.array([2, 0, 1, 0, 1, 2, 3, 0, -2])
+    setting = {"domain": ps.FiniteSet([weights.tolist()]).to_dict(), "loss": ps.ZeroOneLoss().to_dict()}
+    rule = LinearRule(weights, WITH_NUMBER.features, WITH_NUMBER.scales, True, WITH_NUMBER)
+    release = ps.Release(rule, GUARANTEE, setting)
+    with pytest.raises(ValueError, match="no risks; cut its totals"):
+        release.with_bands("5%")
+    card = release.with_bands("2,900").card()
+    assert "low under 2; medium 2 or more; high no total" in card.to_text()  # type: ignore[union-attr]
+    assert [line.band for line in card.totals] == sorted(line.band for line in card.totals)  # type: ignore[union-attr]
+
+
+def test_a_fit_refuses_totals_before_anything_is_read() -> None:
+    done = CliRunner().invoke(
+        app, ["fit", "t.csv", "--label", "y", "--positive", "1", "--epsilon", "1", "--out", "o", "--bands", "3,5"]
+    )
+    assert done.exit_code == 2
+    assert "a fit takes cut risks" in done.output
+    assert not Path("o").exists()

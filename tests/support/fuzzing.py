@@ -69,7 +69,7 @@ def fuzz(examples: int, shrink: bool = True) -> Callable[[Callable[..., None]], 
         max_examples=examples,
         phases=[Phase.explicit, Phase.generate, *([Phase.shrink] if shrink else [])],
         derandomize=True,
-        deadline=10_000,  # milliseconds: one example must not hang
+        deadline=None,  # a busy machine is no bug
         database=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
     )

@@ -79,17 +79,17 @@ def long_table(schema: Schema, records: int = 300, seed: int = 0) -> pd.DataFram
     return pd.DataFrame(found)
 
 
-def answers_of(release: ps.Release, record: dict[str, str]) -> dict[str, Answer]:
-    """What a person would answer for a record of texts, gaps included."""
+def answers_of(release: ps.Release, table: pd.DataFrame) -> list[dict[str, Answer]]:
+    """What people would answer for records of texts, gaps included."""
     model: Any = release.model
-    frame = pd.DataFrame([record])
-    found: dict[str, Answer] = {}
-    for column, question in zip(model.schema.columns, model.schema.questions(), strict=True):
-        ((code,),) = codes_of_frame(frame, [column])
-        text = column.answers()[int(code)]
+    columns = model.schema.columns
+    found: list[dict[str, Answer]] = [{} for _ in range(len(table))]
+    for column, question, codes in zip(columns, model.schema.questions(), codes_of_frame(table, columns), strict=True):
         options = [option.text for option in question.options]
-        unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]
-        found[column.column] = column.no.name if unlisted else text if text in options else UNKNOWN
+        for answers, code in zip(found, codes.tolist(), strict=True):
+            text = column.answers()[code]
+            unlisted = isinstance(column, Categories) and column.no is not None and code == column.outside["other"]
+            answers[column.column] = column.no.name if unlisted else text if text in options else UNKNOWN
     return found
 
 
