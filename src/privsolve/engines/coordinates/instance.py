@@ -119,37 +119,22 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     values = [domain.values(j) for j in range(domain.dim)]
     movable = [bool(np.any(v)) for v in values]  # the others never touch a score
     scores = np.where(movable, problem.table.score_features, 0)
-    if problem.costs.size > LARGEST_REACH:
-        raise WorkLimitReached(
-            f"{len(scores):,} distinct rows and a loss of {problem.costs.shape[1]:,} entries are too large for the tree: bin "
-            "the numeric columns or use a loss with fewer scores"
-        )
+    entries = f"a loss of {problem.costs.shape[1]:,} entries"
+    _check_size(problem.costs.size, scores, entries, "a loss with fewer scores")
     table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, problem.costs.sum(axis=1), table_columns)
     row_levels = domain.dim - len(table_columns)
-    knapsack, values, scores = (
-        knapsack.ordered(order),
-        [values[j] for j in order],
-        np.ascontiguousarray(scores[:, order]),
-    )
+    knapsack, values = knapsack.ordered(order), [values[j] for j in order]
+    scores = np.ascontiguousarray(scores[:, order])
     if not knapsack.completable[0, 0]:
         raise ValueError("the domain is empty: no vector has an allowed total")
 
     grid = _grid_step(scores[:, row_levels:])
     levels, group_of = _group_levels(scores[:, row_levels:] // grid, row_levels)
-    groups = sum(len(level.merged) for level in levels)
-    if ((row_levels + 1) * len(scores) + groups) * (knapsack.limit + 1) > LARGEST_REACH:
-        raise WorkLimitReached(
-            f"{len(scores):,} distinct rows with {row_levels} numeric columns and total costs of up to {knapsack.limit} are "
-            "too large for the tree: bin the numeric columns or use a domain with a smaller radius"
-        )
-    columns = list(zip(values, knapsack.costs, strict=True))
-    reach = [Reach.nothing(1, knapsack.limit)]
-    for level, column in zip(levels[-2::-1], columns[: -len(levels) : -1], strict=True):
-        reach.insert(0, reach[0].of(level.merged).extended((level.feature, level.feature), *column))
-    rows = [Reach(reach[0].low[group_of] * grid, reach[0].high[group_of] * grid)]
-    for k in range(row_levels - 1, -1, -1):
-        rows.insert(0, rows[0].extended((scores[:, k], scores[:, k]), *columns[k]))
+    cells = ((row_levels + 1) * len(scores) + sum(len(level.merged) for level in levels)) * (knapsack.limit + 1)
+    totals = f"total costs of up to {knapsack.limit}"
+    _check_size(cells, scores, f"{row_levels} numeric columns and {totals}", "a domain with a smaller radius")
+    rows, reach = _reaches(values, knapsack, scores, levels, group_of, row_levels, grid)
     low, high = (np.concatenate([getattr(level, name) for level in reach]) for name in ("low", "high"))
     lowest, highest = min(0, int(low.min())), max(0, int(high.max()))
     of, representative = _classes(low, high)
@@ -187,6 +172,33 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
         width=highest - lowest + 1,
         exact_from=_exact_from(scores),
     )
+
+
+def _check_size(cells: int, scores: Int64Array, what: str, remedy: str) -> None:
+    if cells > LARGEST_REACH:
+        raise WorkLimitReached(
+            f"{len(scores):,} distinct rows with {what} are too large for the tree: bin the numeric columns or use {remedy}"
+        )
+
+
+def _reaches(
+    values: list[Int64Array],
+    knapsack: Knapsack,
+    scores: Int64Array,
+    levels: list[_Level],
+    group_of: Int64Array,
+    row_levels: int,
+    grid: int,
+) -> tuple[list[Reach], list[Reach]]:
+    """What the columns from every level on can add to a score: for the rows, and for the groups that rows merge to."""
+    columns = list(zip(values, knapsack.costs, strict=True))
+    groups = [Reach.nothing(1, knapsack.limit)]
+    for level, column in zip(levels[-2::-1], columns[: -len(levels) : -1], strict=True):
+        groups.insert(0, groups[0].of(level.merged).extended((level.feature, level.feature), *column))
+    rows = [Reach(groups[0].low[group_of] * grid, groups[0].high[group_of] * grid)]
+    for k in range(row_levels - 1, -1, -1):
+        rows.insert(0, rows[0].extended((scores[:, k], scores[:, k]), *columns[k]))
+    return rows, groups
 
 
 def perturbed(layout: Layout, perturbation: Perturbation) -> Layout:
