@@ -78,7 +78,7 @@ def test_costs_move_the_decision() -> None:
     careful = ps.PrivateTreeClassifier(50.0, schema=SCHEMA, costs=[[0, 1], [50, 0]], random_state=0).fit(X, Y)
     positive = plain.classes_[1]
     assert (careful.predict(X) == positive).sum() > (plain.predict(X) == positive).sum()
-    with pytest.raises(ValueError, match="costs are for"):
+    with pytest.raises(ValueError, match="costs of mistakes are for leaves of labels"):
         ps.PrivateTreeClassifier(leaves="probabilities", costs=[[0, 1], [2, 0]], schema=SCHEMA).fit(X, Y)
 
 

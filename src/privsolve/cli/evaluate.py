@@ -60,9 +60,7 @@ def evaluate(
                 "--resume goes on with an evaluation that is written to a folder: add --out, or leave it out"
             )
         with ExitStack() as stack:
-            folder = None
-            if out is not None:
-                folder = stack.enter_context(running.folder(out, page))
+            folder = None if out is None else stack.enter_context(running.folder(out, page))
             sealed_in = stack.enter_context(private_folder(Path(gettempdir()))) if folder is None else folder.curator
             sealed = stack.enter_context(sealed_run(sealed_in / SEALED, stop, running))
             with engine_at_work("reading", data):
@@ -99,9 +97,8 @@ def _show(release: Release, evaluation: Evaluation, exact: dict[str, Any], paths
     console.print(escape(f"\nPrivacy of the evaluation: {evaluation.guarantee.sentence()}"))
     console.print(escape(f"Of the release with it: {release.total.sentence()}"))
     auc = exact["auc"]["value"]
-    words = f"accuracy {exact['accuracy']['value']:.4f}" + (
-        "" if auc is None else f", area under the ROC curve {auc:.4f}"
-    )
+    area = "" if auc is None else f", area under the ROC curve {auc:.4f}"
+    words = f"accuracy {exact['accuracy']['value']:.4f}{area}"
     counted = next(name for name in ("records", "weights") if name in exact)
     show_curators([f"{words} on {exact[counted]:,} {counted}"])
     show_paths(paths)

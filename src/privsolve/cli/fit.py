@@ -169,10 +169,7 @@ def fit(
                 "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
             )
         page = TREE if choice.model is ModelName.tree else SCORECARD
-        with (
-            running.folder(out, page) as folder,
-            sealed_run(folder.sealed, stop, running) as sealed,
-        ):
+        with running.folder(out, page) as folder, sealed_run(folder.sealed, stop, running) as sealed:
             with engine_at_work("reading", data):
                 column = None if test is None else test.column
                 whole, groups = read_groups(asked, open_table(data, header=header), column, rate=sample_rate_of(recipe))
@@ -340,11 +337,8 @@ def _summary(release: Release) -> list[str]:
 
 def outside_lines(outside: Mapping[str, Mapping[str, int]], where: str) -> list[str]:
     """How many values fell outside the schema, of the columns with most of them first."""
-    order = sorted(outside, key=lambda name: -sum(outside[name].values()))
-    lines = [
-        f"{name}: " + ", ".join(f"{count:,} {fate}" for fate, count in outside[name].items())
-        for name in (order if len(order) > MOST_COLUMNS else outside)
-    ]
-    if len(lines) <= MOST_COLUMNS:
-        return lines
-    return [*lines[:MOST_COLUMNS], f"and {len(lines) - MOST_COLUMNS} more columns, {where}"]
+    more = len(outside) - MOST_COLUMNS
+    listed = list(outside) if more <= 0 else sorted(outside, key=lambda name: -sum(outside[name].values()))
+    said = {name: ", ".join(f"{count:,} {fate}" for fate, count in outside[name].items()) for name in listed}
+    lines = [f"{name}: {words}" for name, words in said.items()]
+    return lines if more <= 0 else [*lines[:MOST_COLUMNS], f"and {more} more columns, {where}"]

@@ -22,7 +22,8 @@ from privsolve.data.weights import Weight
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe, NumberCardRecipe
 from privsolve.learn.recipe import Recipe
 from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
-from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, target_leaves, two_class_leaves
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, leaves_of
+from privsolve.losses import ZeroOneLoss
 from privsolve.models.bands import Bands
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
@@ -200,10 +201,12 @@ class ModelOptions:
             raise ValueError(f"--delta is for --model scorecard: leave it out with --model {model}")
         target = target if schema is None else schema.target
         if model is ModelName.tree:
+            if target is not None and not target.classes:
+                raise ValueError("--model tree: is for a label with classes; for a number use --model scorecard")
             yes, no = ("yes", "no") if schema is None else answers(schema.label)
-            if target is not None:
-                return TreeRecipe(epsilon, self.depth, target_leaves(target, self.leaves), self.adjacency)
-            return TreeRecipe(epsilon, self.depth, two_class_leaves((no, yes), self.leaves, *costs), self.adjacency)
+            table = None if ZeroOneLoss(*costs) == ZeroOneLoss() else ((0, costs[0]), (costs[1], 0))
+            leaves = leaves_of((no, yes) if target is None else target.classes, self.leaves, table)
+            return TreeRecipe(epsilon, self.depth, leaves, self.adjacency)
         if target is not None and target.classes:
             raise ValueError(f"--model {model}: is not for several classes: use --model tree")
         if model is ModelName.short:

@@ -20,7 +20,7 @@ from privsolve.evaluation.split import split
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe
 from privsolve.learn.recipe import Recipe, encode
 from privsolve.learn.short_card_recipe import ShortCardRecipe
-from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, two_class_leaves
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, leaves_of
 from privsolve.models.linear import decision_words
 from privsolve.models.outcomes import MOST_OUTCOMES, Outcome
 from privsolve.noise.entropy import as_randomness
@@ -74,7 +74,7 @@ def compare_models(
     recipes: list[tuple[str, str, Recipe]] = [
         ("Full scorecard", f"{private}, δ = {delta:g}", full),
         ("Short card", private, ShortCardRecipe(epsilon, adjacency=adjacency)),
-        ("Decision tree", private, TreeRecipe(epsilon, DEPTH, two_class_leaves((no, yes)), adjacency)),
+        ("Decision tree", private, TreeRecipe(epsilon, DEPTH, leaves_of((no, yes)), adjacency)),
     ]
     models = [_fitted(*one, replace(whole, table=training), held, rng) for one in recipes]
     models += [Compared(name, "none", cells) for name, cells in _without_privacy(training, held)]

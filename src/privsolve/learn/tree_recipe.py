@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -10,10 +11,8 @@ import numpy as np
 from privsolve.checks import check_choice
 from privsolve.data import EncodedTable, Schema
 from privsolve.data.columns import Value
-from privsolve.data.columns.label import Target
 from privsolve.domains.trees import DecisionTrees, TreeQuestions, tree_schema
 from privsolve.learn.recipe import Paying, with_outside
-from privsolve.losses import ZeroOneLoss
 from privsolve.mechanisms.trees import private_tree, tree_temperature
 from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves
 from privsolve.privacy.adjacency import Adjacency
@@ -31,7 +30,7 @@ class TreeRecipe:
     Args:
         epsilon: privacy budget of the tree.
         depth: maximum number of questions that are asked of a record.
-        leaves: what the leaves say, for example `two_class_leaves(("no", "yes"))`.
+        leaves: what the leaves say, for example `leaves_of(["no", "yes"])`.
         adjacency: `"replace"` or `"add-remove"`.
     """
 
@@ -67,25 +66,12 @@ class TreeRecipe:
         return private_tree(problem, self.epsilon, adjacency=self.adjacency, **paid)
 
 
-def target_leaves(target: Target, kind: LeafKind | str = LeafKind.LABELS) -> Leaves:
-    """Leaves for several classes."""
-    if not target.classes:
-        raise ValueError("--model tree: is for a label with classes; for a number use --model scorecard")
-    probable = check_choice("leaves", kind, LeafKind) is LeafKind.PROBABILITIES
-    return ProbabilityLeaves(target.classes) if probable else LabelLeaves(target.classes)
-
-
-def two_class_leaves(
-    labels: tuple[Value, Value],
-    kind: LeafKind | str = LeafKind.LABELS,
-    false_positive: int = 1,
-    false_negative: int = 1,
+def leaves_of(
+    labels: Sequence[Value], kind: LeafKind | str = LeafKind.LABELS, costs: Sequence[Sequence[int]] | None = None
 ) -> LabelLeaves | ProbabilityLeaves:
-    """Leaves for two labels, the negative one first, with the costs of the two kinds of mistake."""
-    loss = ZeroOneLoss(false_positive, false_negative)
+    """What leaves of a kind say of these classes; `costs[y][v]` is that of saying v for a record of class y."""
     if check_choice("leaves", kind, LeafKind) is LeafKind.LABELS:
-        costs = ((0, false_positive), (false_negative, 0))
-        return LabelLeaves(list(labels), None if loss == ZeroOneLoss() else costs)
-    if loss != ZeroOneLoss():
+        return LabelLeaves(labels, costs)
+    if costs is not None:
         raise ValueError("costs of mistakes are for leaves of labels: leave them out with probabilities")
-    return ProbabilityLeaves(list(labels))
+    return ProbabilityLeaves(labels)

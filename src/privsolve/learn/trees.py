@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from privsolve.checks import check_choice, check_items
+from privsolve.checks import check_items
 from privsolve.data import Schema
 from privsolve.data.columns import Value
 from privsolve.domains.trees import TreeQuestions
@@ -24,9 +24,9 @@ from privsolve.learn.labels import (
     with_label,
 )
 from privsolve.learn.recipe import encode
-from privsolve.learn.tree_recipe import DEPTH, TreeRecipe
+from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, leaves_of
 from privsolve.models.base import Model
-from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves, label_array
+from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.problems.trees import TreeProblem
 
@@ -97,7 +97,7 @@ class PrivateTreeClassifier(ClassEstimator):
         frame = self._frame(X, reset=True, label=label)
         labels = one_per_record(y, len(frame))
         classes = self._public_classes(labels, stated)
-        leaves = self._leaves(classes)
+        leaves = leaves_of(classes.tolist(), self.leaves, self.costs)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
         recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
@@ -109,13 +109,6 @@ class PrivateTreeClassifier(ClassEstimator):
             self._released(recipe.run_problem, TreeProblem.from_records(rows, targets, trees, asked))
         self.classes_ = classes
         return self
-
-    def _leaves(self, classes: NDArray[Any]) -> Leaves:
-        if check_choice("leaves", self.leaves, LeafKind) is LeafKind.LABELS:
-            return LabelLeaves(classes.tolist(), self.costs)
-        if self.costs is not None:
-            raise ValueError("costs are for leaves='labels': with probabilities the threshold is yours to choose")
-        return ProbabilityLeaves(classes.tolist())
 
     def _public_classes(self, labels: NDArray[Any], schema: Schema | None) -> NDArray[Any]:
         if self.classes is not None:

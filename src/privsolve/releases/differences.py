@@ -206,12 +206,10 @@ def _questions(old: Mapping[str, Column], new: Mapping[str, Column]) -> list[str
 
 def _thresholds(rules: Sequence[LinearRule]) -> list[str]:
     """From which total on the two decide positively, and at which risk."""
-    said = []
-    for rule in rules:
-        total = rule.tally.threshold
-        risk = f", a risk of {_percent(rule.scale.risk(total))}" if isinstance(rule, FullCard) else ""
-        said.append(f"{total}{risk}")
-    return [f"Positive from a total of {said[0]} before; from {said[1]} now."]
+    totals = [(rule, rule.tally.threshold) for rule in rules]
+    risks = [f", a risk of {rule.scale.risk(t):.1%}" if isinstance(rule, FullCard) else "" for rule, t in totals]
+    before, now = (f"{total}{risk}" for (_, total), risk in zip(totals, risks, strict=True))
+    return [f"Positive from a total of {before} before; from {now} now."]
 
 
 def _risks(rules: Sequence[FullCard], asked: Mapping[str, Answers]) -> list[str]:
@@ -234,12 +232,8 @@ def _risks(rules: Sequence[FullCard], asked: Mapping[str, Answers]) -> list[str]
         if (words == "Risen most" and new <= old) or (words == "Fallen most" and new >= old):
             continue
         said = ", ".join(f"{name} {text}" for name, (text, _) in row.items())
-        lines.append(f"{words} ({said}): a risk of {_percent(old)} before, {_percent(new)} now.")
+        lines.append(f"{words} ({said}): a risk of {old:.1%} before, {new:.1%} now.")
     return lines
-
-
-def _percent(risk: float) -> str:
-    return f"{100 * risk:.1f}%"
 
 
 def _paths(old: DecisionTree, new: DecisionTree) -> list[str]:

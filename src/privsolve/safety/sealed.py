@@ -207,7 +207,8 @@ class SealedRun:
         self._stop.hold()
         file = self._open
         if "answer" not in file.facts:
-            file.add(answer=_written(answer))
+            content = json.dumps(ANSWERS[type(answer).__name__].kept(answer), default=_plain)
+            file.add(answer={"kind": type(answer).__name__, "content": json.loads(content)})
         kept = file.facts["answer"]
         kind = ANSWERS[kept["kind"]]
         answer = kind.read(kept["content"])
@@ -332,11 +333,6 @@ class _Kind(NamedTuple):
     published: Callable[[Any], str]
 
 
-def _read_draft(kept: dict[str, Any]) -> PrivateDraft:
-    notes = {name: tuple(words) for name, words in kept["notes"].items()}
-    return PrivateDraft(Schema.from_dict(kept["schema"]), notes, kept["left_out"])
-
-
 ANSWERS = {
     "Run": _Kind(
         lambda run: {"release": run.release.to_json(), "diagnostics": vars(run.diagnostics)},
@@ -345,19 +341,14 @@ ANSWERS = {
     ),
     "PrivateDraft": _Kind(
         lambda draft: {"schema": draft.schema.to_dict(), "notes": dict(draft.notes), "left_out": dict(draft.left_out)},
-        _read_draft,
+        lambda kept: PrivateDraft(
+            Schema.from_dict(kept["schema"]), {n: tuple(words) for n, words in kept["notes"].items()}, kept["left_out"]
+        ),
         PrivateDraft.to_toml,
     ),
     "Evaluation": _Kind(Evaluation.to_dict, Evaluation.from_dict, lambda found: json.dumps(found.to_dict())),
 }
 """What a mechanism that can be sealed returns, by the name of the class."""
-
-
-def _written(answer: Any) -> dict[str, Any]:
-    """An answer as plain values, with its kind."""
-    kind = type(answer).__name__
-    content = json.dumps(ANSWERS[kind].kept(answer), default=_plain)
-    return {"kind": kind, "content": json.loads(content)}
 
 
 def _plain(value: Any) -> Any:
