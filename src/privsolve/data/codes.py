@@ -250,9 +250,7 @@ def is_ibis_table(data: object) -> bool:
 def codes_of_frame(data: Any, columns: Sequence[Column]) -> list[Int64Array]:
     """The code of every row, column by column."""
     check_order(data)
-    found = _asked(arrow_columns(data, [column.column for column in columns]), tuple(columns), False, None)
-    packs = zip(_integers(found), packs_of(columns), strict=True)
-    return [codes for key, pack in packs for codes in unpack_codes(key, pack)]
+    return _asked(arrow_columns(data, [column.column for column in columns]), tuple(columns), False, None)
 
 
 def count_codes(
@@ -266,6 +264,7 @@ def count_codes(
     if is_ibis_table(data):
         check_columns([column.column for column in columns], data.columns)
         result = run(_counted(coded(read_each_value(data), columns), sample_rate))
+        *keys, counts = (column.to_numpy().astype(np.int64, copy=False) for column in result.columns)
     else:
         import pyarrow as pa
 
@@ -273,20 +272,16 @@ def count_codes(
         frame = arrow_columns(data, [column.column for column in read])
         if last is not None:
             frame = frame.append_column(f"c{len(read)}", pa.array(last))
-        result = _asked(frame, tuple(columns), last is not None, sample_rate)
-    *keys, counts = _integers(result)
+        *keys, counts = _asked(frame, tuple(columns), last is not None, sample_rate)
     return CountedCodes(tuple(columns), tuple(keys), counts)
 
 
-def _integers(table: Any) -> list[Int64Array]:
-    return [column.to_numpy().astype(np.int64, copy=False) for column in table.columns]
-
-
-def _asked(frame: Any, columns: tuple[Column, ...], coded_last: bool, sample_rate: float | None) -> Any:
-    """The keys of every row of an Arrow table, in order; with a rate the distinct ones and how many records are kept."""
+def _asked(frame: Any, columns: tuple[Column, ...], coded_last: bool, sample_rate: float | None) -> list[Int64Array]:
+    """The codes of every row of an Arrow table, in order; with a rate the distinct keys and how many records are kept."""
     import ibis
 
-    return ask_in_memory(frame, _sql(ibis.Schema.from_pyarrow(frame.schema), columns, coded_last, sample_rate))
+    found = ask_in_memory(frame, _sql(ibis.Schema.from_pyarrow(frame.schema), columns, coded_last, sample_rate))
+    return [column.astype(np.int64, copy=False) for column in found.values()]
 
 
 @lru_cache(maxsize=256)
@@ -298,20 +293,31 @@ def _sql(types: Any, columns: tuple[Column, ...], coded_last: bool, sample_rate:
     read = columns[: len(columns) - coded_last]
     wider, names = computed_once(table, [column.read(table[f"c{i}"]) for i, column in enumerate(read)])
     codes = [column.code(wider[name]) for column, name in zip(read, names, strict=True)]
-    keys = _keys(wider, columns, [*codes, *([wider[f"c{len(read)}"]] if coded_last else [])])
-    return str(ibis.to_sql(keys if sample_rate is None else _counted(keys, sample_rate), dialect="duckdb"))
+    if sample_rate is None:
+        return written(wider.select(**{f"code{i}": code for i, code in enumerate(codes)}))
+    return written(
+        _counted(_keys(wider, columns, [*codes, *(wider[f"c{len(read)}"] for _ in range(coded_last))]), sample_rate)
+    )
+
+
+def written(query: Any) -> str:
+    """The query as DuckDB is asked it. Spaces for people would take longer to write and to read than the rest."""
+    import ibis
+
+    return str(ibis.to_sql(query, dialect="duckdb", pretty=False))
 
 
 def queried(data: Any, names: Sequence[str]) -> tuple[Any, Callable[[Any], Any]]:
     """Columns of a table as an Ibis table in which they are called `c0`, `c1`, ..., and what answers queries of it."""
     import ibis
+    import pyarrow as pa
 
     if is_ibis_table(data):
         table = read_each_value(data)
         return table.select(**{f"c{place}": table[name] for place, name in enumerate(names)}), run
     frame = arrow_columns(data, names)
     table = ibis.table(ibis.Schema.from_pyarrow(frame.schema), name="frame")
-    return table, lambda query: ask_in_memory(frame, str(ibis.to_sql(query, dialect="duckdb")))
+    return table, lambda query: pa.table(ask_in_memory(frame, written(query)))
 
 
 def run(query: Any) -> Any:
