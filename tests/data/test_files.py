@@ -123,31 +123,8 @@ def test_errors_show_no_value(case: str, tmp_path: Path) -> None:
     assert SECRET not in str(raised.value)
     for command in (
         ["schema", "check", str(tmp_path / "s.toml"), str(path)],
-        [
-            "schema",
-            "draft",
-            str(path),
-            "--label",
-            "y",
-            "--positive",
-            "1",
-            "--epsilon",
-            "1",
-            "--out",
-            str(tmp_path / "draft.toml"),
-        ],
-        [
-            "fit",
-            "--model",
-            "short",
-            str(path),
-            "--schema",
-            str(tmp_path / "s.toml"),
-            "--epsilon",
-            "1",
-            "--out",
-            str(tmp_path / "out"),
-        ],
+        ["schema", "draft", str(path), *f"--label y --positive 1 --epsilon 1 --out {tmp_path}/draft.toml".split()],
+        ["fit", str(path), *f"--model short --schema {tmp_path}/s.toml --epsilon 1 --out {tmp_path}/out".split()],
     ):
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 2
@@ -342,13 +319,7 @@ def test_predict_leaves_no_copy_behind(tmp_path: Path) -> None:
     (tmp_path / "out" / f"{PREFIX}left" / "table.csv").write_text(SECRET, encoding="utf-8")
     for source in ("a.parquet", "a.duckdb"):
         for name in ("scored.csv", "scored.parquet"):
-            options = [
-                "--release",
-                str(tmp_path / "release.json"),
-                "--out",
-                str(tmp_path / "out" / name),
-                "--overwrite",
-            ]
+            options = ["--release", f"{tmp_path}/release.json", "--out", f"{tmp_path}/out/{name}", "--overwrite"]
             result = CliRunner().invoke(app, ["predict", str(tmp_path / source), *options])
             assert result.exit_code == 0, result.output
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["scored.csv", "scored.parquet"]

@@ -175,6 +175,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"positives": [2**40]}, "^positives sums to 2"),
     ({"names": []}, "^names must be 1 different"),
     ({"names": ["a", "b"]}, "^names must be 1 different"),
+    ({"features": [[1, 2]], "names": ["a", "a"]}, "^names must be 2 different"),
     ({"names": "a"}, "^names must be a list"),
     ({"names": 5}, "^names must be a list"),
     ({"scales": [0]}, "^scales must be 1 positive"),
@@ -197,11 +198,6 @@ def test_wrong_arguments_are_named(change: dict[str, Any], message: str) -> None
         ps.PatternTable(**(arguments | change))
 
 
-def test_two_equal_names_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^names must be 2 different"):
-        ps.PatternTable([[1, 2]], [1], [0], names=["a", "a"])
-
-
 @pytest.mark.parametrize("column", [0, 1])
 def test_scales_without_a_small_common_unit_are_refused_up_front(column: int) -> None:
     """Also where the column is zero, whose scaled values would fit."""
@@ -222,16 +218,6 @@ def test_wrong_labels(labels: Any) -> None:
 def test_weights_must_match(weights: Any) -> None:
     with pytest.raises(ValueError, match=r"^weights"):
         ps.PatternTable([[1, 2]], [1], [0]).mistakes(weights)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(0, 2**39), min_size=1, max_size=5), st.integers(0, 2**39))
-def test_n_is_exact(positives: list[int], negatives: int) -> None:
-    counts = [p // len(positives) for p in positives]
-    zeros = [0] * (len(counts) - 1)
-    if sum(counts) + negatives:
-        table = ps.PatternTable(np.arange(len(counts))[:, None], counts, [negatives, *zeros])
-        assert table.n == sum(counts) + negatives
 
 
 @pytest.mark.parametrize("width", [1, 2**7 - 1, 2**7, 2**15, 2**31, 2**40])

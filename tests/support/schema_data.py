@@ -169,10 +169,3 @@ def tables(draw: st.DrawFn) -> tuple[Schema, pa.Table]:
     cells = [st.sampled_from(pool(column)) for column in columns]
     rows = draw(st.lists(st.tuples(*cells, st.sampled_from(["1", "0", None, "2"])), min_size=1, max_size=8))
     return Schema(columns, SCHEMA.label), arrow_table(columns, [list(row) for row in rows])
-
-
-def every_value() -> pa.Table:
-    """Each awkward value of each column at least once."""
-    pools = [pool(column) for column in SCHEMA.columns]
-    rows = range(max(map(len, pools)))
-    return arrow_table(list(SCHEMA.columns), [[*(p[i % len(p)] for p in pools), str(i % 2)] for i in rows])

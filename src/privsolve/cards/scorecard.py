@@ -16,8 +16,8 @@ from privsolve.cards.tree_card import TreeCard
 from privsolve.cards.words import TotalLine, total_lines
 from privsolve.cards.workbook import scorecard_workbook
 from privsolve.data import Schema
-from privsolve.data.about import About
 from privsolve.data.columns import Categories
+from privsolve.data.constraints import About
 from privsolve.evaluation import Evaluation
 from privsolve.models.bands import Bands
 from privsolve.models.base import Model

@@ -9,7 +9,7 @@ from privsolve.cards.document import Document, Lines, privacy_blocks, quality_bl
 from privsolve.cards.pages import tree_html
 from privsolve.cards.tree_picture import Picture, tree_picture
 from privsolve.cards.words import facts_line, privacy_warnings, privacy_words
-from privsolve.data.about import About
+from privsolve.data.constraints import About
 from privsolve.evaluation import Evaluation
 from privsolve.evaluation.words import HELP, useless
 from privsolve.models.tree import DecisionTree, leaf_paths, tree_sql

@@ -10,7 +10,7 @@ from itertools import compress, groupby
 from typing import TYPE_CHECKING
 
 from privsolve.cards.rows import UNKNOWN, ChoicePoints, QuantityPoints
-from privsolve.data.about import About
+from privsolve.data.constraints import About
 from privsolve.data.questions import answered
 from privsolve.evaluation.words import HELP, useless
 from privsolve.models.scales import NumberScale, RiskScale

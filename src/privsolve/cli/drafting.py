@@ -192,7 +192,7 @@ class Draft:
     def _asks_nothing(self) -> bool:
         """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
         table = open_table(self.data, header=self.header)
-        options, label = Options.of(**self._stated(table)), self.table.label_in(table)
+        options, label = Options(**self._stated(table)), self.table.label_in(table)
         epsilon, adjacency = check_epsilon(self.epsilon), Adjacency.of(self.adjacency)
         return not Plan.of(table, label, epsilon, self._delta(table), adjacency, options).grids
 

@@ -13,7 +13,7 @@ from privsolve.cli.common import as_json, console, engine_at_work, one_line_erro
 from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
 from privsolve.cli.options import Adjacency, Data, Header, Json, Running, with_options
 from privsolve.data import About, Schema
-from privsolve.data.about import WORDS
+from privsolve.data.constraints import WORDS
 from privsolve.data.private import DRAFT_SHARE
 from privsolve.data.tables import open_table
 from privsolve.releases import NOT_PRIVATE

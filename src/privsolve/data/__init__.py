@@ -1,7 +1,7 @@
 """What is public about a table: its columns, their categories, bins and bounds, and the label."""
 
-from privsolve.data.about import About
 from privsolve.data.columns import Bins, Categories, Category, Column, Dates, Label, Number
+from privsolve.data.constraints import About
 from privsolve.data.schema import INTERCEPT, EncodedTable, Schema
 
 __all__ = [

@@ -163,7 +163,7 @@ def text_of(value: Any, name: str, marks: Marks = PLAIN) -> Any:
     if not value.type().is_string():
         raise text_for_numbers(name)
     text = stripped(value).nullif("")
-    return ibis.cases((_is_one_of(text, marks.texts), ibis.null("string")), else_=text) if marks.texts else text
+    return ibis.cases((is_one_of(text, marks.texts), ibis.null("string")), else_=text) if marks.texts else text
 
 
 def stripped(text: Any) -> Any:
@@ -179,7 +179,7 @@ def truth_of(text: Any, marks: Marks = PLAIN) -> Any:
     """1 for the text true, 0 for false, in any case, and for other such words; null for others."""
     import ibis
 
-    yes, no = (_is_one_of(text.lower(), words) for words in marks.words)
+    yes, no = (is_one_of(text.lower(), words) for words in marks.words)
     return ibis.cases((yes, 1.0), (no, 0.0), else_=ibis.null("float64"))
 
 
@@ -190,7 +190,7 @@ def number_of(value: Any, name: str, marks: Marks = PLAIN) -> Any:
     number = _number(value, name, marks)
     if not marks.numbers:
         return number
-    return ibis.cases((_is_one_of(number, marks.numbers), ibis.null("float64")), else_=number)
+    return ibis.cases((is_one_of(number, marks.numbers), ibis.null("float64")), else_=number)
 
 
 def _number(value: Any, name: str, marks: Marks) -> Any:
@@ -203,7 +203,7 @@ def _number(value: Any, name: str, marks: Marks) -> Any:
     if kind.is_string():
         text = stripped(value)
         written = text.replace(",", ".") if marks.comma else text
-        missing = [(_is_one_of(text, marks.texts), null)] if marks.texts else []
+        missing = [(is_one_of(text, marks.texts), null)] if marks.texts else []
         is_number = (text.re_search(marks.pattern), written.try_cast("float64"))
         return ibis.cases(*missing, is_number, else_=truth_of(text, marks))
     if kind.is_boolean():
@@ -218,5 +218,6 @@ def _number(value: Any, name: str, marks: Marks) -> Any:
     raise ValueError(f"column {name!r} holds {kind} values: convert them to numbers or texts")
 
 
-def _is_one_of(value: Any, listed: Sequence[Any]) -> Any:
+def is_one_of(value: Any, listed: Sequence[Any]) -> Any:
+    """Whether a value is in a list, as an expression of Ibis."""
     return value == listed[0] if len(listed) == 1 else value.isin(list(listed))

@@ -15,12 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from privsolve.arrays import Int64Array, IntArray
 from privsolve.checks import check_items
 from privsolve.data import toml
-from privsolve.data.about import About, words_taken_out
 from privsolve.data.codes import CountedCodes, as_given, check_order, checked_parts, codes_of_frame, count_codes
 from privsolve.data.columns import Column, Label
 from privsolve.data.columns.base import check_keys, column_from_dict
 from privsolve.data.columns.label import Target, TargetTable, decided, no_label
-from privsolve.data.constraints import Constraints, Frequencies, frequencies_taken_out, taken_out
+from privsolve.data.constraints import (
+    About,
+    Constraints,
+    Frequencies,
+    frequencies_taken_out,
+    taken_out,
+    words_taken_out,
+)
 from privsolve.data.patterns import BitRows, PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.data.tables import read_text

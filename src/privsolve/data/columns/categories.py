@@ -26,7 +26,7 @@ from privsolve.data.columns.base import (
     value_text,
 )
 from privsolve.data.questions import Choice, Option, Question
-from privsolve.data.reading import Marks, number_of, text_of
+from privsolve.data.reading import Marks, is_one_of, number_of, text_of
 
 MANY = 500
 """Of more values not each is compared in a query of its own: engines need seconds to understand thousands."""
@@ -150,7 +150,7 @@ class Categories(Column):
             options = [tuple(float(v) for v in option.values) for option in self.listed]
         if sum(map(len, options)) > MANY:
             return self._looked_up(read, options)
-        matches = [(_is_in(read, values), i) for i, values in enumerate(options)]
+        matches = [(is_one_of(read, values), i) for i, values in enumerate(options)]
         return ibis.cases((read.isnull(), self.outside[MISSING]), *matches, else_=self.outside[OTHER])
 
     def _looked_up(self, read: Any, options: Sequence[tuple[Any, ...]]) -> Any:
@@ -214,10 +214,6 @@ def indicators(features: Int64Array, count: int) -> IntArray:
     found = np.flatnonzero(features >= 0)
     rows[found, features[found]] = 1
     return rows
-
-
-def _is_in(value: Any, values: Sequence[Any]) -> Any:
-    return value == values[0] if len(values) == 1 else value.isin(list(values))
 
 
 def _category(option: Value | Category, where: str) -> Category:

@@ -375,24 +375,30 @@ def private_draft(
         >>> adult = ps.datasets.adult()
         >>> draft = ps.private_draft(adult, ps.Label("income", ">50K"), 0.25, 1e-6)  # doctest: +SKIP
     """
-    options = Options.of(stated, bounds, leave_out, numbers, texts, missing, decimal)
+    options = Options(stated, bounds or {}, leave_out, numbers, texts, missing, decimal)
     check_integer("intervals", intervals, 2, 10)
     the_delta = check_delta(delta) if delta else 0.0
     plan = Plan.of(data, label, check_epsilon(epsilon), the_delta, Adjacency.of(adjacency), options)
     rng = as_randomness(random_state)
     if not plan.grids:
         return _finished(plan, {}, {}, None)
+    return _asked(plan, data, intervals, rng, budget)
+
+
+def _asked(plan: Plan, data: Any, intervals: int, rng: Randomness, budget: Account | None) -> PrivateDraft:
+    """Count, pay, and then draw noise."""
+    by_delta = plan.costs.delta > 0
     guarantee = Guarantee(
         plan.costs.profile,
         plan.costs.adjacency,
         "private draft of the schema",
-        "exact sample and discrete " + ("Gaussian noise" if the_delta else "Laplace noise"),
+        f"exact sample and discrete {'Gaussian' if by_delta else 'Laplace'} noise",
         theory="12",
         oracle="none",
         seeded=rng.is_seeded,
     )
-    least = plan.costs.least(plan.records) if the_delta else 1
-    counts, texts_of = count_columns(data, plan.grids, least, options.marks, COMMON_TEXTS)
+    least = plan.costs.least(plan.records) if by_delta else 1
+    counts, texts_of = count_columns(data, plan.grids, least, plan.options.marks, COMMON_TEXTS)
     paid = Paid(guarantee, rng.words(1).tobytes().hex())
     with charged(budget, guarantee, paid.note, names=(paid.note,)):
         return _drafted(plan, counts, texts_of, least, intervals, paid, rng)
@@ -416,7 +422,7 @@ def _drafted(
     rng: Randomness,
 ) -> PrivateDraft:
     """Both stages, after the draft is paid for."""
-    answers: dict[str, Answer] = {
+    answers = {
         name: noisy_answer(counts[name], texts[name], grid, plan.costs, least, rng) for name, grid in plan.grids.items()
     }
     decided = {name: decide(name, answer, plan) for name, answer in answers.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privsolve.checks import check_items
@@ -153,40 +153,24 @@ values may be other ones than usual, such as ages in days."""
 class Options:
     """What is stated about the columns of a table before anything is read."""
 
-    stated: Mapping[str, Column]
+    stated: Sequence[Column]
     bounds: Mapping[str, tuple[float, ...]]
-    leave_out: tuple[str, ...]
-    numbers: tuple[str, ...]
-    texts: tuple[str, ...]
-    missing: tuple[Value, ...]
+    leave_out: Sequence[str]
+    numbers: Sequence[str]
+    texts: Sequence[str]
+    missing: Sequence[Value]
     decimal: str
 
-    @classmethod
-    def of(
-        cls,
-        stated: Sequence[Column],
-        bounds: Mapping[str, tuple[float, ...]] | None,
-        leave_out: Sequence[str],
-        numbers: Sequence[str],
-        texts: Sequence[str],
-        missing: Sequence[Value],
-        decimal: str,
-    ) -> Options:
+    def __post_init__(self) -> None:
         """Checked as far as that is possible without the table."""
-        lists = {"leave_out": leave_out, "numbers": numbers, "texts": texts}
-        names = {key: check_items(key, value, "be a list of columns") for key, value in lists.items()}
-        if both := sorted(set(names["numbers"]) & set(names["texts"])):
+        for key in ("leave_out", "numbers", "texts"):
+            object.__setattr__(self, key, check_items(key, getattr(self, key), "be a list of columns"))
+        if both := sorted(set(self.numbers) & set(self.texts)):
             raise ValueError(f"column {both[0]!r} is in numbers and in texts: it can only be one of them")
-        codes = check_missing_values(check_items("missing", missing, "be a list of texts and numbers"), "missing")
-        return cls(
-            {column.column: column for column in stated},
-            dict(bounds or {}),
-            names["leave_out"],
-            (*names["numbers"], *(name for name in bounds or {} if name not in names["numbers"])),
-            names["texts"],
-            codes,
-            check_decimal(decimal, "the draft"),
-        )
+        object.__setattr__(self, "numbers", tuple(dict.fromkeys((*self.numbers, *self.bounds))))
+        codes = check_items("missing", self.missing, "be a list of texts and numbers")
+        object.__setattr__(self, "missing", check_missing_values(codes, "missing"))
+        check_decimal(self.decimal, "the draft")
 
     @property
     def marks(self) -> Marks:
@@ -201,7 +185,7 @@ class Options:
     def check(self, label: Label | Target | None, names: Sequence[str]) -> None:
         """Raise for a column that the table does not have."""
         target = () if label is None else (label.column,)
-        check_columns([*target, *self.stated, *self.leave_out, *self.named], names)
+        check_columns([*target, *(column.column for column in self.stated), *self.leave_out, *self.named], names)
 
 
 @dataclass(frozen=True)
@@ -234,7 +218,8 @@ class Plan:
         declared = Declared.of(data)
         options.check(label, declared.names)
         records = _records(data, label, adjacency)
-        known, notes, left_out = dict(options.stated), dict[str, str](), dict[str, str]()
+        known = {column.column: column for column in options.stated}
+        notes, left_out = dict[str, str](), dict[str, str]()
         ask: list[str] = []
         usual: dict[str, tuple[Column, str]] = {}
         order = [n for n in declared.names if n not in options.leave_out and (label is None or n != label.column)]
@@ -248,29 +233,21 @@ class Plan:
                 left_out[name] = found
             else:
                 usual[name] = found
-        if _can_ask_all(len(ask) + len(usual), epsilon, delta, adjacency, records):
+        both = Costs(epsilon, delta, adjacency, len(ask) + len(usual))
+        if records is not None and both.columns and CLEARLY_RECOGNISED * both.clear <= records:
             ask = [name for name in order if name in ask or (name in usual and name not in declared.booleans)]
         for name, found in usual.items():
             if name not in ask:
                 known[name], notes[name] = found
         ask.sort(key=lambda name: name not in options.named)
-        most = _most_columns(len(ask), epsilon, delta, adjacency, records)
+        most = next((k for k in range(len(ask), 0, -1) if _recognised(replace(both, columns=k), records)), 0)
         why = "" if records is None else _too_many(records, epsilon, most)
         left_out |= dict.fromkeys(ask[most:], why)
         grids = {name: _grid(name, options.bounds) for name in ask[:most]}
         if not known and not grids:
             raise ValueError(_nothing(ask, left_out, why))
-        return cls(
-            label,
-            options,
-            tuple(order),
-            known,
-            notes,
-            grids,
-            left_out,
-            Costs(epsilon, delta, adjacency, len(grids)),
-            records,
-        )
+        costs = replace(both, columns=len(grids))
+        return cls(label, options, tuple(order), known, notes, grids, left_out, costs, records)
 
 
 def _records(data: Any, label: Label | Target | None, adjacency: Adjacency) -> int | None:
@@ -295,22 +272,9 @@ def _from_its_name(name: str, declared: Declared, options: Options) -> tuple[Col
     return why_left_out(name) if usual is None else usual
 
 
-def _can_ask_all(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> bool:
-    """Whether there are so many records that no column has to be taken on trust from its name."""
-    if records is None or not columns:
-        return False
-    return CLEARLY_RECOGNISED * Costs(epsilon, delta, adjacency, columns).clear <= records
-
-
-def _most_columns(columns: int, epsilon: float, delta: float, adjacency: Adjacency, records: int | None) -> int:
-    """As many columns as can be asked so that a value of a third of the records is told from noise."""
-    if records is None:
-        return columns
-
-    def enough(count: int) -> bool:
-        return RECOGNISED * Costs(epsilon, delta, adjacency, count).clear <= records
-
-    return next((count for count in range(columns, 0, -1) if enough(count)), 0)
+def _recognised(costs: Costs, records: int | None) -> bool:
+    """Whether a value of a third of the records would be told from noise."""
+    return records is None or RECOGNISED * costs.clear <= records
 
 
 def _too_many(records: int, epsilon: float, most: int) -> str:
