@@ -437,9 +437,21 @@ def test_refusals_come_before_payment() -> None:
         (records, numbers(3, 3), "for 3 features"),
         (records, numbers(2, 1), "longest=1"),
         (TargetTable(2 * records.rows, records.targets, records.counts), numbers(2, 2), "0/1"),
+        (records, labels(2, 2), "must be a PatternTable for a Plan, got TargetTable"),
+        (table, numbers(4, 4), "must be a TargetTable for a NumberPlan, got PatternTable"),
     ):
         with pytest.raises(ValueError, match=words):
             perturbed_card(wrong, plan, plain_options(plan.dim), budget=account)
+    for plan, options, words in (
+        (labels(4, 4), plain_options(3), "each of the 4 features"),
+        (labels(4, 4), plain_options(4, signs=np.ones(3)), "each of the 4 features"),
+        (labels(4, 4), replace(plain_options(4), nested=(False,) * 3), "number the questions"),
+        (labels(4, 4, True), plain_options(4), "max_questions"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            perturbed_card(table, plan, options, budget=account)
+    with pytest.raises(ValueError, match="units must be 1 for numbers"):
+        perturbed_card(records, numbers(2, 2), plain_options(2), units=2, budget=account)
     assert account.history == ()
     for data, plan in ((table, labels(4, 4)), (records, numbers(2, 2))):
         card, guarantee, _ = perturbed_card(data, plan, plain_options(plan.dim), budget=account)

@@ -64,6 +64,7 @@ class NumberPlan(Plan):
     output_deviation: ClassVar[float] = 2.0**-9
     regression: ClassVar[str] = "Huber regression"
     theory: ClassVar[str] = "20"
+    fits: ClassVar[type[Any]] = TargetTable
 
     @property
     def offset_share(self) -> float:
@@ -109,7 +110,10 @@ class NumberPlan(Plan):
         return most * self.noise(self.adjacency.range_factor**2, LEVEL_SHARE)
 
     def check(self, table: TargetTable, units: int) -> None:
-        """Refuse what the plan was not made for, before anything is paid."""
+        """Refuse a table that the plan was not made for, before anything is paid."""
+        self.check_kind(table)
+        if units != 1:
+            raise ValueError(f"units must be 1 for numbers, whose records have no weights, got {units}")
         if table.rows.shape != (len(table.targets), self.dim):
             raise ValueError(f"rows has the shape {table.rows.shape}: the plan was made for {self.dim} features")
         if not all(block.min() >= 0 and block.max() <= 1 for _, block in blocks_of(table.rows)):
@@ -118,7 +122,7 @@ class NumberPlan(Plan):
         if table.targets.min() < 0 or table.targets.max() > STEPS:
             raise ValueError(f"targets must be whole numbers from 0 to {STEPS}: cut and round them first")
         if table.n > MOST_RECORDS:
-            raise IntegerRangeError(f"there are more than {MOST_RECORDS:,} records: sample them by a public rate first")
+            raise IntegerRangeError(f"there are more than {MOST_RECORDS:,} records: fit on a part of them that is public")
 
     def find(self, table: TargetTable, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
         """The card of a table that was checked, and the curator's diagnostics."""

@@ -109,6 +109,7 @@ class Plan:
     output_deviation: ClassVar[float] = OUTPUT_DEVIATION
     regression: ClassVar[str] = "logistic regression"
     theory: ClassVar[str] = "19"
+    fits: ClassVar[type[Any]] = PatternTable
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", calibration.check_epsilon(self.epsilon))
@@ -202,7 +203,8 @@ class Plan:
         return penalty * self.output_deviation * (self.blur - of_rounding) - 2 * of_noise
 
     def check(self, table: Any, units: int) -> None:
-        """Refuse what the plan was not made for, before anything is paid."""
+        """Refuse a table that the plan was not made for, before anything is paid."""
+        self.check_kind(table)
         if table.dim != self.dim:
             raise ValueError(f"table has {table.dim} features, the plan was made for {self.dim}: they must match")
         if table.ranges is None or any(low < 0 or high > 1 for low, high in table.ranges):
@@ -218,6 +220,23 @@ class Plan:
             raise IntegerRangeError(
                 f"the table has more than {MOST_RECORDS:,} records: state a sample_rate, for example 0.5"
             )
+
+    def check_kind(self, table: object) -> None:
+        """Refuse a table of labels for a plan for numbers, and the other way round."""
+        if not isinstance(table, self.fits):
+            raise ValueError(
+                f"table must be a {self.fits.__name__} for a {type(self).__name__}, got {type(table).__name__}"
+            )
+
+    def check_options(self, options: Options) -> None:
+        """Refuse options for other features than the plan was made for, before anything is paid."""
+        signs = options.guess if options.signs is None else options.signs
+        if not {np.shape(options.guess), np.shape(options.questions), np.shape(signs)} == {(self.dim,)}:
+            raise ValueError(f"options must say something of each of the {self.dim} features that the plan was made for")
+        if not np.array_equal(np.unique(options.questions), np.arange(len(options.nested))):
+            raise ValueError("options must number the questions 0, 1, ..., with one entry of nested for each")
+        if self.choosing and options.max_questions is None:
+            raise ValueError("options must state max_questions, because the plan chooses questions")
 
     def check_longest(self, rows: HeldRows) -> None:
         """Refuse records with more features than the plan states."""
@@ -283,6 +302,7 @@ def perturbed_card(
     """
     start = time.perf_counter()
     plan.check(table, units)
+    plan.check_options(options)
     check_scipy()
     rng = as_randomness(random_state)
     guarantee = Guarantee(
