@@ -106,8 +106,7 @@ def test_figures_are_those_of_scikit_learn() -> None:
     assert cells.false_positives().value == pytest.approx(fp / (fp + tn))
     assert cells.false_negatives().value == pytest.approx(fn / (fn + tp))
     fpr, tpr, _ = roc_curve(truth, score, drop_intermediate=False)
-    points = [(p.false_positives.value, 1 - (p.false_negatives.value or 0.0)) for p in cells.threshold_points()]
-    np.testing.assert_allclose(sorted(points), sorted(zip(fpr, tpr, strict=True)), atol=1e-12)
+    np.testing.assert_allclose(sorted(cells.roc()), sorted(zip(fpr, tpr, strict=True)), atol=1e-12)
     risky = DecisionTree(TREE.root, TREE.features, ProbabilityLeaves(["no", "yes"]), TREE.schema)
     of_tree = exact_cells(risky.outcomes(), [table(frame)])
     stated = risky.predict_proba(frame)[:, 1]

@@ -164,8 +164,9 @@ def _solved(
 ) -> tuple[Floats, float]:
     """The oracle's points (rows) for all noise vectors, and the largest gap."""
     batches = np.array_split(etas, min(len(etas), BATCHES))
-    answers = Parallel(n_jobs=n_jobs)(delayed(_answers)(oracle, prepared, box, part) for part in batches)
-    return np.concatenate([part for part, _ in answers]), max(gap for _, gap in answers)
+    answers = Parallel(n_jobs=n_jobs)(delayed(oracle.minimise_many)(prepared, box, part) for part in batches)
+    points = np.concatenate([np.asarray(found, dtype=np.float64) for found, _ in answers])
+    return points, float(np.max([gap for _, gap in answers]))  # of all, so that a nan is seen
 
 
 def _setting(plan: SamplingPlan) -> dict[str, Any]:
@@ -202,12 +203,6 @@ def noisy_steps(points: Floats, box: Box, plan: SamplingPlan, rng: Randomness) -
     noise = DiscreteLaplace(plan.scale_steps).draws(rng, box.dim)
     rounded = np.rint(mean / plan.grid).astype(np.int64)
     return np.asarray(np.clip(rounded + noise, 0, top_steps(box, plan.grid)), dtype=np.int64)
-
-
-def _answers(oracle: ContinuousOracle, prepared: Any, box: Box, etas: Floats) -> tuple[Floats, float]:
-    """Points (rows) for a batch of noise vectors, and the largest gap; runs on a worker."""
-    points, gap = oracle.minimise_many(prepared, box, etas)
-    return np.asarray(points, dtype=np.float64), float(gap)
 
 
 def _stated_error(oracle: ContinuousOracle, box: Box, lipschitz: float, n: int) -> float:

@@ -86,9 +86,6 @@ def as_oracle(oracle: Any) -> ContinuousOracle:
     return oracle if isinstance(oracle, ContinuousOracle) else _Given(oracle)
 
 
-# --- piecewise-linear in each coordinate ----------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class _Envelope:
     """Vertices of the lower convex envelopes, the slopes between them, and how far above the optimum they can be."""
@@ -116,7 +113,9 @@ class PiecewiseLinearOracle(ContinuousOracle):
         """The envelope of each coordinate, with a certificate that no knot lies below it."""
         if not isinstance(objective, PiecewiseLinear):
             raise ValueError(f"objective must be PiecewiseLinear for this oracle, got {type(objective).__name__}")
-        _check_ends(objective, box)
+        ends = [(float(x[0]), float(x[-1])) for x in objective.knots]
+        if ends != list(zip(box.low, box.high, strict=True)):
+            raise ValueError("objective is piecewise linear over another box than the given one")
         vertices, slopes, gap = [], [], objective.rounding
         for x, y in zip(objective.knots, objective.heights, strict=True):
             hull = _lower_hull(x, y)
@@ -143,12 +142,6 @@ class PiecewiseLinearOracle(ContinuousOracle):
         return np.stack(columns, axis=1), hull.gap
 
 
-def _check_ends(objective: PiecewiseLinear, box: Box) -> None:
-    ends = [(float(x[0]), float(x[-1])) for x in objective.knots]
-    if ends != list(zip(box.low, box.high, strict=True)):
-        raise ValueError("objective is piecewise linear over another box than the given one")
-
-
 @compiled
 def _lower_hull(x: Floats, y: Floats) -> NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of points sorted by x (monotone chain)."""
@@ -165,9 +158,6 @@ def _lower_hull(x: Floats, y: Floats) -> NDArray[np.int64]:
         stack[top] = k
         top += 1
     return stack[:top].copy()
-
-
-# --- Lipschitz ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -195,9 +195,6 @@ def _lipschitz(objective: Any, given: float | None) -> float:
     return lipschitz
 
 
-# --- losses that people use -----------------------------------------------------------------------
-
-
 def absolute_deviation(data: ArrayLike, box: Box | Sequence[Sequence[float]]) -> PiecewiseLinear:
     """`Σ_i ‖x - a_i‖₁`: convex, 1-Lipschitz, minimised by the coordinatewise median. Rows of `data` are records."""
     return _two_slopes(data, box, 1.0, 1.0)

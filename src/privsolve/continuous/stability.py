@@ -34,9 +34,6 @@ _KL_ALLOWANCE = 1e-9
 _MANY_DRAWS = 10**12
 
 
-# --- the lemmas of section 5 ----------------------------------------------------------------------
-
-
 def loss_change(lipschitz: float, adjacency: Adjacency | str) -> float:
     """H: `2G` if one record is replaced, `G` if one is added or removed (section 0)."""
     return Adjacency.of(adjacency).range_factor * check_positive("lipschitz", lipschitz)
@@ -82,9 +79,6 @@ def sensitivity(mean_distance: float, diameter: float, draws: int, delta: float)
     return min(diameter, nextafter(diameter * kl_inverse(mean_distance / diameter, -log(delta) / draws), inf))
 
 
-# --- the constants of the paper -------------------------------------------------------------------
-
-
 def published_draws(n: int, widths: Sequence[float], epsilon: float, delta: float) -> int:
     """`m = ln(2d/δ)/(2γ²)` with `γ = sqrt(ε/n)·d^(5/4)·sqrt(D₂)`, as published (Algorithm 2). NOT PROVED."""
     return ceil(log(2 * len(widths) / delta) / (2 * _published_gamma(n, widths, epsilon) ** 2))
@@ -108,9 +102,6 @@ def published_sensitivity(
 
 def _published_gamma(n: int, widths: Sequence[float], epsilon: float) -> float:
     return float(sqrt(epsilon / n) * len(widths) ** 1.25 * fsum(w * w for w in widths) ** 0.25)
-
-
-# --- plans ----------------------------------------------------------------------------------------
 
 
 class Calibration(StrEnum):

@@ -30,7 +30,6 @@ from privsolve.data.constraints import (
 from privsolve.data.patterns import BitRows, PatternTable
 from privsolve.data.questions import Choice, Question
 from privsolve.data.tables import read_text
-from privsolve.notebooks import panel
 from privsolve.privacy.guarantee import Paid
 
 if TYPE_CHECKING:
@@ -389,15 +388,6 @@ class Schema:
         """One row per column: its kind, how it is asked for, and its answers."""
         import pandas as pd
 
-        return pd.DataFrame(self._listed(), columns=["column", "kind", "question", "answers"])
-
-    def _repr_html_(self) -> str:
-        label = "" if self.predicted is None else f", label {self.predicted}"
-        paid = [] if self.paid is None else [self.paid.guarantee.sentence()]
-        heads = ("Column", "Kind", "Question", "Answers")
-        return panel(f"Schema: {len(self.columns)} columns{label}", heads, self._listed(), paid)
-
-    def _listed(self) -> list[tuple[str, str, str, str]]:
         found = []
         for column, question in zip(self.columns, self.questions(), strict=True):
             if isinstance(question, Choice):
@@ -405,7 +395,7 @@ class Schema:
             else:
                 said = f"{question.low:g} to {question.high:g}"
             found.append((column.column, type(column).__name__, question.text or column.column, said))
-        return found
+        return pd.DataFrame(found, columns=["column", "kind", "question", "answers"])
 
     def to_toml(self, comments: Mapping[str, Sequence[str]] | None = None) -> str:
         """The text of a schema file. `comments` go above the column of that name, `"label"`, or, with `""`, on top."""

@@ -277,7 +277,3 @@ class ConstrainedPoints(SparsePoints):
             "constraints on scorecards are not cut out by additive costs: the exponential mechanism keeps to them over yes/no "
             "features, and oracle='enumeration' where cards are few; or leave the constraints out"
         )
-
-    @override
-    def knapsack_with_norms(self) -> Knapsack:
-        return self.knapsack()

@@ -24,17 +24,6 @@ _LABEL, _ALL = np.array([[NEGATIVE, POSITIVE]]), np.ones((1, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Point:
-    """What happens if outcomes of at least this rank are decided positive; `text` is the first of them."""
-
-    text: str
-    rank: int
-    accuracy: Figure
-    false_positives: Figure
-    false_negatives: Figure
-
-
-@dataclass(frozen=True)
 class Cells:
     """`counts[g, o, y]` records of group g and outcome o have label y (0 negative, 1 positive), up to noise of these moments.
 
@@ -107,18 +96,10 @@ class Cells:
         text = self.outcomes[int(np.argmax(ranks >= least))].text.split(" to ")[0]
         return part, self._share(_LABEL, (ranks >= least)[:, None]), text
 
-    def threshold_points(self) -> tuple[Point, ...]:
-        """Every threshold, from "all are positive" on; the last one decides nobody positive."""
-        found = []
-        for rank in [*self.ranks, self.ranks[-1] + 1]:
-            decided = self._ranks >= rank
-            text = self.outcomes[int(np.argmax(decided))].text if decided.any() else "none"
-            found.append(Point(text, rank, *self._rates(decided)))
-        return tuple(found)
-
     def roc(self) -> list[tuple[float, float]]:
         """At every threshold that has both: negative records decided positive, and positive ones found."""
-        points = [(p.false_positives.value, p.false_negatives.value) for p in self.threshold_points()]
+        rates = [self._rates(self._ranks >= rank)[1:] for rank in [*self.ranks, self.ranks[-1] + 1]]
+        points = [(wrong.value, missed.value) for wrong, missed in rates]
         return [(wrong, 1 - missed) for wrong, missed in points if wrong is not None and missed is not None]
 
     def auc(self) -> Figure:

@@ -15,7 +15,6 @@ from privsolve.evaluation.intervals import Figure, Moments
 from privsolve.evaluation.words import figure_cells, main_figures, quality, rare_line, useless, where
 from privsolve.models.outcomes import Outcome
 from privsolve.notebooks import panel
-from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee
 
 FIELDS = frozenset({"kind", "outcomes", "labels", "by", "groups", "tested", "counts", "guarantee"})
@@ -66,8 +65,8 @@ class Evaluation:
 
     @property
     def scale(self) -> float:
-        """Of the noise on every count (theory, 11.1)."""
-        return noise_scale(self.guarantee)
+        """Of the noise on every count: `1/ε`, or `2/ε` where a record may change its cell (theory, 11.1)."""
+        return self.guarantee.adjacency.range_factor / self.guarantee.epsilon
 
     @property
     def cells(self) -> Cells:
@@ -147,11 +146,6 @@ class Evaluation:
             tuple(groups),
             Weight.from_dict(values["weight"]) if "weight" in values else None,
         )
-
-
-def noise_scale(guarantee: Guarantee) -> float:
-    """`1/ε`, or `2/ε` where a record may change its cell (theory, 11.1)."""
-    return (2 if guarantee.adjacency is Adjacency.REPLACE else 1) / guarantee.epsilon
 
 
 def _whole(values: object, shape: tuple[int, ...]) -> Int64Array:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from privsolve.arrays import Floats
 
@@ -132,9 +133,5 @@ def smooth(value: float, gradient: Floats, counts: Floats, noise: Moments) -> Fi
         found += [min(max(end, 0.0), 1.0) for end in (value - reach, value + reach)]
     if 0 < value < 1 and of_sampling > of_noise:
         middle, wide = math.log(value / (1 - value)), reach / (value * (1 - value))
-        found[2:] = [min(found[0], _shares(middle - wide)), max(found[1], _shares(middle + wide))]
+        found[2:] = [min(found[0], float(expit(middle - wide))), max(found[1], float(expit(middle + wide)))]
     return Figure(min(max(value, 0.0), 1.0), *found)
-
-
-def _shares(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0

@@ -96,14 +96,6 @@ def evaluate(
 
 def summary(cells: Cells) -> dict[str, Any]:
     """The main figures, for JSON and for the curator."""
-    found = {
-        cells.counted: cells.records(),
-        "accuracy": cells.accuracy().to_dict(),
-        "false_positives": cells.false_positives().to_dict(),
-        "false_negatives": cells.false_negatives().to_dict(),
-        "positives": cells.positives().to_dict(),
-        "auc": cells.auc().to_dict(),
-    }
-    if cells.states_risks:
-        found |= {"brier": cells.brier().to_dict(), "surplus": cells.surplus().to_dict()}
-    return found
+    figures = [cells.accuracy, cells.false_positives, cells.false_negatives, cells.positives, cells.auc]
+    figures += [cells.brier, cells.surplus] if cells.states_risks else []
+    return {cells.counted: cells.records()} | {figure.__name__: figure().to_dict() for figure in figures}

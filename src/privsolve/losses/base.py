@@ -137,15 +137,12 @@ class TotalLoss(Loss):
 
 
 def _check_step(step: object) -> None:
-    if not isinstance(step, str) or (step and not (_fraction(step) or 0) > 0):
-        raise ValueError("step must be the text of a positive number, or empty")
-
-
-def _fraction(text: str) -> Fraction | None:
     try:
-        return Fraction(text)
+        right = isinstance(step, str) and (not step or Fraction(step) > 0)
     except (ValueError, ZeroDivisionError):
-        return None
+        right = False
+    if not right:
+        raise ValueError("step must be the text of a positive number, or empty")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from privsolve.engines.coordinates.instance import lay_out, weights_of
 from privsolve.engines.coordinates.sample import TreeSampler
 from privsolve.engines.rejection import RejectionSampler, SamplingCallback, SamplingProgress
 from privsolve.engines.supports.problems import declares_columns, log_prior_of_zero, support_sampler
+from privsolve.engines.supports.sample import SupportSampler
 from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.noise.coins import Stream, log_total, new_sum_tree, propose
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -31,7 +34,7 @@ from privsolve.problems.perturbation import Perturbation
 from privsolve.problems.priors import (
     Prior,
     UniformPrior,
-    check_prior,
+    checked_prior,
     log_weights,
     prior_or_uniform,
 )
@@ -99,49 +102,43 @@ class _Enumeration:
 
 
 class _Engine:
-    """A sampler of `engines/`, asked for vectors of weights."""
+    """A sampler of `engines/`, asked for vectors of weights: `draw` gives one."""
 
-    def __init__(self, sampler: RejectionSampler) -> None:
-        self.reference, self.relative_error, self._engine = sampler.reference, sampler.relative_error, sampler
+    def __init__(self, sampler: RejectionSampler, draw: Callable[[], Int64Array], log_zero: float = 0.0) -> None:
+        self.reference, self.relative_error, self.draw = sampler.reference, sampler.relative_error, draw
+        self._sampler, self._log_zero = sampler, log_zero
 
     def log_partition(self) -> float:
-        return self._engine.log_partition()
+        return self._sampler.log_partition() + self._log_zero
 
     @property
     def statistics(self) -> dict[str, Any]:
-        return asdict(self._engine.statistics)
+        return asdict(self._sampler.statistics)
 
 
-class _Tree(_Engine):
+def _tree(problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> _Engine:
     """The coordinate tree."""
-
-    def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> None:
-        inst = lay_out(problem, Perturbation.zero(problem.domain))
-        tables = prior.log_tables(problem.domain)
-        log_prior = np.zeros(inst.values.shape)
-        for row, j in zip(log_prior, inst.order, strict=True):
-            row[: len(tables[j])] = tables[j]
-        self._sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
-        super().__init__(self._sampler)
-
-    def draw(self) -> Int64Array:
-        return weights_of(self._sampler.inst, self._sampler.draw())
+    inst = lay_out(problem, Perturbation.zero(problem.domain))
+    tables = prior.log_tables(problem.domain)
+    log_prior = np.zeros(inst.values.shape)
+    for row, j in zip(log_prior, inst.order, strict=True):
+        row[: len(tables[j])] = tables[j]
+    sampler = TreeSampler(inst, kappa, log_prior, rng, **options)
+    return _Engine(sampler, partial(_of_tree, sampler))
 
 
-class _Supports(_Engine):
+def _of_tree(sampler: TreeSampler) -> Int64Array:
+    return weights_of(sampler.inst, sampler.draw())
+
+
+def _supports(problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> _Engine:
     """The supports-first tree for scorecards."""
+    sampler = support_sampler(problem, kappa, prior, rng, **options)
+    return _Engine(sampler, partial(_of_supports, sampler, problem.domain.dim), log_prior_of_zero(problem, prior))
 
-    def __init__(self, problem: Problem, kappa: float, prior: Prior, rng: Randomness, **options: Any) -> None:
-        self._sampler = support_sampler(problem, kappa, prior, rng, **options)
-        super().__init__(self._sampler)
-        self._dim = problem.domain.dim
-        self._log_zero = log_prior_of_zero(problem, prior)
 
-    def draw(self) -> Int64Array:
-        return np.array(self._sampler.draw(1)[0, : self._dim])
-
-    def log_partition(self) -> float:
-        return super().log_partition() + self._log_zero
+def _of_supports(sampler: SupportSampler, dim: int) -> Int64Array:
+    return np.array(sampler.draw(1)[0, :dim])
 
 
 class ExponentialSampler:
@@ -192,8 +189,7 @@ class ExponentialSampler:
         kappa = inverse_temperature(epsilon, adjacency, problem.loss)
         rng = as_randomness(random_state)
         self.problem = problem
-        self.prior = prior_or_uniform(prior)
-        check_prior(self.prior, problem.domain)
+        self.prior = checked_prior(prior, problem.domain)
         chosen = _best_method(problem) if method is Method.AUTO else method
         self.guarantee = Guarantee(
             BoundedRange(epsilon),
@@ -205,13 +201,13 @@ class ExponentialSampler:
             seeded=rng.is_seeded,
         )
         self._method = chosen
-        self._draws: _Enumeration | _Tree | _Supports
+        self._draws: _Enumeration | _Engine
         if chosen is Method.ENUMERATION:
             self._draws = _Enumeration(problem, kappa, self.prior, rng, progress)
         elif not isinstance(problem, Problem):
             raise ValueError(f"method={str(chosen)!r} needs a classification Problem: use method='enumeration'")
         else:
-            engine = _Supports if chosen is Method.SUPPORTS else _Tree
+            engine = _supports if chosen is Method.SUPPORTS else _tree
             limits: dict[str, Any] = {"max_nodes": max_nodes, "max_attempts": max_attempts, "progress": progress}
             self._draws = engine(problem, kappa, self.prior, rng, **limits)
         if not self._draws.relative_error(problem.largest_total) <= RELATIVE_ERROR:
@@ -250,10 +246,15 @@ def _best_method(problem: BaseProblem) -> Method:
 
 def inverse_temperature(epsilon: float, adjacency: Adjacency | str, loss: Loss) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, section 4)."""
+    return temperature_of(epsilon, loss.range_factor(Adjacency.of(adjacency)) * loss.largest)
+
+
+def temperature_of(epsilon: float, sensitivity: int) -> float:
+    """`κ = ε/Δ` for a sensitivity Δ, with the slack for rounding taken off epsilon first (theory, section 4)."""
     epsilon = calibration.check_epsilon(epsilon)
     if epsilon < SMALLEST_EPSILON:
         raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for the exact sampler, got {epsilon:g}")
-    return (epsilon - 4 * RELATIVE_ERROR) / (loss.range_factor(Adjacency.of(adjacency)) * loss.largest)
+    return (epsilon - 4 * RELATIVE_ERROR) / sensitivity
 
 
 def exponential_utility_bound(
@@ -330,8 +331,7 @@ def exponential_law(
     problem: BaseProblem, epsilon: float, *, adjacency: Adjacency | str = Adjacency.REPLACE, prior: Prior | None = None
 ) -> NDArray[np.float64]:
     """Log probability of every member under the exponential mechanism, in the order of `problem.domain.members()`."""
-    the_prior = prior_or_uniform(prior)
-    check_prior(the_prior, problem.domain)
+    the_prior = checked_prior(prior, problem.domain)
     members = problem.domain.members()
     losses = problem.losses_of(members)
     kappa = inverse_temperature(epsilon, adjacency, problem.loss)

@@ -122,7 +122,9 @@ class NumberPlan(Plan):
         if table.targets.min() < 0 or table.targets.max() > STEPS:
             raise ValueError(f"targets must be whole numbers from 0 to {STEPS}: cut and round them first")
         if table.n > MOST_RECORDS:
-            raise IntegerRangeError(f"there are more than {MOST_RECORDS:,} records: fit on a part of them that is public")
+            raise IntegerRangeError(
+                f"there are more than {MOST_RECORDS:,} records: fit on a part of them that is public"
+            )
 
     def find(self, table: TargetTable, options: Options, rng: Randomness, units: int) -> tuple[Card, dict[str, Any]]:
         """The card of a table that was checked, and the curator's diagnostics."""

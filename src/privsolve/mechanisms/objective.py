@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import expit, logit
 
 from privsolve.arrays import Floats, Int64Array
 from privsolve.checks import check_integer
@@ -160,14 +161,10 @@ class Plan:
             lambda scale: vertex_shifts(*self.shifts(scale)), self.epsilon, self.delta, math.fsum(self.offsets), blur
         )
 
-    @cached_property
-    def scale(self) -> float:
-        """The largest shift of all stages together."""
-        return self.curve.shifts[0]
-
     def noise(self, moved: float, share: float) -> float:
         """Deviation of the noise on numbers that one record moves by `√moved`, with that share of the squared shift."""
-        return MARGIN * math.sqrt(moved) / (math.sqrt(share) * self.scale)
+        largest = self.curve.shifts[0]  # of all stages together
+        return MARGIN * math.sqrt(moved) / (math.sqrt(share) * largest)
 
     @property
     def sums_deviation(self) -> float:
@@ -232,7 +229,9 @@ class Plan:
         """Refuse options for other features than the plan was made for, before anything is paid."""
         signs = options.guess if options.signs is None else options.signs
         if not {np.shape(options.guess), np.shape(options.questions), np.shape(signs)} == {(self.dim,)}:
-            raise ValueError(f"options must say something of each of the {self.dim} features that the plan was made for")
+            raise ValueError(
+                f"options must say something of each of the {self.dim} features that the plan was made for"
+            )
         if not np.array_equal(np.unique(options.questions), np.arange(len(options.nested))):
             raise ValueError("options must number the questions 0, 1, ..., with one entry of nested for each")
         if self.choosing and options.max_questions is None:
@@ -400,7 +399,7 @@ def counts_by_total(table: PatternTable, points: Int64Array) -> tuple[Int64Array
 def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness, units: int) -> Card:
     """The card with the level of its risks moved to the share of positive records, as far as noise allows (section 19.9)."""
     scores, yes, no = counts_by_total(table, card.points)
-    risks = [_risk(int(score) * card.unit + card.intercept) for score in scores]
+    risks = expit(scores * card.unit + card.intercept).tolist()
     expected = sum(int(count) * round(risk * RISK_UNITS) for count, risk in zip(yes + no, risks, strict=True))
     exact = [label * RISK_UNITS for label in _labels(table)]
     positive, negative, found = noisy([*exact, expected], plan.level_deviation, rng, RISK_UNITS * units)
@@ -408,17 +407,9 @@ def _levelled(table: PatternTable, plan: Plan, card: Card, rng: Randomness, unit
     records = max(positive + negative, 4 * least)
     if min(positive, found) < least or max(positive, found) > records - least:
         return card
-    moved = _odds(positive / records) - _odds(found / records)
+    moved = float(logit(positive / records) - logit(found / records))
     spread = plan.level_deviation**2 * (1 / positive**2 + 1 / found**2)
     return replace(card, intercept=card.intercept + moved * LEVEL_VARIANCE / (LEVEL_VARIANCE + spread))
-
-
-def _risk(log_odds: float) -> float:
-    return 1 / (1 + math.exp(-log_odds)) if log_odds > -700 else 0.0
-
-
-def _odds(share: float) -> float:
-    return math.log(share / (1 - share))
 
 
 def _solve(

@@ -262,9 +262,6 @@ def _checked_delta(law: type[NoiseLaw], delta: float | None) -> float:
     return delta or 0.0
 
 
-# --- one noise, one answer ----------------------------------------------------------------------------------------------
-
-
 def resolve_oracle(oracle: str | Oracle) -> Oracle:
     """The named oracle, or the object itself if it can minimise."""
     return oracles.get(oracle) if isinstance(oracle, str) else as_oracle(oracle)

@@ -13,6 +13,7 @@ import numpy as np
 from privsolve.checks import check_callback, check_count, check_integer
 from privsolve.domains.trees import SPLIT, DecisionTrees
 from privsolve.engines.trees.sampler import TreeSums, Work, relative_error, work_of
+from privsolve.mechanisms.exponential import RELATIVE_ERROR, temperature_of
 from privsolve.models.tree import DecisionTree, Node, simplified
 from privsolve.noise.entropy import Randomness, as_randomness
 from privsolve.privacy import calibration
@@ -24,10 +25,6 @@ from privsolve.problems.problem import draft_of
 from privsolve.problems.trees import TreeProblem
 from privsolve.releases import Diagnostics, Release, Run
 
-RELATIVE_ERROR = 2.5e-7
-"""Bound on the relative error of any tree's weight; four times this is taken off epsilon (theory, trees: numbers)."""
-
-SMALLEST_EPSILON = 1e-5
 MAX_MEMORY = 4 * 2**30
 MAX_WORK = 10**12
 """Leaf values that a sum may look at: about half an hour."""
@@ -156,10 +153,7 @@ def best_tree(
 
 def tree_temperature(trees: DecisionTrees, epsilon: float, adjacency: Adjacency | str) -> float:
     """`κ = ε/Δ` with the slack for rounding taken off epsilon first (theory, trees)."""
-    epsilon = calibration.check_epsilon(epsilon)
-    if epsilon < SMALLEST_EPSILON:
-        raise ValueError(f"epsilon must be at least {SMALLEST_EPSILON:g} for exact draws, got {epsilon:g}")
-    return (epsilon - 4 * RELATIVE_ERROR) / (Adjacency.of(adjacency).range_factor * trees.leaves.range)
+    return temperature_of(epsilon, Adjacency.of(adjacency).range_factor * trees.leaves.range)
 
 
 def _check_work(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve import registry
-from privsolve.arrays import Int64Array
+from privsolve.arrays import Int64Array, plain
 from privsolve.checks import check_finite, check_integer, check_items
 from privsolve.data.columns import Value, check_values, value_text
 
@@ -63,9 +63,10 @@ class Leaves(ABC):
     def text(self, value: int, words: Sequence[str] | None = None) -> str:
         """A value in words; `words` are what the labels are called, if not by themselves."""
 
-    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, with the `kind`."""
+        """Plain values for JSON, with the `kind`; what was not stated is left out."""
+        stated = {f.name: plain(getattr(self, f.name)) for f in fields(self)}  # type: ignore[arg-type]
+        return {"kind": self.kind} | {name: value for name, value in stated.items() if value is not None}
 
     @property
     def range(self) -> int:
@@ -128,11 +129,6 @@ class LabelLeaves(Leaves):
         """The label."""
         return self._named(value, words)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Labels, and costs where there are some."""
-        values: dict[str, Any] = {"kind": self.kind, "labels": list(self.labels)}
-        return values | ({"costs": [list(row) for row in self.costs]} if self.costs else {})
-
 
 @dataclass(frozen=True)
 class ProbabilityLeaves(Leaves):
@@ -185,10 +181,6 @@ class ProbabilityLeaves(Leaves):
         if self.width > 2 and value == 0:
             return "all equally likely"
         return f"{self._named(at, words)}: {100 * share[at]:.3g}%"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Labels and grid."""
-        return {"kind": self.kind, "labels": list(self.labels), "grid": list(self.grid)}
 
 
 def leaves_from_dict(values: object) -> Leaves:

@@ -105,19 +105,13 @@ class LinearRule(Model):
             first += len(mine)
             raw.append((column, mine, _part(column, mine)))
         chosen = Points(tuple(part for *_, part in raw), int(rule.threshold * rule.unit) + 1)
-        printed = from_zero(chosen) if self.keeps_totals else smallest(chosen)
+        required = self.schema is not None and self.schema.constraints.required  # stays on the card
+        says_something = self.states_risks or self.states_numbers
+        printed = from_zero(chosen) if says_something or required else smallest(chosen)
         entries = [Entry(*found, part) for found, part in zip(raw, printed.parts, strict=True)]
-        asked = [entry for entry in entries if entry.asked]
+        asked = [entry for entry in entries if entry.spread]
         some = [entry.column for entry in asked or entries[:1]]  # a schema has at least one column
         return Tally(tuple(asked), printed.threshold, schema.of_columns(some, intercept=False))
-
-    @property
-    def keeps_totals(self) -> bool:
-        """Whether the card prints the points as they were chosen, from 0 on: each total says something, or a question is
-        required, and stays on the card.
-        """
-        required = self.schema is not None and bool(self.schema.constraints.required)
-        return self.states_risks or self.states_numbers or required
 
     @property
     def scale(self) -> RiskScale | None:

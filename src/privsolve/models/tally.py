@@ -27,11 +27,6 @@ class Entry:
     printed: Part
 
     @property
-    def asked(self) -> bool:
-        """Whether the answer matters."""
-        return self.spread != 0
-
-    @property
     def _ends(self) -> tuple[int, int]:
         """The fewest and the most points an answer can give."""
         if isinstance(self.printed, Levels):
@@ -46,7 +41,7 @@ class Entry:
 
     @property
     def spread(self) -> int:
-        """How many points an answer can move the total by."""
+        """How many points an answer can move the total by; with 0 it need not be asked."""
         return self._ends[1] - self._ends[0]
 
     @property

@@ -192,9 +192,6 @@ def _choices(domain: Domain, perturbation: Perturbation) -> Choices:
     return Choices(matrix, np.array(low), np.array(high), cost, constant)
 
 
-# --- the signs of the scores ------------------------------------------------------------------------------------------
-
-
 def _patterns(problem: Problem) -> Patterns:
     domain = problem.domain
     scores = problem.table.score_features
@@ -268,9 +265,6 @@ def _scores_around_zero(domain: Domain, rows: Int64Array) -> Int64Array:
 
     terms = [tuple(sorted(((int(row[j]), kind[j]) for j in np.flatnonzero(row)), reverse=True)) for row in rows]
     return np.array([around_zero(row) for row in terms], dtype=np.int64).reshape(-1, 2).T
-
-
-# --- the solvers -------------------------------------------------------------------------------------------------------
 
 
 class Outcome(NamedTuple):

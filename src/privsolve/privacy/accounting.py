@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, NoReturn, Protocol
 
 from scipy.optimize import minimize_scalar
@@ -45,10 +45,7 @@ class Totals:
     @classmethod
     def of(cls, guarantees: Iterable[Guarantee]) -> Totals:
         """The sums over some releases."""
-        totals = cls()
-        for guarantee in guarantees:
-            totals = totals.plus(guarantee)
-        return totals
+        return reduce(cls.plus, guarantees, cls())
 
     def plus(self, guarantee: Guarantee) -> Totals:
         """The sums after one more release."""

@@ -31,9 +31,6 @@ _PANELS = 8
 _NEGLIGIBLE = 50.0  # exp(-50) of the peak: where an integrand is cut off
 
 
-# --- arguments ------------------------------------------------------------------------------------
-
-
 def check_epsilon(epsilon: float) -> float:
     """`epsilon` as a float; raise unless it is finite, positive and within reason."""
     return check_positive("epsilon", epsilon, "; choose for example epsilon=1.0")
@@ -54,9 +51,6 @@ def _check_positive(**arguments: float) -> None:
         check_positive(name, value, bounded=False)
 
 
-# --- sensitivity and rounding (sections 0, 1, 6) --------------------------------------------------
-
-
 def rounding_error(dim: int) -> float:
     """r = (d+1)·2^-21: how far rounding the perturbation tables moves any objective value (section 6)."""
     return (dim + 1) * _ENTRY_ERROR
@@ -74,9 +68,6 @@ def effective_range(delta_range: float, rounding: float, solver_tolerance: float
     return delta_range + 2 * check_between("solver_tolerance", solver_tolerance, 0) + 5 * rounding
 
 
-# --- OPDisc, pure privacy (sections 2, 2.1) -------------------------------------------------------
-
-
 def sphere_shift(delta_range: float, radius_sq: float, separation_sq: float) -> float:
     """c = 2ΔD²/τ², the length of v_w = c·π(w) under the sphere lift (section 2).
 
@@ -85,9 +76,6 @@ def sphere_shift(delta_range: float, radius_sq: float, separation_sq: float) -> 
     """
     _check_positive(delta_range=delta_range, radius_sq=radius_sq, separation_sq=separation_sq)
     return 2 * delta_range * radius_sq / separation_sq
-
-
-# --- Gaussian noise (sections 1, 2.2, 2.3) --------------------------------------------------------
 
 
 def gaussian_delta(dim: int, shift: float, sigma: float, epsilon: float) -> float:
@@ -178,9 +166,6 @@ def _double_until(holds: Callable[[float], bool], step: float) -> float:
     return step
 
 
-# --- utility (section 2.4) ------------------------------------------------------------------------
-
-
 def gamma_length(dim: int, scale: float, beta: float) -> float:
     """scale·Γ⁻¹_k(1-β): what the length of ℓ2-gamma noise on R^k exceeds with probability β (section 2.4)."""
     return scale * float(gammainccinv(dim, beta))
@@ -189,9 +174,6 @@ def gamma_length(dim: int, scale: float, beta: float) -> float:
 def gaussian_length(dim: int, sigma: float, beta: float) -> float:
     """σ·χ⁻¹_k(1-β): what the length of Gaussian noise on R^k exceeds with probability β (section 2.4)."""
     return sigma * sqrt(2 * float(gammainccinv(dim / 2, beta)))  # χ² is Gamma(k/2, scale 2)
-
-
-# --- RSPM (section 3) -----------------------------------------------------------------------------
 
 
 def separator_sigma_published(m: int, epsilon: float, delta: float) -> float:

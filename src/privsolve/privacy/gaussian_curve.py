@@ -25,15 +25,7 @@ LARGEST_SHIFTS = 64
 
 
 def gaussian_delta(shift: float, epsilon: float) -> float:
-    """The δ of the Gaussian mechanism at `epsilon`: `Φ(g/2 - ε/g) - e^ε Φ(-g/2 - ε/g)`.
-
-    Args:
-        shift: the distance of the two means, in standard deviations.
-        epsilon: any number; negative ones are used for composition.
-
-    Returns:
-        The smallest δ for which the mechanism is `(epsilon, δ)`-DP.
-    """
+    """The least δ of the Gaussian mechanism at any `epsilon`: `Φ(g/2 - ε/g) - e^ε Φ(-g/2 - ε/g)`, where g is `shift`."""
     from scipy.special import log_ndtr
 
     if shift == 0:
@@ -44,13 +36,9 @@ def gaussian_delta(shift: float, epsilon: float) -> float:
 
 
 def vertex_shifts(*stages: Sequence[float]) -> tuple[float, ...]:
-    """The shifts of several stages together (section 19.4).
+    """The shifts of several stages together, those above 0, largest first (section 19.4).
 
-    Args:
-        stages: for each stage the shifts at the vertices of what a record can do, 0 among them where it can do nothing.
-
-    Returns:
-        One shift for every combination, the square root of the sum of squares, without those that are 0; largest first.
+    A stage is its shifts at the vertices of what a record can do; a combination is the root of their summed squares.
     """
     found = (math.sqrt(math.fsum(shift**2 for shift in combination)) for combination in product(*stages))
     return tuple(sorted((shift for shift in found if shift > 0), reverse=True))
@@ -113,20 +101,10 @@ def _with_slack(kept: float, epsilon: float, extra: float, slack: float) -> floa
 def largest_shift(
     shifts_of: Callable[[float], Iterable[float]], epsilon: float, delta: float, offset: float, blur: float
 ) -> GaussianCurve:
-    """The curve through `(epsilon, delta)` with the largest scale of its shifts, found by bisection from below.
+    """The curve below `(epsilon, delta)` with the largest scale of its shifts, found by bisection from below.
 
-    Args:
-        shifts_of: the shifts at a scale; they must grow with it.
-        epsilon: the stated ε.
-        delta: the stated δ.
-        offset: Λ.
-        blur: the shift that output noise hides.
-
-    Returns:
-        The profile; its curve at `epsilon` is at most `delta`.
-
-    Raises:
-        ValueError: if no noise is enough, because `offset` and `blur` leave nothing of `epsilon`.
+    `shifts_of` gives the shifts at a scale, which must grow with it, `offset` is Λ and `blur` the shift that output noise
+    hides. Raises `ValueError` if they leave nothing of `epsilon`.
     """
 
     def holds(scale: float) -> bool:

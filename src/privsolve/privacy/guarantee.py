@@ -114,9 +114,6 @@ class Guarantee:
         """Whether nothing at all is left out of the promise: no δ, no event beside the proof, no seed."""
         return self.proved and not (self.delta or self.negligible or self.seeded)
 
-    def __str__(self) -> str:
-        return self.sentence()
-
     def sentence(self) -> str:
         """The guarantee in words."""
         neighbours = self.adjacency.words
@@ -133,6 +130,8 @@ class Guarantee:
         if self.negligible:
             parts.append(f"An event of probability below {power_of_two(self.negligible)} is outside the proof.")
         return " ".join([*parts, *self.caveats()])
+
+    __str__ = sentence
 
     def _repr_html_(self) -> str:
         facts = [("ε", f"{self.epsilon:.6g}"), ("δ", f"{self.delta:.3g}"), ("neighbours", self.adjacency.words)]

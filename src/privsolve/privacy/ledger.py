@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING
 
 from privsolve.checks import check_between, check_integer
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
-from privsolve.notebooks import panel
 from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Paid
@@ -287,23 +286,10 @@ class Ledger:
         import pandas as pd
 
         heads = ["number", "spent_at", "epsilon", "delta", "note", "outcome (not private)"]
-        return pd.DataFrame([self._line(entry) for entry in self.history()], columns=heads)
-
-    def _repr_html_(self) -> str:
-        remaining, spent = self.remaining(), self.totals()
-        count = "1 release" if spent.releases == 1 else f"{spent.releases} releases"
-        notes = [
-            f"{count}; the next one may ask for ε = {remaining.epsilon:.6g} at most, or {remaining.exponential:.6g} by the "
-            "exponential mechanism.",
-            "Outcomes are the curator's, not private.",
+        lines = [
+            (e.number, e.spent_at, e.guarantee.epsilon, e.guarantee.delta, e.note, e.outcome) for e in self.history()
         ]
-        heads = ("", "Spent at", "ε", "δ", "Note", "Outcome")
-        return panel(f"Ledger of {self.dataset or self.path.name}", heads, map(self._line, self.history()), notes)
-
-    @staticmethod
-    def _line(entry: Entry) -> tuple[object, ...]:
-        guarantee = entry.guarantee
-        return entry.number, entry.spent_at, guarantee.epsilon, guarantee.delta, entry.note, entry.outcome
+        return pd.DataFrame(lines, columns=heads)
 
     def totals(self) -> Totals:
         """Exact sums over all payments."""

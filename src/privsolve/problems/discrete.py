@@ -147,8 +147,6 @@ class DiscreteProblem(MemberProblem):
         return self.loss.quality(self.total_loss(weights), self.n)
 
 
-# --- where losses come from -------------------------------------------------------------------------------------------
-
 _Block = Callable[[slice, slice], ArrayLike]
 """Losses of some records (rows) with some members (columns)."""
 
@@ -250,9 +248,6 @@ def _check_lipschitz(steps: Int64Array, stated: StatedLoss, members: Int64Array)
                 "a record's loss differs between two members by more than lipschitz times their distance: "
                 "state a larger one"
             )
-
-
-# --- what is stated, and rounding to steps ---------------------------------------------------------------------------
 
 
 def _rounded(values: ArrayLike, shape: tuple[int, int], stated: StatedLoss, bound: Fraction | None) -> Int64Array:

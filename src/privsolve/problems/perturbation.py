@@ -78,7 +78,7 @@ class Perturbation:
         for j in range(domain.dim):
             own = noise[start : start + len(domain.values(j)) - 1]
             start += len(own)
-            tables.append(rounded_units([sum(own[x:], start=Fraction(0)) for x in range(len(own) + 1)]))
+            tables.append(_table([round(UNIT * sum(own[x:])) for x in range(len(own) + 1)]))
         return cls(domain, tuple(tables))
 
     @property
@@ -120,11 +120,6 @@ class Perturbation:
 def count_thresholds(domain: Domain) -> int:
     """Number `m` of thresholds: `dim` for sign vectors, `2 dim` for `{-1, 0, 1}^dim`, `2 B dim` for integers in `[-B, B]`."""
     return sum(len(domain.values(j)) - 1 for j in range(domain.dim))
-
-
-def rounded_units(values: Sequence[Fraction]) -> Int64Array:
-    """Real numbers as integers in units, rounded to the nearest without any floating point."""
-    return _table([round(value * UNIT) for value in values])
 
 
 def noise_vector(eta: ArrayLike, size: int) -> list[Fraction]:

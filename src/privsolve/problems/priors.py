@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,10 +27,6 @@ class Prior(Protocol):
         """`log p₀(w)` for a `p₀` that sums to at most 1 over the domain; enters the utility bound."""
         ...
 
-    def to_dict(self) -> dict[str, Any]:
-        """Public description."""
-        ...
-
 
 @dataclass(frozen=True)
 class UniformPrior:
@@ -45,10 +41,6 @@ class UniformPrior:
     def log_probability(self, domain: Domain, weights: ArrayLike) -> float:
         """Minus the log of the number of members."""
         return -math.log(domain.size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Only its kind."""
-        return {"kind": self.kind}
 
 
 @dataclass(frozen=True)
@@ -95,10 +87,6 @@ class SparsePrior:
             )
             total -= log_mass(self, domain) + nothing
         return float(total)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Kind and parameters."""
-        return {"kind": self.kind, "p_zero": self.p_zero, "decay": self.decay}
 
 
 def log_weights(prior: Prior, domain: Domain, members: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -170,8 +158,9 @@ def prior_or_uniform(prior: Prior | None) -> Prior:
     return prior
 
 
-def check_prior(prior: Prior, domain: Domain) -> None:
-    """Raise unless the prior has a finite log weight for every value of every coordinate."""
+def checked_prior(given: Prior | None, domain: Domain) -> Prior:
+    """The prior, the uniform one for None; raise unless it has a finite log weight for every value of every coordinate."""
+    prior = prior_or_uniform(given)
     tables = prior.log_tables(domain)
     sizes = [len(domain.values(j)) for j in range(domain.dim)]
     if [np.shape(t) for t in tables] != [(n,) for n in sizes] or not all(np.isfinite(t).all() for t in tables):
@@ -180,6 +169,7 @@ def check_prior(prior: Prior, domain: Domain) -> None:
         raise ValueError(
             f"prior must not favour one value of a coordinate over another by more than e^{LARGEST_SPREAD:g}"
         )
+    return prior
 
 
 def default_prior(domain: Domain) -> Prior:

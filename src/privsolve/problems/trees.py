@@ -58,12 +58,9 @@ class TreeProblem:
         if int(records) * max(int(trees.leaves.table.max()), 1) >= LARGEST_TOTAL:
             raise IntegerRangeError("records times costs leave the exact integer range: use smaller costs")
         distinct, merged = _merged(rows, counts)
-        for name, value in (("answers", distinct), ("statistics", merged)):
-            value.setflags(write=False)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "records", int(records))
-        object.__setattr__(self, "trees", trees)
-        object.__setattr__(self, "schema", schema)
+        for array in (distinct, merged):
+            array.setflags(write=False)
+        vars(self).update(answers=distinct, statistics=merged, records=int(records), trees=trees, schema=schema)
 
     @classmethod
     def from_records(

@@ -215,13 +215,8 @@ class Diagnostics:
         """Name and value of everything: NOT private, like all of it."""
         import pandas as pd
 
-        return pd.DataFrame(self._listed(), columns=["not private", "value"])
-
-    def _repr_html_(self) -> str:
-        return panel("Curator's diagnostics", ("Not private", "Value"), self._listed(), warnings=[NOT_PRIVATE])
-
-    def _listed(self) -> list[tuple[str, Any]]:
-        return [("seconds", self.seconds), *self.quality.items(), *self.values.items()]
+        listed = [("seconds", self.seconds), *self.quality.items(), *self.values.items()]
+        return pd.DataFrame(listed, columns=["not private", "value"])
 
     def to_json(self) -> str:
         """JSON text that says at the top that it is not for publication."""
