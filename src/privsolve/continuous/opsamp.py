@@ -109,7 +109,10 @@ def opsamp(
             _check_answers(points, gap, box, plan.draws, plan.error)
             model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
             promise = replace(guarantee, oracle=_oracle_name(with_oracle))
-            diagnostics = _diagnostics(time.perf_counter() - start, points, gap, plan)
+            mean, spread = points.mean(axis=0).tolist(), points.std(axis=0).tolist()
+            # the plan is public, and stands there for the curator's convenience
+            answered = {"largest_gap": gap, "mean": mean, "spread": spread, "plan": plan, "points": points}
+            diagnostics = Diagnostics(time.perf_counter() - start, {}, answered)
             return Run(Release(model, promise, _setting(plan)), diagnostics)
 
         return PaidNoise(_exact_enough(problem, plan), run).solve_with(solver)
@@ -173,14 +176,6 @@ def _setting(plan: SamplingPlan) -> dict[str, Any]:
     """The public numbers that the noise was computed from."""
     values = (plan.n, plan.lipschitz, plan.draws, plan.sigma, plan.sensitivity, plan.error, plan.centred)
     return dict(zip(SETTING, values, strict=True))
-
-
-def _diagnostics(seconds: float, points: Floats, gap: float, plan: SamplingPlan) -> Diagnostics:
-    """What the oracle answered; the plan is public and stands here for the curator's convenience."""
-    mean, spread = points.mean(axis=0).tolist(), points.std(axis=0).tolist()
-    return Diagnostics(
-        seconds, {}, {"largest_gap": gap, "mean": mean, "spread": spread, "plan": plan, "points": points}
-    )
 
 
 def exponential_noise(rng: Randomness, sigma: float, shape: tuple[int, int], *, centred: bool = True) -> Floats:

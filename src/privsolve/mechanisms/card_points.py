@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from privsolve.arrays import Floats, Int64Array
-from privsolve.checks import check_finite, check_integer
+from privsolve.checks import check_between, check_integer
 from privsolve.models.scales import LARGEST_UNIT, LEAST_UNIT
 
 MOST_FEATURES = 2_000
@@ -43,9 +43,7 @@ class Options:
     sparsity: float = 0.0
 
     def __post_init__(self) -> None:
-        sparsity = check_finite("sparsity", self.sparsity, "be at least 0")
-        if sparsity < 0:
-            raise ValueError(f"sparsity must be at least 0, got {sparsity:g}")
+        check_between("sparsity", self.sparsity, 0)
         if self.max_questions is not None:
             check_integer("max_questions", self.max_questions, 1, MOST_FEATURES)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
-from privsolve.checks import check_finite, check_items
+from privsolve.checks import check_between, check_finite, check_items
 from privsolve.privacy.profiles import Approximate
 
 ROUNDING = 1e-9
@@ -76,10 +76,7 @@ class GaussianCurve(Approximate):
             raise ValueError(f"guarantee's shifts must be 1 to {LARGEST_SHIFTS} positive numbers, got {len(shifts)}")
         object.__setattr__(self, "shifts", shifts)
         for name in ("offset", "blur"):
-            value = check_finite(f"guarantee's {name}", getattr(self, name), "be at least 0")
-            if value < 0:
-                raise ValueError(f"guarantee's {name} must be at least 0, got {value:g}")
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, check_between(f"guarantee's {name}", getattr(self, name), 0))
         if self.delta_at(self.epsilon) > self.delta * (1 + 2 * ROUNDING):
             raise ValueError(f"guarantee's delta={self.delta:g} is below the curve at epsilon={self.epsilon:g}")
 

@@ -92,8 +92,7 @@ class Perturbation:
         w = np.asarray(weights)
         if not self.domain.contains(w):
             raise ValueError("weights is not a member of the perturbation's domain")
-        total = sum(int(table[np.searchsorted(self.domain.values(j), w[j])]) for j, table in enumerate(self.coordinate))
-        return total if self.norm is None else total + int(self.of_norms((w.astype(np.int64) ** 2).sum()))
+        return int(self.of_members(w.astype(np.int64)[None])[0])
 
     def of_members(self, members: Int64Array) -> Int64Array:
         """The perturbation of many members at once, in units."""
