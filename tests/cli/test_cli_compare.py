@@ -1,7 +1,5 @@
 """`privsolve compare`: the curator's page of several models."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -11,7 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 import privsolve as ps
-from commands import run
+from commands import done, refused
 from privsolve.learn.comparing import compare_models
 
 
@@ -25,24 +23,17 @@ def table(records: int = 2000, share: float = 0.5) -> pd.DataFrame:
 SCHEMA = ps.Schema([ps.Categories(name, [1]) for name in "abc"], ps.Label("ill", "yes"))
 
 
-def test_the_page_compares_all_models_and_says_that_it_must_not_be_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_page_compares_all_models_and_says_that_it_must_not_be_published(here: Path) -> None:
     table().to_csv("data.csv", index=False)
     SCHEMA.save("s.toml")
-    how = ("--schema", "s.toml", "--epsilon", 1, "--out", "c.html", "--seed", 0)
-    result = run("compare", "data.csv", *how)
-    assert result.exit_code == 0, result.output
-    page = Path("c.html").read_text()
+    compare = "compare data.csv --schema s.toml --epsilon 1 --out c.html --seed 0"
+    said, page = done(compare).output, Path("c.html").read_text()
     assert "Do not publish" in page
     assert Path("c.html").stat().st_mode & 0o077 == 0
     for name in ("Full scorecard", "Short card", "Decision tree", "Logistic regression", "The larger class"):
-        assert name in result.output
+        assert name in said
         assert name in page
-    refused = run("compare", "data.csv", *how)  # never replaces a file
-    assert refused.exit_code == 2
-    assert "exists" in refused.output
+    refused("exists", compare)  # never replaces a file
 
 
 def test_figures_are_those_of_the_held_out_records() -> None:
@@ -60,7 +51,7 @@ def test_figures_are_those_of_the_held_out_records() -> None:
     assert sum(found.records) == 20_000
 
 
-def test_a_model_that_refuses_the_table_says_why() -> None:
+def test_a_model_that_refuses_the_table_says_why_and_one_label_is_refused() -> None:
     """A tree does not keep constraints on cards."""
     stated = ps.Schema(SCHEMA.columns, SCHEMA.label, constraints=ps.Constraints({"a": "up"}))
     found = compare_models(stated, table(), 1.0, seed=0)
@@ -68,8 +59,5 @@ def test_a_model_that_refuses_the_table_says_why() -> None:
     assert set(problems) == {"Decision tree"}
     assert "constraints" in problems["Decision tree"]
     assert re.search("Decision tree:</strong> .*constraints", found.to_html())
-
-
-def test_one_label_is_refused() -> None:
     with pytest.raises(ValueError, match="same label"):
         compare_models(SCHEMA, table(50).assign(ill="yes").replace({"ill": {"no": "yes"}}), 1.0)

@@ -1,7 +1,5 @@
 """`privsolve diff`: what changed between two releases, told from the files alone."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,18 +7,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import privsolve as ps
-from privsolve.cli import app
-from privsolve.data import Bins, Categories, Dates, Label, Number, Schema
+from commands import done, refused
+from privsolve import Bins, Categories, Dates, Guarantee, Label, Number, Release, Schema
 from privsolve.models.full_card import FullCard
 from privsolve.models.leaves import LabelLeaves
 from privsolve.models.linear import LinearRule
 from privsolve.models.tree import DecisionTree, Leaf, Split
-from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import Pure
-from privsolve.releases import Release
 from privsolve.releases.differences import differences
 
 LABEL = Label("ill", "yes", "no")
@@ -103,54 +98,36 @@ def test_short_cards_trees_and_decisions() -> None:
     assert "They do not predict the same: ill yes before, ill no now." in words
 
 
-def test_privacy_of_both_from_real_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_privacy_of_both_from_real_files(here: Path) -> None:
     """A draft that both use is paid once; an evaluation added to a release does not pay for the model again."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"age": rng.integers(20, 80, 3000), "b": rng.choice(["x", "y"], 3000)})
     frame.assign(ill=np.where(frame["age"] + rng.normal(0, 9, 3000) > 50, "yes", "no")).to_csv("t.csv", index=False)
 
-    def run(*arguments: object) -> str:
-        result = CliRunner().invoke(app, [str(one) for one in arguments])
-        assert result.exit_code == 0, result.output
-        return " ".join(result.stdout.split())
+    def words_of(command: str) -> str:
+        return " ".join(done(command).stdout.split())
 
-    run("fit", "t.csv", "--label", "ill", "--positive", "yes", "--epsilon", 1, "--holdout", 0, "--out", "old")
-    drafted = ("--schema", "old-curator/schema.toml")
-    run("fit", "t.csv", *drafted, "--epsilon", 0.5, "--exclude", "b", "--out", "new")
-    run("fit", "t.csv", *drafted, "--epsilon", 0.5, "--out", "third")
-    run("evaluate", "t.csv", "--release", "old/release.json", "--epsilon", 0.25, "--out", "measured")
-    assert "e^1.5 =" in run("diff", "old/release.json", "new/release.json")  # 0.25 + 0.75 + 0.5
-    same = run("diff", "old/release.json", "measured/release.json")
+    done("fit t.csv --label ill --positive yes --epsilon 1 --holdout 0 --out old")
+    fit = "fit t.csv --schema old-curator/schema.toml --epsilon 0.5"
+    done(f"{fit} --exclude b --out new")
+    done(f"{fit} --out third")
+    done("evaluate t.csv --release old/release.json --epsilon 0.25 --out measured")
+    assert "e^1.5 =" in words_of("diff old/release.json new/release.json")  # 0.25 + 0.75 + 0.5
+    same = words_of("diff old/release.json measured/release.json")
     assert "The two models are the same." in same
     assert "e^1.25 =" in same
-    assert "paid for once" in run("diff", "old/release.json", "old/release.json")
-    written = json.loads(run("diff", "new/release.json", "third/release.json", "--json"))
+    assert "paid for once" in words_of("diff old/release.json old/release.json")
+    written = json.loads(words_of("diff new/release.json third/release.json --json"))
     assert "age" in {change["question"] for change in written["changes"]}
-    missing = CliRunner().invoke(app, ["diff", "old/release.json", "nowhere.json"])
-    assert missing.exit_code == 2
-    assert "nowhere.json" in missing.stderr
-    words = differences(release(risk(OLD, [1, 2, 3, 0, 1, -4], 0.5)), replace_adjacency()).privacy
+    refused("nowhere.json", "diff old/release.json nowhere.json")
+    other = Bare(risk(OLD, [1, 2, 3, 0, 1, -3], 0.5), replace(PROMISE, adjacency="add-remove"))  # type: ignore[arg-type]
+    words = differences(release(risk(OLD, [1, 2, 3, 0, 1, -4], 0.5)), other).privacy
     assert words[-1].startswith("The two do not add up")
 
 
-def replace_adjacency() -> Release:
-    made = release(risk(OLD, [1, 2, 3, 0, 1, -3], 0.5))
-    return Bare(made.model, replace(PROMISE, adjacency="add-remove"))  # type: ignore[arg-type]
-
-
 def test_a_full_card_leaves_out_a_column_with_words_and_frequencies() -> None:
-    text = """
-[label]
-column = "ill"
-positive = ["yes"]
-[columns.a]
-bins = [1]
-question = "How much?"
-frequency = [0.5]
-[columns.b]
-bins = [1]
-"""
+    label, words = '[label]\ncolumn = "ill"\npositive = ["yes"]', 'question = "How much?"\nfrequency = [0.5]'
+    text = f"{label}\n[columns.a]\nbins = [1]\n{words}\n[columns.b]\nbins = [1]"
     frame = pd.DataFrame({"a": [0, 2] * 50, "b": [2, 0] * 50, "ill": ["yes", "no"] * 50})
     made = ps.PrivateScorecard(1.0, schema=Schema.from_toml(text), constraints=ps.Constraints(excluded=["a"]))
     assert [column.column for column in made.fit(frame).schema_.columns] == ["b"]

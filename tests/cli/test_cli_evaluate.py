@@ -1,32 +1,28 @@
 """`privsolve evaluate` and `privsolve fit --holdout`: what is shown, written and paid."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import pytest
 
-from commands import run
+from commands import done, refused
+from privsolve import Ledger
 from privsolve.evaluation import MeasuredOn
 from privsolve.noise.discrete import DiscreteLaplace
-from privsolve.privacy.ledger import Ledger
 from privsolve.releases import NOT_PRIVATE
 from privsolve.safety.folder import load_release
 from small_tables import INDICATORS, patients
 
-FIT = ("fit", "--model", "short", "data.csv", "--schema", "s.toml", "--epsilon", 2, "--out", "out", "--max-features", 2)
+FIT = "fit --model short data.csv --schema s.toml --epsilon 2 --out out --max-features 2"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
+def here(here: Path) -> Path:
     patients(500).to_csv("data.csv", index=False)
     patients(400, seed=3).to_csv("other.csv", index=False)
     INDICATORS.save("s.toml")
     Ledger.create("ledger", 10.0)
-    return tmp_path
+    return here
 
 
 @pytest.mark.parametrize("model", ["scorecard", "short", "tree"])
@@ -34,16 +30,15 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_fit_of_which_every_record_is_held_out_is_released(model: str, adjacency: str, here: Path) -> None:
     """How many records are left to fit on is a matter of coins and, under add-remove, of single records."""
     patients(500).dropna().head(1).to_csv("data.csv", index=False)
-    how = ("--model", model, "--epsilon", 1, "--adjacency", adjacency, "--holdout", 0.99999)
-    result = run("fit data.csv --schema s.toml --out out", *how)
-    assert result.exit_code == 0, result.output
+    fit = "fit data.csv --schema s.toml --out out --epsilon 1 --holdout 0.99999"
+    done(f"{fit} --model {model} --adjacency {adjacency}")
     assert json.loads(Path("out-curator/diagnostics.json").read_text())["training_records"] == 0
     assert load_release("out/release.json").evaluation is not None
 
 
 def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> None:
-    result = run(*FIT, "--holdout", 0.3, "--evaluate-epsilon", 1.5, "--by", "colour=red,blue", "--ledger", "ledger")
-    assert result.exit_code == 0, result.output
+    how = "--holdout 0.3 --evaluate-epsilon 1.5 --by colour=red,blue --ledger ledger --note 'for the report'"
+    result = done(f"{FIT} {how}")
     assert "Decisions that are right" in result.stdout
     release = load_release("out/release.json")
     evaluation = release.evaluation
@@ -53,6 +48,7 @@ def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> N
     assert (release.guarantee.epsilon, evaluation.guarantee.epsilon, release.total.epsilon) == (2.0, 1.5, 2.0)
     (entry,) = Ledger.open("ledger").history()
     assert (entry.guarantee.epsilon, entry.outcome) == (2.0, "released")
+    assert entry.note.startswith("for the report")
     assert entry.guarantee.profile == release.total.profile
     page = Path("out/scorecard.html").read_text()
     assert "How good it is" in page
@@ -68,24 +64,25 @@ def test_a_fit_with_holdout_publishes_its_quality_and_pays_once(here: Path) -> N
 
 
 def test_trees_with_holdout(here: Path) -> None:
-    result = run(*FIT[:-2], "--model", "tree", "--depth", 2, "--holdout", 0.3, "--json")
-    assert result.exit_code == 0, result.output
+    fit = "fit --model tree data.csv --schema s.toml --epsilon 2 --out out --depth 2 --holdout 0.3 --json"
+    files = {"release": "out/release.json", "tree": "out/tree.html", "curator": "out-curator/diagnostics.json"}
+    assert json.loads(done(fit).stdout) == files
     assert "By leaf" in Path("out/tree.html").read_text()
-    assert run("show", "out/release.json").stdout.count("How good it is") == 1
+    assert done("show out/release.json").stdout.count("How good it is") == 1
 
 
 def test_evaluate_a_release(here: Path) -> None:
-    assert run(*FIT).exit_code == 0
+    done(FIT)
     before = Path("out/release.json").read_text()
-    evaluate = ("evaluate", "other.csv", "--release", "out/release.json", "--epsilon", 1)
-    result = run(*evaluate, "--ledger", "ledger")
-    assert result.exit_code == 0, result.output
+    evaluate = "evaluate other.csv --release out/release.json --epsilon 1"
+    result = done(f"{evaluate} --ledger ledger --note 'how good'")
     assert "Decisions that are right" in result.stdout
     assert "e^3 = " in " ".join(result.stdout.split())
     assert "accuracy" in result.stderr
     (entry,) = Ledger.open("ledger").history()
     assert (entry.guarantee.mechanism, entry.outcome) == ("noisy histogram", "released")
-    written = run(*evaluate, "--other-records", "--out", "tested", "--by", "colour", "--json")
+    assert entry.note.startswith("how good")
+    written = done(f"{evaluate} --other-records --out tested --by colour --json")
     content = json.loads(written.stdout)
     assert content["total"]["profile"]["epsilon"] == 2.0
     assert set(content["groups"]) == {"red", "blue", "another", "missing"}
@@ -95,44 +92,30 @@ def test_evaluate_a_release(here: Path) -> None:
     assert Path("out/release.json").read_text() == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--epsilon", 0), "epsilon must be"),
-        (("--epsilon", 1, "--release", "s.toml"), "not a release file"),
-        (("--epsilon", 1, "--by", "height"), "no column 'height'"),
-        (("--epsilon", 1, "--by", "height=1,2"), "no column 'height'"),
-        (("--epsilon", 11, "--ledger", "ledger"), "refused before any noise was drawn"),
-    ],
-)
-def test_wrong_evaluations_draw_no_noise(
-    here: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[object, ...], words: str
-) -> None:
-    assert run(*FIT).exit_code == 0
+def test_wrong_evaluations_draw_no_noise(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done(FIT)
     monkeypatch.setattr(DiscreteLaplace, "draws", lambda *_: pytest.fail("noise was drawn"))
-    given = arguments if "--release" in arguments else (*arguments, "--release", "out/release.json")
-    result = run("evaluate", "other.csv", *given)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    assert words in line
+    for options, words in (
+        ("--epsilon 0", "epsilon must be"),
+        ("--epsilon 1 --release s.toml", "not a release file"),
+        ("--epsilon 1 --by height", "no column 'height'"),
+        ("--epsilon 1 --by height=1,2", "no column 'height'"),
+        ("--epsilon 11 --ledger ledger", "refused before any noise was drawn"),
+    ):
+        result = refused(words, f"evaluate other.csv --release out/release.json {options}")
+        assert len(result.stderr.splitlines()) == 1
     assert Ledger.open("ledger").history() == ()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (("--holdout", 0), "holdout must lie"),
-        (("--holdout", 1.5), "holdout must lie"),
-        (("--holdout", 0.2, "--evaluate-epsilon", -1), "epsilon must be"),
-        (("--holdout", 0.2, "--by", "height"), "no column 'height'"),
-        (("--by", "colour"), "add --holdout"),
-        (("--evaluate-epsilon", 1), "add --holdout"),
-    ],
-)
-def test_wrong_holdouts_spend_nothing(here: Path, arguments: tuple[object, ...], words: str) -> None:
-    result = run(*FIT, "--ledger", "ledger", *arguments)
-    assert result.exit_code == 2, result.output
-    (line,) = result.stderr.splitlines()
-    assert words in line
+def test_wrong_holdouts_spend_nothing(here: Path) -> None:
+    for options, words in (
+        ("--holdout 0", "holdout must lie"),
+        ("--holdout 0.2 --evaluate-epsilon -1", "epsilon must be"),
+        ("--holdout 0.2 --by height", "no column 'height'"),
+        ("--by colour", "add --holdout"),
+        ("--evaluate-epsilon 1", "add --holdout"),
+    ):
+        assert len(refused(words, f"{FIT} --ledger ledger {options}").stderr.splitlines()) == 1
+    refused("--note is kept in a ledger: add --ledger", f"{FIT} --note 'for the report'")
     assert Ledger.open("ledger").history() == ()
     assert not Path("out").exists()

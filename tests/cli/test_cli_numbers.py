@@ -1,15 +1,13 @@
 """`privsolve fit --target LOW:HIGH`: a full scorecard for a number, on real files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from commands import run
-from privsolve.privacy.ledger import Ledger
+from commands import done, refused, run
+from privsolve import Ledger
 from privsolve.safety.folder import load_release
 
 
@@ -20,9 +18,8 @@ def stays(n: int = 3000) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "ward": ward, "cost": cost.round(2)})
 
 
-def test_from_a_table_to_a_card_for_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_a_table_to_a_card_for_a_number(here: Path) -> None:
     """Draft, ledger, page, predictions and comparison; what is for yes/no labels is refused before anything is paid."""
-    monkeypatch.chdir(tmp_path)
     stays().to_csv("data.csv", index=False)
     Ledger.create("ledger", 10.0, delta=1e-4)
     fit = ("fit", "data.csv", "--label", "cost", "--target", "0:10000", "--epsilon", 3, "--ledger", "ledger", "--out")
@@ -37,29 +34,24 @@ def test_from_a_table_to_a_card_for_a_number(tmp_path: Path, monkeypatch: pytest
         (["--depth", 2], "--depth is for --model tree"),
         (["--model", "short"], "--model short: says yes or no"),
     ):
-        refused = run(*fit, "out", *wrong)
-        assert refused.exit_code == 2
-        assert words in refused.stderr
+        refused(words, *fit, "out", *wrong)
     assert not Ledger.open("ledger").history()
-    result = run(*fit, "out")
-    assert result.exit_code == 0, result.output
-    assert "Predicted cost" in result.stdout
+    assert "Predicted cost" in done(*fit, "out").stdout
     assert len(Ledger.open("ledger").history()) == 2
     assert "Predicted cost" in Path("out/scorecard.html").read_text(encoding="utf-8")
     assert "The predicted cost is" in run("show out/release.json --format markdown").stdout
     assert "cannot be written as a program" in run("show out/release.json --format sql").stderr
-    scored = run("predict data.csv --release out/release.json --out scored.csv --reasons 1")
-    assert scored.exit_code == 0, scored.output
+    done("predict data.csv --release out/release.json --out scored.csv --reasons 1")
     said = pd.read_csv("scored.csv")
     release = load_release(Path("out/release.json"))
     assert said["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
     assert release.scored(stays())["prediction"].to_numpy() == pytest.approx(release.predict(stays()))
     assert (said["prediction"] - said["cost"]).abs().mean() < 400
-    measured = run("evaluate data.csv --release out/release.json --epsilon 1 --ledger ledger")
-    assert "only models of a yes/no label can be evaluated" in measured.stderr
-    planned = run("plan --schema out-curator/schema.toml --records 3000 --epsilon 1")
-    assert "no error can be stated for a number" in planned.stderr
-    assert run(*fit, "again", "--max-questions", 1).exit_code == 0
+    evaluate = "evaluate data.csv --release out/release.json --epsilon 1 --ledger ledger"
+    refused("only models of a yes/no label can be evaluated", evaluate)
+    plan = "plan --schema out-curator/schema.toml --records 3000 --epsilon 1"
+    refused("no error can be stated for a number", plan)
+    done(*fit, "again", "--max-questions", 1)
     changed = run("diff", "out/release.json", "again/release.json").stdout
     assert "Both are a full scorecard for a number." in changed
     assert "What an answer adds to the predicted cost" in " ".join(changed.split())

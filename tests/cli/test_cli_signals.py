@@ -1,7 +1,5 @@
 """Real signals to real command lines: what they say is true, what is paid for is not lost, and nobody pays in vain."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import multiprocessing
@@ -16,25 +14,12 @@ import pytest
 
 from fit_processes import LEAVING, MOMENTS, SIGNALS, SWALLOWED, prepared, run_fit
 from forks import processes
-from privsolve.privacy.ledger import Ledger
+from privsolve import Ledger
 from privsolve.safety.folder import load_release
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
-FIT = [
-    "fit",
-    "--model",
-    "short",
-    "data.csv",
-    "--schema",
-    "s.toml",
-    "--epsilon",
-    "0.01",
-    "--out",
-    "out",
-    "--max-features",
-    "2",
-]
+FIT = "fit --model short data.csv --schema s.toml --epsilon 0.01 --out out --max-features 2"
 SEALED = ["out-curator/run.sealed"]
 FILES = ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html"]
 
@@ -45,7 +30,7 @@ def here(tmp_path: Path) -> Path:
 
 
 def start(folder: Path, *options: str, moment: str | None = None, number: int = 0) -> BaseProcess:
-    process = processes.Process(target=run_fit, args=(str(folder), [*FIT, *options], moment, number))
+    process = processes.Process(target=run_fit, args=(str(folder), [*FIT.split(), *options], moment, number))
     process.start()
     return process
 
@@ -80,15 +65,8 @@ def check_what_it_says(folder: Path, status: int, number: int) -> str:
     return "paid" if outcomes else "nothing"
 
 
-EXPECTED = {
-    "reading": "nothing",
-    "preparing": "nothing",
-    "before paying": "paid",
-    "paid": "paid",
-    "drawing": "paid",
-    "drawn": "paid",
-    "making the release": "paid",
-}
+PAID = ("before paying", "paid", "drawing", "drawn", "making the release")
+EXPECTED = dict.fromkeys(("reading", "preparing"), "nothing") | dict.fromkeys(PAID, "paid")
 """Elsewhere the release is complete. A signal that comes while the payment is made takes effect when it has been made."""
 
 
@@ -118,14 +96,14 @@ def test_an_interrupt_that_python_swallows_stops_the_run_before_it_pays(here: Pa
     assert not (here / "out").exists()
 
 
-PREDICT = ["predict", "data.csv", "--release", "out/release.json", "--out", "scored.csv"]
+PREDICT = "predict data.csv --release out/release.json --out scored.csv"
 
 
 def test_a_signal_leaves_no_temporary_folder_of_predictions(here: Path) -> None:
     assert end(start(here)) == 0
     before = sorted(path.name for path in here.iterdir())
     for number in SIGNALS:
-        process = processes.Process(target=run_fit, args=(str(here), PREDICT, "predict: scoring", int(number)))
+        process = processes.Process(target=run_fit, args=(str(here), PREDICT.split(), "predict: scoring", int(number)))
         process.start()
         assert end(process) == 128 + number
         assert (here / "stderr").read_text().splitlines()[-1] == "interrupted: nothing was written"
@@ -169,9 +147,8 @@ def test_a_signal_that_is_ignored_stays_so(here: Path) -> None:
     """As under nohup."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        process = multiprocessing.get_context("fork").Process(
-            target=run_fit, args=(str(here), [*FIT, "--ledger", "ledger"], "drawing", int(signal.SIGHUP))
-        )
+        call = (str(here), f"{FIT} --ledger ledger".split(), "drawing", int(signal.SIGHUP))
+        process = multiprocessing.get_context("fork").Process(target=run_fit, args=call)
         process.start()
     finally:
         signal.signal(signal.SIGHUP, before)
@@ -185,8 +162,8 @@ def test_six_fits_into_one_folder(here: Path) -> None:
     for i in range(6):
         folders.append(here / f"process{i}")
         folders[i].mkdir()
-    options = ["--ledger", str(here / "ledger"), "--out", str(here / "out"), "--schema", str(here / "s.toml"), "--json"]
-    arguments = [*(str(here / "data.csv") if word == "data.csv" else word for word in FIT), *options]
+    paths = {name: str(here / name) for name in ("data.csv", "s.toml", "out")}
+    arguments = [paths.get(word, word) for word in f"{FIT} --json".split()] + ["--ledger", str(here / "ledger")]
     workers = [processes.Process(target=run_fit, args=(str(folder), arguments, None, 0)) for folder in folders]
     for worker in workers:
         worker.start()

@@ -1,7 +1,5 @@
 """`privsolve fit` on tables as they come: it ends with a page, or with one sentence before anything is paid."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from typer.testing import CliRunner
 
-from privsolve import Ledger, cli
+from commands import done, refused, run
+from privsolve import Ledger
 from privsolve.safety.folder import load_release
 from raw_tables import RAW_TABLES, RawTable
 
@@ -33,15 +31,13 @@ HARD = {"stroke": 0.2, "fraud": 0.1, "survey": 0.06}
 
 
 @pytest.mark.parametrize("name", RAW_TABLES)
-def test_one_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_one_command(name: str, here: Path) -> None:
     raw = replace(RAW_TABLES[name], records=min(RAW_TABLES[name].records, MOST))
     raw.write(Path("raw.csv"))
     Ledger.create("ledger", 1.0, delta=1e-5)
     positive = f"={raw.positive}" if raw.positive == "<30" else raw.positive  # a text, not a comparison
     stated = ["--label", raw.label, "--positive", positive, *(f"--missing={code}" for code in raw.missing)]
-    command = ["fit", "raw.csv", *stated, "--epsilon", "1", "--out", "out", "--ledger", "ledger", "--seed", "0"]
-    result = CliRunner().invoke(cli.app, command)
+    result = run("fit raw.csv --epsilon 1 --out out --ledger ledger --seed 0", *stated)
     if result.exit_code != 0:
         assert raw.records < 1000
         assert result.stderr.count("error:") == 1
@@ -58,87 +54,58 @@ def test_one_command(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert found > without_privacy(raw, others) - HARD.get(name, 0.03)
 
 
-FIT = ["fit", "raw.csv", "--label", "Survived", "--positive", "1", "--epsilon", "1"]
+FIT = "fit raw.csv --label Survived --positive 1 --epsilon 1"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--out", "raw.csv"], "--out raw.csv cannot be written to"),
-        (["--out", "out", "--delta", "0"], "delta must be above 0 for a full scorecard"),
-        (["--out", "out", "--max-points", "0"], "max_points must"),
-        (["--out", "out", "--holdout", "1.5"], "holdout must lie strictly between 0 and 1"),
-        (["--out", "out", "--evaluate-epsilon", "-1"], "epsilon must"),
-        (["--out", "out", "--label", "Sex", "--positive", "<30"], "write --positive '=<30'"),
-        (["--out", "out", "--by", "Sex"], "state its public values, as --by Sex=a,b,c"),
-        (["--out", "out", "--by", "Sexes=male,female"], "Sexes"),
-        (["--out", "out", "--positive", "yes"], "no record has a value that the schema lists"),
-        (["--out", "out", "--model", "tree", "--depth", "99"], "depth"),
-        (["--out", "out", "--epsilon", "100"], "epsilon must be at most 3"),
-    ],
-)
-def test_wrong_options_are_refused_before_the_draft(
-    options: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_wrong_options_are_refused_before_the_draft(here: Path) -> None:
     RAW_TABLES["titanic"].write(Path("raw.csv"))
     Ledger.create("ledger", 1.0, delta=1e-5)
-    result = CliRunner().invoke(cli.app, [*FIT, *options, "--ledger", "ledger"])
-    assert result.exit_code == 2
-    assert words in " ".join(result.stderr.split())
+    for options, words in (
+        ("--out raw.csv", "--out raw.csv cannot be written to"),
+        ("--out out --delta 0", "delta must be above 0 for a full scorecard"),
+        ("--out out --max-points 0", "max_points must"),
+        ("--out out --holdout 1.5", "holdout must lie strictly between 0 and 1"),
+        ("--out out --evaluate-epsilon -1", "epsilon must"),
+        ("--out out --label Sex --positive '<30'", "write --positive '=<30'"),
+        ("--out out --by Sex", "state its public values, as --by Sex=a,b,c"),
+        ("--out out --by Sexes=male,female", "Sexes"),
+        ("--out out --positive yes", "no record has a value that the schema lists"),
+        ("--out out --model tree --depth 99", "depth"),
+        ("--out out --epsilon 100", "epsilon must be at most 3"),
+    ):
+        refused(words, f"{FIT} --ledger ledger {options}")
     assert not Ledger.open("ledger").history()
     assert not list(Path().rglob("schema.toml"))
 
 
-def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(here: Path) -> None:
     RAW_TABLES["titanic"].write(Path("raw.csv"))
-    result = CliRunner().invoke(cli.app, [*FIT[:-1], "20", "--out", "out", "--seed", "1"])
-    assert result.exit_code == 0, result.output
-    assert "promises very little" in result.stderr
+    assert "promises very little" in done(f"{FIT} --epsilon 20 --out out --seed 1").stderr
     before = Path("raw.csv").read_bytes()
-    predict = ["predict", "raw.csv", "--release", "out/release.json", "--out"]
-    for out, more in (("raw.csv", []), ("raw.csv", ["--overwrite"]), ("out/release.json", [])):
-        assert CliRunner().invoke(cli.app, [*predict, out, *more]).exit_code == 2
+    predict = "predict raw.csv --release out/release.json --out"
+    for out in ("raw.csv", "raw.csv --overwrite", "out/release.json"):
+        assert run(f"{predict} {out}").exit_code == 2
     assert Path("raw.csv").read_bytes() == before
-    for more in ([], ["--overwrite"]):
-        assert CliRunner().invoke(cli.app, [*predict, "scored.csv", *more]).exit_code == 0
-    assert CliRunner().invoke(cli.app, [*predict, "scored.csv"]).exit_code == 2
+    for more in ("", "--overwrite"):
+        done(f"{predict} scored.csv {more}")
+    assert run(f"{predict} scored.csv").exit_code == 2
 
 
-def test_at_a_terminal_it_asks_before_anything_is_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_at_a_terminal_it_asks_before_anything_is_spent(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privsolve.cli.fit.somebody_reads", lambda: True)
     RAW_TABLES["titanic"].write(Path("raw.csv"))
-    command = [*FIT, "--out", "out", "--seed", "1"]
-    stopped = CliRunner().invoke(cli.app, command, input="n\n")
+    stopped = run(f"{FIT} --out out --seed 1", typed="n\n")
     assert stopped.exit_code == 2
     assert "nothing was read or spent" in stopped.output
-    assert [path.name for path in tmp_path.iterdir()] == ["raw.csv"]
-    assert CliRunner().invoke(cli.app, command, input="\n").exit_code == 0
-    assert CliRunner().invoke(cli.app, [*command[:-3], "again", "--yes"]).exit_code == 0
+    assert [path.name for path in here.iterdir()] == ["raw.csv"]
+    assert run(f"{FIT} --out out --seed 1", typed="\n").exit_code == 0
+    done(f"{FIT} --out again --yes")
 
 
 def test_too_many_cards_have_no_time() -> None:
-    plan = [
-        "plan",
-        "--model",
-        "short",
-        "--features",
-        "300",
-        "--max-features",
-        "12",
-        "--records",
-        "100",
-        "--epsilon",
-        "1",
-    ]
-    result = CliRunner().invoke(cli.app, plan)
-    assert result.exit_code == 0
-    assert "inf" not in result.stdout
-    assert "use fewer --max-features" in " ".join(result.stdout.split())
+    said = done("plan --model short --features 300 --max-features 12 --records 100 --epsilon 1").stdout
+    assert "inf" not in said
+    assert "use fewer --max-features" in " ".join(said.split())
 
 
 def without_privacy(raw: RawTable, others: pd.DataFrame) -> float:
@@ -161,50 +128,29 @@ def without_privacy(raw: RawTable, others: pd.DataFrame) -> float:
     return float(roc_auc_score(others[raw.label] == raw.positive, scores))
 
 
-def test_a_label_by_a_threshold_is_said_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_by_a_threshold_is_said_in_words(here: Path) -> None:
     """From a file with decimal commas; what stands for no value is no small number."""
-    monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     ages = rng.integers(20, 80, 2000)
-    sugar = [
-        f"{100 + age + noise:.1f}".replace(".", ",") for age, noise in zip(ages, rng.normal(size=2000), strict=True)
-    ]
+    sugar = [f"{100 + s:.1f}".replace(".", ",") for s in ages + rng.normal(size=2000)]
     table = pd.DataFrame({"age": ages, "sugar": sugar})
     table.to_csv("raw.csv", index=False, sep=";")
-    fit = [
-        "fit",
-        "raw.csv",
-        "--label",
-        "sugar",
-        "--positive",
-        "<150",
-        "--epsilon",
-        "3",
-        "--missing",
-        "-999",
-        "--seed",
-        "1",
-    ]
-    result = CliRunner().invoke(cli.app, [*fit, "--out", "out"])
-    assert result.exit_code == 0, result.output
-    assert "Full scorecard for sugar below 150" in result.stdout
-    for said in ("--format", "sql"), ("--format", "html"), ():
-        assert "sugar at least 150" in CliRunner().invoke(cli.app, ["show", "out/release.json", *said]).stdout
-    score = ["predict", "raw.csv", "--release", "out/release.json", "--out", "scored.csv"]
-    assert CliRunner().invoke(cli.app, score).exit_code == 0
+    fit = "fit raw.csv --label sugar --positive '<150' --epsilon 3 --missing -999 --seed 1 --out"
+    assert "Full scorecard for sugar below 150" in done(f"{fit} out").stdout
+    for form in ("--format sql", "--format html", ""):
+        assert "sugar at least 150" in run(f"show out/release.json {form}").stdout
+    done("predict raw.csv --release out/release.json --out scored.csv")
     right = (ages < 50) == (pd.read_csv("scored.csv", sep=",")["prediction"] == "sugar below 150")
     assert right.mean() > 0.9
     table.assign(sugar=["-999", *sugar[1:]]).to_csv("raw.csv", index=False, sep=";")
-    refused = CliRunner().invoke(cli.app, [*fit, "--out", "other"])
-    assert refused.exit_code == 2
-    assert "at least one record has none that is a number" in " ".join(refused.stderr.split())
+    refused("at least one record has none that is a number", f"{fit} other")
 
 
 def test_a_reader_that_leaves_early_loses_nothing(tmp_path: Path) -> None:
     """`privsolve fit ... | head -1` ended after the draft was paid for, without a release."""
     RAW_TABLES["titanic"].write(tmp_path / "raw.csv")
-    program = [sys.executable, "-m", "privsolve"]
-    with Popen([*program, *FIT, "--out", "out"], cwd=tmp_path, stdout=PIPE, stderr=DEVNULL) as fit:
+    program = [sys.executable, "-m", "privsolve", *FIT.split(), "--out", "out"]
+    with Popen(program, cwd=tmp_path, stdout=PIPE, stderr=DEVNULL) as fit:
         assert fit.stdout is not None
         fit.stdout.close()
     assert fit.returncode == 0

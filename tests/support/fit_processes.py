@@ -1,7 +1,5 @@
 """What the processes of the signal tests do; kept apart so that starting one imports little."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator
