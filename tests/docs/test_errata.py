@@ -1,7 +1,5 @@
 """Every command of the errata runs, and prints what the page says it prints."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """The example that makes OpenDP measurements of mechanisms: totals, groups, and no claim that a run does not keep."""
 
-from __future__ import annotations
-
 import math
 import runpy
 import sys

@@ -1,7 +1,5 @@
 """Every row of the page for readers of the paper leads somewhere: file, command and anchor exist, names resolve."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -15,13 +13,8 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "paper.md"
 
 
-def rows() -> list[list[str]]:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    found = [line.removeprefix("- **").split(" · ") for line in lines if line.startswith("- **")]
-    return [[cells[0].removesuffix("**"), *cells[1:]] for cells in found]
-
-
-ROWS = rows()
+LINES = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("- **")]
+ROWS = [[cell.removesuffix("**") for cell in line.removeprefix("- **").split(" · ")] for line in LINES]
 
 
 def anchors(page: Path) -> set[str]:

@@ -1,7 +1,5 @@
 """The README's code and commands do what it says, with the output it shows."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -58,11 +56,8 @@ def test_from_a_table_to_a_published_scorecard(tmp_path: Path, monkeypatch: pyte
     assert len((tmp_path / "scored.csv").read_text().splitlines()) == 32_562
 
 
-def test_links_lead_somewhere() -> None:
+def test_it_is_short_and_its_links_lead_somewhere() -> None:
+    assert len(README.splitlines()) <= 150
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         if not target.startswith("http"):
             assert (Path(__file__).parents[2] / target).exists(), target
-
-
-def test_it_is_short() -> None:
-    assert len(README.splitlines()) <= 150

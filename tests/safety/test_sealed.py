@@ -1,7 +1,5 @@
 """Sealed runs: the same noise, the same question, one payment, and exactly the release that there would have been."""
 
-from __future__ import annotations
-
 import copy
 import multiprocessing
 import pickle
@@ -18,15 +16,17 @@ import numpy as np
 import pytest
 
 import privsolve as ps
+from privsolve import Run
 from privsolve.domains.trees import TreeQuestions
 from privsolve.errors import LedgerError, OracleNotCertified, SealedRunError
 from privsolve.models.leaves import LabelLeaves
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.releases import Run
 from privsolve.safety import sealed as module
 from privsolve.safety.fingerprint import fingerprint
 from small_tables import INDICATORS, LABEL, patients
+
+Patch = pytest.MonkeyPatch
 
 
 class Killed(BaseException):
@@ -75,16 +75,17 @@ def sealed_release(path: Path, call: Call, *, killed: bool = False, **options: A
     return found
 
 
-def killed_in_the_draw(path: Path, call: Call, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
-    """The process ends when it has paid, and has not drawn yet."""
-    with monkeypatch.context() as patch:
-        add = module._File.add
+def killed_at_the_note(path: Path, call: Call, monkeypatch: Patch, *, noted: bool = True, **options: Any) -> None:
+    """The process ends when it has paid and has not drawn yet, after or before it noted the payment."""
+    add = module._File.add
 
-        def dying(file: Any, **facts: Any) -> None:
+    def dying(file: Any, **facts: Any) -> None:
+        if noted or "paid" not in facts:
             add(file, **facts)
-            if "paid" in facts:
-                raise Killed
+        if "paid" in facts:
+            raise Killed
 
+    with monkeypatch.context() as patch:
         patch.setattr(module._File, "add", dying)
         assert sealed_release(path, call, **options) == ""
 
@@ -105,9 +106,9 @@ def outcomes(ledger: ps.Ledger) -> list[str]:
 
 @pytest.mark.parametrize("name", RUNS)
 def test_a_resumed_run_gives_its_release_and_pays_once(
-    path: Path, ledger: ps.Ledger, name: str, monkeypatch: pytest.MonkeyPatch
+    path: Path, ledger: ps.Ledger, name: str, monkeypatch: Patch
 ) -> None:
-    killed_in_the_draw(path, RUNS[name], monkeypatch, budget=ledger)
+    killed_at_the_note(path, RUNS[name], monkeypatch, budget=ledger)
     assert path.stat().st_mode & 0o777 == 0o600
     other = shutil.copy(path, path.with_name("copy.sealed"))
     first = sealed_release(path, RUNS[name], killed=True, budget=ledger)
@@ -121,11 +122,11 @@ def test_a_resumed_run_gives_its_release_and_pays_once(
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_it_is_the_release_that_there_would_have_been(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_the_release_that_there_would_have_been(path: Path, name: str, monkeypatch: Patch) -> None:
     mechanism, args, options = RUNS[name]
     for seed in range(2):
         expected = published(mechanism(*args, **options, random_state=seed))
-        killed_in_the_draw(path, RUNS[name], monkeypatch, random_state=seed)
+        killed_at_the_note(path, RUNS[name], monkeypatch, random_state=seed)
         assert sealed_release(path, RUNS[name], random_state=seed) == expected
 
 
@@ -173,10 +174,8 @@ def test_another_oracle_is_another_question(path: Path) -> None:
             sealed_release(path, (ps.opdisc, (BALL, 0.5), {"oracle": oracle}))
 
 
-def test_another_version_seed_or_ledger_is_refused(
-    path: Path, ledger: ps.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    killed_in_the_draw(path, RUNS["cards"], monkeypatch, budget=ledger)
+def test_another_version_seed_or_ledger_is_refused(path: Path, ledger: ps.Ledger, monkeypatch: Patch) -> None:
+    killed_at_the_note(path, RUNS["cards"], monkeypatch, budget=ledger)
     with monkeypatch.context() as patch:
         patch.setattr(module, "__version__", "0.0.1")
         with pytest.raises(SealedRunError, match="versions"):
@@ -192,11 +191,9 @@ def test_another_version_seed_or_ledger_is_refused(
     assert (outcomes(ledger), outcomes(other)) == (["released"], [])
 
 
-def test_a_ledger_refuses_a_second_release_for_one_payment(
-    path: Path, ledger: ps.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_refuses_a_second_release_for_one_payment(path: Path, ledger: ps.Ledger, monkeypatch: Patch) -> None:
     """As if a copy of the file, on another machine, came to another answer."""
-    killed_in_the_draw(path, RUNS["cards"], monkeypatch, budget=ledger)
+    killed_at_the_note(path, RUNS["cards"], monkeypatch, budget=ledger)
     other = Path(shutil.copy(path, path.with_name("copy.sealed")))
     sealed_release(path, RUNS["cards"], budget=ledger)
     monkeypatch.setattr(Randomness, "expanded", classmethod(lambda cls, key: cls.seeded(key[0])))
@@ -205,19 +202,8 @@ def test_a_ledger_refuses_a_second_release_for_one_payment(
     assert outcomes(ledger) == ["released"]
 
 
-def test_killed_between_the_payment_and_its_note(
-    path: Path, ledger: ps.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add = module._File.add
-
-    def dying(file: Any, **facts: Any) -> None:
-        if "paid" in facts:
-            raise Killed
-        add(file, **facts)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module._File, "add", dying)
-        assert sealed_release(path, RUNS["cards"], budget=ledger) == ""
+def test_killed_between_the_payment_and_its_note(path: Path, ledger: ps.Ledger, monkeypatch: Patch) -> None:
+    killed_at_the_note(path, RUNS["cards"], monkeypatch, noted=False, budget=ledger)
     assert outcomes(ledger) == ["spent"]
     assert sealed_release(path, RUNS["cards"], budget=ledger)
     assert outcomes(ledger) == ["released"]
@@ -233,9 +219,7 @@ def test_a_refused_payment_can_be_made_later(path: Path, tmp_path: Path) -> None
     assert sealed_release(path, RUNS["cards"], budget=ps.Ledger.create(tmp_path / "large", 1.0))
 
 
-def test_a_payment_that_may_have_been_made_is_not_taken_back(
-    path: Path, ledger: ps.Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_payment_that_may_have_been_made_is_not_taken_back(path: Path, ledger: ps.Ledger, monkeypatch: Patch) -> None:
     """The ledger pays, and then says that it cannot be used."""
     spend = ps.Ledger.spend
 
@@ -251,10 +235,10 @@ def test_a_payment_that_may_have_been_made_is_not_taken_back(
     assert outcomes(ledger) == ["released"]
 
 
-def test_accounts_in_memory_pay_once_each(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_accounts_in_memory_pay_once_each(path: Path, monkeypatch: Patch) -> None:
     one, other = ps.Accountant(1.0), ps.Accountant(1.0)
     for budget in (one, one, other):
-        killed_in_the_draw(path, RUNS["cards"], monkeypatch, budget=budget)
+        killed_at_the_note(path, RUNS["cards"], monkeypatch, budget=budget)
         path.write_bytes(b"".join(path.read_bytes().splitlines(True)[:1]))  # the payment was not noted
     assert sealed_release(path, RUNS["cards"], budget=other)
     assert [len(account.history) for account in (one, other)] == [1, 1]
@@ -316,14 +300,11 @@ def mine(problem: ps.Problem, **options: Any) -> Run:
     return ps.exponential(problem, 0.1, **options)
 
 
+PARTS = ([1, 2], lambda records: CARDS, ps.Parts(1000, 1.0, 1e-3))
 REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
     "a function of one's own": (mine, (CARDS,), "whether a function is still the same"),
     "a lambda": (lambda **options: None, (), "cannot be sealed"),
-    "a problem made by a function": (
-        ps.release_or_failure,
-        ([1, 2], lambda records: CARDS, ps.Parts(1000, 1.0, 1e-3)),
-        "whether a function is still the",
-    ),
+    "a problem made by a function": (ps.release_or_failure, PARTS, "whether a function is still the"),
     "an object": (ps.exponential, (object(), 0.1), "object has no fingerprint"),
     "no mechanism": (ps.choice_utility_bound, (6, 1, 0.5), "cannot be sealed"),
 }
@@ -371,7 +352,7 @@ def test_a_retry_is_the_answer_of_the_sealed_run(path: Path, ledger: ps.Ledger) 
     assert outcomes(ledger) == ["released"]
 
 
-def test_foreign_and_damaged_files_are_left_alone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_and_damaged_files_are_left_alone(path: Path, monkeypatch: Patch) -> None:
     for foreign in (b"a letter", b"SQLite format 3\0", b"a letter\nwith two lines\nand more"):
         path.write_bytes(foreign)
         with pytest.raises(SealedRunError, match="not a sealed run"):
@@ -392,7 +373,7 @@ def test_foreign_and_damaged_files_are_left_alone(path: Path, monkeypatch: pytes
         sealed_release(path.parent / "nowhere" / "run.sealed", RUNS["cards"])
 
 
-def test_a_full_disk_stops_the_run_and_not_its_noise(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_stops_the_run_and_not_its_noise(path: Path, monkeypatch: Patch) -> None:
     add = module._File.add
 
     def full(file: Any, **facts: Any) -> None:
@@ -440,49 +421,14 @@ KEY = bytes(32)
 
 
 def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
-    different: list[Any] = [
-        None,
-        True,
-        1,
-        2,
-        0.5,
-        "1",
-        "None",
-        b"1",
-        [1],
-        [1, 2],
-        [[1], 2],
-        [1, [2]],
-        {"a": 1},
-        {"a": 2},
-        {"b": 1},
-        {1, 2},
-        "",
-        [],
-        np.array([1, 2]),
-        np.array([[1, 2]]),
-        np.array([1.0, 2.0]),
-        ps.ZeroOneLoss(),
-        ps.ZeroOneLoss(1, 2),
-        ps.ScoreTable(0, [3, 0], [0, 1]),
-        ps.SparsePrior(),
-        ps.UniformPrior(),
-        TABLE,
-        table_of(1),
-        INDICATORS,
-        float("inf"),
-        ps.ZeroOneLoss,
-        ["ab", "c"],
-        ["a", "bc"],
-        np.array(["a", None], dtype=object),
-        np.array([["a"], [None]], dtype=object),
-        DATA,
-        DATA[:-1],
-        DATA.rename(columns={"age": "years"}),
-        Path("1"),
-        ps.exponential,
-        ps.opdisc,
-    ]
+    plain = [None, True, 1, 2, 0.5, "1", "None", b"1", "", float("inf"), Path("1")]
+    lists = [[], [1], [1, 2], [[1], 2], [1, [2]], ["ab", "c"], ["a", "bc"], {"a": 1}, {"a": 2}, {"b": 1}, {1, 2}]
+    texts = np.array(["a", None], dtype=object)
+    arrays = [np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), texts, texts[:, None]]
+    losses = [ps.ZeroOneLoss, ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 2), ps.ScoreTable(0, [3, 0], [0, 1])]
+    ours = [ps.SparsePrior(), ps.UniformPrior(), TABLE, table_of(1), INDICATORS, ps.exponential, ps.opdisc]
+    frames = [DATA, DATA[:-1], DATA.rename(columns={"age": "years"})]
+    different: list[Any] = [*plain, *lists, *arrays, *losses, *ours, *frames]
     found = [fingerprint(KEY, value) for value in different]
     assert len(set(found)) == len(found)
     equal = [
@@ -497,9 +443,8 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     for one, other in equal:
         assert fingerprint(KEY, one) == fingerprint(KEY, other)
     order = np.random.default_rng(0).permutation(len(TABLE.features))
-    shuffled = ps.PatternTable(
-        TABLE.features[order], TABLE.positives[order], TABLE.negatives[order], ranges=TABLE.ranges
-    )
+    parts = (part[order] for part in (TABLE.features, TABLE.positives, TABLE.negatives))
+    shuffled = ps.PatternTable(*parts, ranges=TABLE.ranges)
     assert fingerprint(KEY, shuffled) == fingerprint(KEY, TABLE)
     assert fingerprint(b"k" * 32, TABLE) != fingerprint(KEY, TABLE)
     with pytest.raises(TypeError, match="no fingerprint"):

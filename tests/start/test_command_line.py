@@ -9,19 +9,15 @@ from small_tables import INDICATORS, patients
 
 
 def privsolve(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "privsolve", *arguments], cwd=folder, capture_output=True, text=True, timeout=600
-    )
+    command = [sys.executable, "-m", "privsolve", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
 
 
-def test_help_lists_the_commands(tmp_path: Path) -> None:
+def test_help_then_fit_then_predict(tmp_path: Path) -> None:
     result = privsolve(tmp_path, "--help")
     assert result.returncode == 0, result.stderr
     assert "Usage: " in result.stdout
     assert all(f" {name} " in result.stdout for name in ("fit", "predict", "plan", "schema", "budget", "audit"))
-
-
-def test_fit_then_predict(tmp_path: Path) -> None:
     patients().to_csv(tmp_path / "data.csv", index=False)
     INDICATORS.save(tmp_path / "s.toml")
     options = ("--schema", "s.toml", "--epsilon", "2", "--max-features", "2", "--out", "out")

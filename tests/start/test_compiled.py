@@ -3,6 +3,9 @@
 import ast
 import os
 import re
+import shutil
+import subprocess
+import sys
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -76,13 +79,6 @@ def test_an_edit_of_a_called_function_in_another_file_is_compiled(package: Path)
     assert call(package) == (0.75, True)
 
 
-def test_an_edit_elsewhere_compiles_nothing(package: Path) -> None:
-    call(package)
-    words = package / "cards" / "words.py"
-    words.write_text(words.read_text() + "\n# a comment\n")
-    assert call(package) == (0.75, False)
-
-
 def test_what_others_keep_in_the_folder_stays(package: Path, tmp_path: Path) -> None:
     """Folders, files, and archives of other installations."""
     place = tmp_path / "asked" / "privsolve"
@@ -94,6 +90,7 @@ def test_what_others_keep_in_the_folder_stays(package: Path, tmp_path: Path) -> 
         assert run_python(package, CALL, NUMBA_CACHE_DIR=str(tmp_path / "asked")).returncode == 0
     assert before < set(place.rglob("*"))
     assert {path.read_text() for path in before if path.is_file()} == {"mine"}
+    assert not archives(package)
 
 
 def test_a_damaged_or_foreign_archive_is_compiled_again(package: Path) -> None:
@@ -111,18 +108,18 @@ def test_a_damaged_or_foreign_archive_is_compiled_again(package: Path) -> None:
     assert call(package) == (0.75, True)
 
 
-def test_nothing_is_left_in_the_temporary_folder(package: Path, tmp_path: Path) -> None:
+def test_the_first_use_says_that_it_compiles_and_an_edit_elsewhere_compiles_nothing(
+    package: Path, tmp_path: Path
+) -> None:
     place = tmp_path / "temporary"
     (place / "privsolve-other").mkdir(parents=True)
-    assert run_python(package, CALL, TMPDIR=str(place)).returncode == 0
+    first = run_python(package, CALL, TMPDIR=str(place))
     assert [path.name for path in place.iterdir()] == ["privsolve-other"]
-
-
-def test_the_first_use_says_that_it_compiles(package: Path) -> None:
-    first, second = run_python(package, CALL), run_python(package, CALL)
-    assert first.stderr.count("compiling for this machine") == 1
-    assert len(first.stderr.splitlines()) == 1
-    assert second.stderr == ""
+    assert first.stderr.count("compiling for this machine") == len(first.stderr.splitlines()) == 1
+    words = package / "cards" / "words.py"
+    words.write_text(words.read_text() + "\n# a comment\n")
+    second = run_python(package, CALL)
+    assert (second.stdout.split(), second.stderr) == (["0.75", "0"], "")
 
 
 def test_processes_at_once_do_not_disturb_each_other(package: Path) -> None:
@@ -154,9 +151,8 @@ def test_what_compiled_code_depends_on_is_complete() -> None:
     assert {"noise/coins.py", "engines/supports/fold.py"} <= {p.relative_to(SOURCES).as_posix() for p in found}
     for path in found:
         assert needs(path) <= found, path
-    uses = {
-        path for path in SOURCES.rglob("*.py") if re.search(r"^\s*(import|from) numba", path.read_text(), re.MULTILINE)
-    }
+    numba = re.compile(r"^\s*(import|from) numba", re.MULTILINE)
+    uses = {path for path in SOURCES.rglob("*.py") if numba.search(path.read_text())}
     assert uses <= found | {SOURCES / "compiled.py"}
 
 
@@ -169,9 +165,8 @@ def needs(path: Path) -> set[Path]:
         elif isinstance(node, ast.Import):
             modules |= {alias.name for alias in node.names}
     places = [SOURCES.joinpath(*m.split(".")[1:]) for m in modules if m.split(".")[0] == "privsolve"]
-    return {p for place in places for p in (place.with_suffix(".py"), place / "__init__.py") if p.exists()} - {
-        SOURCES / "__init__.py"
-    }
+    found = {p for place in places for p in (place.with_suffix(".py"), place / "__init__.py") if p.exists()}
+    return found - {SOURCES / "__init__.py"}
 
 
 def executed(statement: ast.stmt) -> list[ast.AST]:
@@ -181,3 +176,56 @@ def executed(statement: ast.stmt) -> list[ast.AST]:
     if isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test):
         return []
     return list(ast.walk(statement))
+
+
+# --- an installation that cannot be written, for a user without a home: it works, with one line of warning ---
+
+USE = """
+import numpy as np
+import privsolve
+from privsolve.noise.coins import Stream, coin
+print(coin(Stream(np.array([0.5]), np.zeros(1, dtype=np.int64)), -0.1))
+"""
+NO_HOME = {"HOME": "/dev/null/home", "XDG_CACHE_HOME": "/dev/null/cache"}
+"""These cannot be created, not even by root."""
+
+
+def check_warned(result: "subprocess.CompletedProcess[str]") -> None:
+    assert (result.returncode, result.stdout) == (0, "True\n"), result.stderr
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("privsolve: no folder to keep compiled code in, so every process compiles anew")
+
+
+def test_works_where_no_folder_can_be_made(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    (package / "__pycache__").write_text("a file where the folder would be")
+    check_warned(run_python(package, USE, PYTHONDONTWRITEBYTECODE="1", **NO_HOME))
+
+
+def test_works_on_a_read_only_mount(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    mount = f"mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path} && "
+    inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if not shutil.which("unshare") or subprocess.run([*inside, f"{mount} true"], capture_output=True).returncode:
+        pytest.skip("mounting needs user namespaces")
+    variables = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PYTHON"))}
+    result = subprocess.run(
+        [*inside, f'{mount} ! touch {package}/new 2>/dev/null && exec "$0" -c "$1"', sys.executable, USE],
+        env=variables | {"PYTHONPATH": str(package.parent)} | NO_HOME,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    check_warned(result)
+    assert not list(package.rglob("compiled-*.zip"))
+
+
+def test_the_users_folder_is_next(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    (package / "__pycache__").write_text("a file where the folder would be")
+    cache = tmp_path / "cache"
+    environment = {"HOME": "/dev/null/home", "XDG_CACHE_HOME": str(cache), "PYTHONDONTWRITEBYTECODE": "1"}
+    first, second = run_python(package, USE, **environment), run_python(package, USE, **environment)
+    assert (first.stdout, first.stderr.count("\n")) == ("True\n", 1)
+    assert (second.stdout, second.stderr) == ("True\n", "")
+    assert list(cache.rglob("compiled-*.zip"))
