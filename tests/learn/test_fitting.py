@@ -1,7 +1,5 @@
 """What stands between a table and its files: choices, plans, what is published, and scores inside an engine."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
@@ -16,12 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privsolve as ps
+from privsolve import Bins, Label, Number, PrivateShortCard, Schema, SparsePoints
 from privsolve.cards.scoring import with_predictions
-from privsolve.data import Bins, Label, Number, Schema
 from privsolve.data.codes import codes_of_frame
-from privsolve.domains import SparsePoints
 from privsolve.errors import IntegerRangeError
-from privsolve.learn.estimators import PrivateShortCard
 from privsolve.learn.planning import card_expectation
 from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.models.linear import LinearRule
@@ -85,36 +81,32 @@ def test_an_engine_predicts_as_the_estimator_and_the_card_do(fitted_with: Schema
         assert float(card.score(answers)) == found["score"][i]
 
 
-@pytest.mark.parametrize(
-    ("label", "expected"),
-    [
+def test_predictions_are_values_of_the_label() -> None:
+    table = ibis.memtable(pa.table({"age": [40, 20]}))
+    for label, expected in (
         (Label("y", 1, 0), [1, 0]),
         (Label("y", True, False), [True, False]),
         (Label("y", ["a", "b"], "c"), ["a or b", "c"]),
         (None, ["positive", "negative"]),
-    ],
-)
-def test_predictions_are_values_of_the_label(label: Label | None, expected: list[Any]) -> None:
-    schema = Schema([Bins("age", [30], "thresholds")], label)
-    table = ibis.memtable(pa.table({"age": [40, 20]}))
-    found = scored(table, release_of(schema, [2, -1])).order_by("score").to_pyarrow()
-    assert found["prediction"].to_pylist()[::-1] == expected
-    assert found["score"].to_pylist() == [0, 1]
+    ):
+        release = release_of(Schema([Bins("age", [30], "thresholds")], label), [2, -1])
+        found = scored(table, release).order_by("score").to_pyarrow()
+        assert found["prediction"].to_pylist()[::-1] == expected
+        assert found["score"].to_pylist() == [0, 1]
 
 
 def test_tables_that_cannot_be_scored() -> None:
-    schema = Schema([Bins("age", [30], "intervals")])
-    release = release_of(schema, [1, 0, 0])
-    with pytest.raises(ValueError, match="no column 'age'"):
-        scored(ibis.memtable(pa.table({"years": [1]})), release)
-    with pytest.raises(ValueError, match="a column 'score' already"):
-        scored(ibis.memtable(pa.table({"age": [1], "score": [2]})), release)
+    release = release_of(Schema([Bins("age", [30], "intervals")]), [1, 0, 0])
     bare = Release(replace(release.model, schema=None), PROMISE, release.setting)
-    with pytest.raises(ValueError, match="has no schema"):
-        scored(ibis.memtable(pa.table({"age": [1]})), bare)
     wide = Schema([Number("a", 0, 10**15), Number("b", 0, 1, 1, 2**40)])
-    with pytest.raises(IntegerRangeError, match="narrower bounds"):
-        scored(ibis.memtable(pa.table({"a": [1], "b": [1]})), release_of(wide, [1, 1, 0]))
+    for table, made, error, words in (
+        ({"years": [1]}, release, ValueError, "no column 'age'"),
+        ({"age": [1], "score": [2]}, release, ValueError, "a column 'score' already"),
+        ({"age": [1]}, bare, ValueError, "has no schema"),
+        ({"a": [1], "b": [1]}, release_of(wide, [1, 1, 0]), IntegerRangeError, "narrower bounds"),
+    ):
+        with pytest.raises(error, match=words):
+            scored(ibis.memtable(pa.table(table)), made)
 
 
 def run_on(frame: Any, seed: int, schema: Schema = INDICATORS) -> Run:
@@ -161,51 +153,28 @@ def test_nothing_of_the_diagnostics_is_published(tmp_path: Path) -> None:
     assert load_release(tmp_path / "out" / "release.json").to_json() == release
 
 
-def test_an_output_folder_is_checked_first_and_left_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match="cannot be written to"), output_folder(tmp_path / "file" / "out"):
-        raise AssertionError
+def test_an_output_folder_is_left_as_it_was(tmp_path: Path) -> None:
     with pytest.raises(KeyError), output_folder(tmp_path / "new" / "out"):
         raise KeyError
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert list(tmp_path.iterdir()) == []
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "scorecard.html").write_text("mine")
-    with pytest.raises(ValueError, match="pass --overwrite"), output_folder(tmp_path / "out"):
-        raise AssertionError
     with pytest.raises(KeyError), output_folder(tmp_path / "out", overwrite=True):
         raise KeyError
     assert [path.read_text() for path in (tmp_path / "out").rglob("*.*")] == ["mine"]
     with output_folder(tmp_path / "out", overwrite=True) as folder:
         folder.write(run_on(patients(50), 0))
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*")) == [
-        "out-curator/diagnostics.json",
-        "out/release.json",
-        "out/scorecard.html",
-    ]
+    files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.*"))
+    assert files == ["out-curator/diagnostics.json", "out/release.json", "out/scorecard.html"]
 
 
 def test_a_release_keeps_its_schema() -> None:
     release = release_of(SCHEMA, np.arange(SCHEMA.dim))
-    again = Release.from_json(release.to_json())
-    assert (again.schema, again.to_json()) == (SCHEMA, release.to_json())
-    card = release.card()
-    assert (card.positive, card.negative) == ("ill yes", "ill no")
-    assert sorted(row.column for row in card.rows) == ["age", "colour", "dose"]
+    assert Release.from_json(release.to_json()).schema == SCHEMA
     unnamed = release_of(Schema(SCHEMA.columns, Label("ill", ["yes", "maybe"])), np.arange(SCHEMA.dim)).card()
     assert (unnamed.positive, unnamed.negative) == ("ill yes or maybe", "ill not yes or maybe")
     with pytest.raises(ValueError, match="other features than its weights"):
         replace(release.model, schema=INDICATORS)
-
-
-def test_files_that_are_no_release(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"No such file.*give the release\.json"):
-        load_release(tmp_path / "release.json")
-    (tmp_path / "release.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match=r"release\.json"):
-        load_release(tmp_path / "release.json")
-    (tmp_path / "release.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"release\.json: not a release file"):
-        load_release(tmp_path / "release.json")
 
 
 def test_plans_are_the_bounds_of_the_theory() -> None:
@@ -217,9 +186,10 @@ def test_plans_are_the_bounds_of_the_theory() -> None:
     assert card_expectation(domain, 0.5).excess == pytest.approx(factor * (-log_p - math.log(0.05)), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    "domain", [SparsePoints(2, 1, 1, (0, 0)), SparsePoints(5, 2, 3), SparsePoints(91, 4, 3, (-8, 8))]
-)
+DOMAINS = [SparsePoints(2, 1, 1, (0, 0)), SparsePoints(5, 2, 3), SparsePoints(91, 4, 3, (-8, 8))]
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
 def test_plans_scale_with_costs_and_budget(domain: SparsePoints) -> None:
     base = card_expectation(domain, 0.1).excess
     assert card_expectation(domain, 0.1, loss=ps.ZeroOneLoss(1, 5)).excess == pytest.approx(5 * base, rel=1e-3)
@@ -234,11 +204,3 @@ def test_the_default_prior_expects_two_features() -> None:
         expected = sum(1 - math.exp(t[3]) for t in tables[:columns])
         assert expected == pytest.approx(2.0)
     assert default_prior(ps.TernaryCube(3)) == ps.UniformPrior()
-
-
-def test_domains() -> None:
-    schema = ps.Schema([Bins("a", [1], "thresholds"), Bins("b", [1], "thresholds")])
-    without = replace(schema, intercept=False)
-    assert CardLimits(6).domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
-    assert CardLimits().domain(schema) == SparsePoints(3, 2, 3, (-8, 8))
-    assert CardLimits().domain(without) == SparsePoints(2, 2, 3)

@@ -1,7 +1,5 @@
 """A new model is one new file: with its recipe alone it is held out, paid for, sealed, written, read and evaluated."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ import pandas as pd
 import pytest
 
 import privsolve as ps
-from privsolve.data import Bins, Categories, Label, Schema
+from privsolve import Bins, Categories, Label, Schema
 from privsolve.learn.evaluating import HoldOut, evaluate_frame
 from privsolve.learn.recipe import Recipe, encode
 from privsolve.safety.folder import load_release, output_folder
@@ -28,16 +26,12 @@ from fractions import Fraction
 import numpy as np
 
 from privsolve.data import EncodedTable, Schema
-from privsolve.domains import TernaryCube
 from privsolve.learn.recipe import with_outside
-from privsolve.losses import ZeroOneLoss
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import charged
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import profile_of
-from privsolve.problems.problem import Problem
 from privsolve.releases import Diagnostics, Release, Run
 
 
@@ -98,10 +92,7 @@ def test_one_file_is_enough(tally: ModuleType, people: pd.DataFrame, tmp_path: P
     test = HoldOut.of(0.2, 1.0, None, whole.schema)
     assert test is not None
     ledger = ps.Ledger.create(tmp_path / "a.ledger", epsilon=1.0)
-    with (
-        output_folder(tmp_path / "out") as folder,
-        ps.SealedRun(folder.sealed, budget=ledger) as sealed,
-    ):
+    with output_folder(tmp_path / "out") as folder, ps.SealedRun(folder.sealed, budget=ledger) as sealed:
         run = sealed.run(partial(test.fitted, recipe.run, whole, (whole.table,), "replace"))
         folder.write(run)
     assert ledger.totals().epsilon == 1

@@ -1,7 +1,5 @@
 """Weights of records: one bounded weight each, in the fit, in the hold-out and in the evaluation."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,12 +11,10 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, roc_auc_score
 from sklearn.utils import estimator_checks
-from sklearn.utils.validation import has_fit_parameter
-from typer.testing import CliRunner
 
 import privsolve as ps
-from privsolve.cli import app
-from privsolve.data.tables import open_table
+from commands import done, refused
+from privsolve import open_table
 from privsolve.data.weights import BESIDE, UNITS, Weight, attached
 from privsolve.engines.regression import Logistic, Objective, Rows, minimise
 from privsolve.evaluation.cells import Cells
@@ -29,10 +25,8 @@ from privsolve.learn.recipe import encode
 from privsolve.noise.entropy import Randomness
 from privsolve.safety.fingerprint import fingerprint
 
-SCHEMA = ps.Schema(
-    [ps.Bins("age", [30, 40, 50, 60, 70], whole=True), ps.Categories("sex", ["f", "m"])],
-    ps.Label("ill", ["yes"], ["no"]),
-)
+COLUMNS = [ps.Bins("age", [30, 40, 50, 60, 70], whole=True), ps.Categories("sex", ["f", "m"])]
+SCHEMA = ps.Schema(COLUMNS, ps.Label("ill", ["yes"], ["no"]))
 
 
 def people(n: int = 2000, seed: int = 0) -> pd.DataFrame:
@@ -125,9 +119,9 @@ def test_files_are_read_as_tables_in_memory_are(tmp_path: Path) -> None:
     assert units_of(encode(recipe, SCHEMA, open_table(tmp_path / "comma.csv"))) == [384, 384]
 
 
-@pytest.mark.parametrize(
-    ("options", "given", "words"),
-    [
+def test_refusals_come_before_payment() -> None:
+    account = ps.Accountant(1.0, 1e-5)
+    for options, given, words in (
         ({"max_weight": None}, {"sample_weight": W}, "max_weight must be stated with sample_weight"),
         ({}, {}, "max_weight is for weights of records: pass sample_weight"),
         ({}, {"sample_weight": W[:-1]}, "sample_weight has shape"),
@@ -136,29 +130,18 @@ def test_files_are_read_as_tables_in_memory_are(tmp_path: Path) -> None:
         ({"max_weight": 0}, {"sample_weight": W}, "max_weight must be between"),
         ({"max_weight": np.inf}, {"sample_weight": W}, "max_weight must be a number above 0"),
         ({"schema": None, "max_weight": None}, {"sample_weight": W}, "max_weight must be stated"),
-    ],
-)
-def test_refusals_come_before_payment(options: dict[str, Any], given: dict[str, Any], words: str) -> None:
-    account = ps.Accountant(1.0, 1e-5)
-    with pytest.raises(ValueError, match=words):
-        card(budget=account, **options).fit(X, Y, **given)
+    ):
+        with pytest.raises(ValueError, match=words):
+            card(budget=account, **options).fit(X, Y, **given)
     with pytest.raises(ValueError, match="X has a column 'sample_weight'"):
         card(budget=account).fit(X.assign(sample_weight=1), Y, sample_weight=W)
     assert account.history == ()
-
-
-def test_short_cards_and_trees_refuse() -> None:
-    for estimator in (ps.PrivateShortCard(schema=SCHEMA), ps.PrivateTreeClassifier(schema=SCHEMA)):
-        with pytest.raises(TypeError, match="weights are for full scorecards"):
-            estimator.fit(X, Y, sample_weight=W)
-        assert not has_fit_parameter(estimator, "sample_weight")
 
 
 @pytest.mark.parametrize("check", ["not_an_array", "list", "shape", "not_overwritten", "pandas_series"])
 def test_scikit_learn_on_weights(check: str) -> None:
     schema = ps.Schema([ps.Bins("x0", [0, 2]), ps.Bins("x1", [0, 2])], ps.Label("y", 1))
     estimator = card(schema=schema)
-    assert has_fit_parameter(estimator, "sample_weight")
     getattr(estimator_checks, f"check_sample_weights_{check}")("PrivateScorecard", estimator)
 
 
@@ -211,11 +194,8 @@ def test_evaluations_are_weighted() -> None:
 
 def test_noise_on_weighted_counts_is_that_of_the_largest_weight() -> None:
     model = card().fit(X, Y, sample_weight=W)
-    draws = [
-        np.array(model.evaluate(X, Y, 1.0, sample_weight=W, random_state=seed).counts, dtype=float)
-        for seed in range(60)
-    ]
-    spread = np.std(np.stack(draws), axis=0).mean() / UNITS
+    draws = [model.evaluate(X, Y, 1.0, sample_weight=W, random_state=seed).counts for seed in range(60)]
+    spread = np.std(np.array(draws, dtype=float), axis=0).mean() / UNITS
     assert spread == pytest.approx(np.sqrt(2) * 2, rel=0.1)  # the Laplace deviation at scale 2/ε, under replace
 
 
@@ -234,10 +214,6 @@ def test_intervals_of_weighted_shares_cover() -> None:
     assert np.mean(covered) >= 0.94
 
 
-def run(*command: str) -> Any:
-    return CliRunner().invoke(app, list(command))
-
-
 @pytest.fixture
 def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -246,50 +222,38 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-ASKED = ("--label", "ill", "--positive", "yes", "--epsilon", "2", "--seed", "1", "--out", "out")
+ASKED = "fit survey.csv --label ill --positive yes --epsilon 2 --seed 1 --out out"
 
 
 def test_the_command_line_weighs(survey: Path) -> None:
-    done = run("fit", "survey.csv", *ASKED, "--weight", "w", "--max-weight", "4")
-    assert done.exit_code == 0, done.output
-    assert "records weighted by w that were held out" in done.output
-    assert "weighted training accuracy" in done.output
+    said = done(f"{ASKED} --weight w --max-weight 4").output
+    assert "records weighted by w that were held out" in said
+    assert "weighted training accuracy" in said
     release = ps.Release.from_json(Path("out/release.json").read_text())
     assert "w" not in [column.column for column in release.schema.columns]
     assert release.setting["objective"]["weight"]["max_weight"] == 4
     assert release.total.epsilon == pytest.approx(2.0)
     assert release.evaluation.weight == Weight("w", 4)
-    told = ("evaluate", "survey.csv", "--release", "out/release.json", "--epsilon", "1", "--other-records")
-    done = run(*told, "--weight", "w", "--max-weight", "4")
-    assert done.exit_code == 0, done.output
-    assert "All figures are weighted by w" in " ".join(done.output.split())
-    assert "weights" in done.output
+    evaluate = "evaluate survey.csv --release out/release.json --epsilon 1 --other-records"
+    said = done(f"{evaluate} --weight w --max-weight 4").output
+    assert "All figures are weighted by w" in " ".join(said.split())
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--weight", "w"), "--weight and --max-weight go together"),
-        (("--max-weight", "4"), "--weight and --max-weight go together"),
-        (("--weight", "v", "--max-weight", "4"), "no column 'v'"),
-        (("--weight", "name", "--max-weight", "4"), "no record has a number above 0"),
-        (("--weight", "w", "--max-weight", "-1"), "max_weight must be"),
-        (("--label", "w", "--positive", ">=2", "--weight", "w", "--max-weight", "4"), "this is the label"),
-        (("--weight", "w", "--max-weight", "4", "--evaluate-epsilon", "1e-13"), "epsilon must be at least"),
-        (("--weight", "w", "--max-weight", "4", "--model", "tree"), "is for --model scorecard"),
-        (("--weight", "w", "--max-weight", "4", "--model", "short"), "is for --model scorecard"),
-    ],
-)
-def test_the_command_line_refuses_before_anything_is_paid(survey: Path, options: tuple[str, ...], words: str) -> None:
+def test_the_command_line_refuses_before_anything_is_paid(survey: Path) -> None:
     ledger = ps.Ledger.create("budget.json", 3.0, 1e-5)
-    done = run("fit", "survey.csv", *ASKED, "--ledger", "budget.json", *options)
-    assert done.exit_code == 2, done.output
-    assert words in " ".join(done.output.split())
+    for options, words in (
+        ("--weight w", "--weight and --max-weight go together"),
+        ("--max-weight 4", "--weight and --max-weight go together"),
+        ("--weight v --max-weight 4", "no column 'v'"),
+        ("--weight name --max-weight 4", "no record has a number above 0"),
+        ("--weight w --max-weight -1", "max_weight must be"),
+        ("--label w --positive '>=2' --weight w --max-weight 4", "this is the label"),
+        ("--weight w --max-weight 4 --evaluate-epsilon 1e-13", "epsilon must be at least"),
+        ("--weight w --max-weight 4 --model tree", "is for --model scorecard"),
+        ("--weight w --max-weight 4 --model short", "is for --model scorecard"),
+    ):
+        refused(words, f"{ASKED} --ledger budget.json {options}")
+    fit = "fit survey.csv --schema s.toml --epsilon 2 --out out --weight age --max-weight 90"
+    refused("it is a column of the schema too", f"{fit} --ledger budget.json")
     assert not Path("out").exists()
     assert ledger.totals().releases == 0
-
-
-def test_a_weight_that_is_a_feature_is_refused(survey: Path) -> None:
-    done = run("fit", "survey.csv", "--schema", "s.toml", *ASKED[4:], "--weight", "age", "--max-weight", "90")
-    assert done.exit_code == 2, done.output
-    assert "it is a column of the schema too" in " ".join(done.output.split())
