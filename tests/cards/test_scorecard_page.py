@@ -237,7 +237,7 @@ ADULT = long_release(ps.datasets.adult_schema())
 
 
 def test_a_long_page_gives_records_with_gaps_what_predict_gives_them(browser: Browser, tmp_path: Path) -> None:
-    release = LONG[60].with_bands("20%,60%")
+    release = LONG[25].with_bands("20%,60%")
     card, model = release.card(), release.model
     assert isinstance(model, FullCard)
     table = long_table(model.stated_schema, 40)
