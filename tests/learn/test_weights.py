@@ -172,7 +172,7 @@ def test_a_coin_is_thrown_for_each_record() -> None:
 def test_evaluations_are_weighted() -> None:
     model = card().fit(X, Y, sample_weight=W)
     release, weight = model.release_, Weight("w", 4)
-    tables, _ = ps.learn.evaluating.counted(release.model, FRAME, None, weight=weight)
+    tables = ps.learn.evaluating.counted(release.model, FRAME, None, weight=weight).groups
     cells = exact_cells(release.model.outcomes(), tables, weight)
     risk, decided, ill = model.predict_proba(X)[:, 1], model.predict(X) == "yes", Y == "yes"
     assert cells.accuracy().value == pytest.approx(accuracy_score(ill, decided, sample_weight=W))
