@@ -165,6 +165,10 @@ def _walk(costs, m, most, base, listing, path):
 def _split_bayes(costs, cell, having, n_cells):
     """`Σ least(D)` over the cells split by one more column."""
     total = 0
+    if costs.is_step:
+        for c in range(n_cells):
+            total += min(having[c], 0) + min(cell[c] - having[c], 0)
+        return total
     for c in range(n_cells):
         total += least(costs, having[c]) + least(costs, cell[c] - having[c])
     return total

@@ -79,8 +79,12 @@ def row_cells(loss: ScoreLoss, positives: Int64Array, negatives: Int64Array) -> 
 @helper
 def least(costs, cell):
     """The least that a cell costs."""
-    if costs.is_step:
-        return min(cell, 0)
+    return min(cell, 0) if costs.is_step else _least_of_table(costs, cell)
+
+
+@compiled
+def _least_of_table(costs, cell):
+    """Not a helper: sums over cells of a step are straight vector code only where this loop is not part of them."""
     lowest = (cell >> HALF) * costs.hull[0, 0] + (cell & LOW_HALF) * costs.hull[0, 1]
     for e in range(1, len(costs.hull)):
         lowest = min(lowest, (cell >> HALF) * costs.hull[e, 0] + (cell & LOW_HALF) * costs.hull[e, 1])
