@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import compiled, helper
+from privsolve.compiled import compiled, helper, overload
 from privsolve.engines.subsets import invert, invert_rows
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
 from privsolve.engines.supports.costs import least
@@ -208,20 +208,30 @@ def least_of_singles(costs, node, after):
         add_least(costs, nothing, nothing, node.part[c, after:], node.cell[c], single)
 
 
-@helper
 def add_least(costs, both, one, other, whole, loss):
     """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
-    if loss.itemsize > 4:
-        for x in range(len(loss)):
-            b, i, o = both[x], one[x], other[x]
-            total = least(costs, b) + least(costs, i - b) + least(costs, o - b)
-            loss[x] += total + least(costs, whole - i - o + b)
-        return
+    add = _add_narrow if loss.dtype == np.int32 else _add_wide
+    add(costs, both, one, other, whole, loss)
+
+
+@overload(add_least)
+def _add_least(costs, both, one, other, whole, loss):
+    return _add_narrow if str(loss.dtype) == "int32" else _add_wide
+
+
+def _add_narrow(costs, both, one, other, whole, loss):
     zero = np.int32(0)  # casts, because sums of 32 bits are 64 wide for numba
     for x in range(len(loss)):
-        b, i, o = np.int32(both[x]), np.int32(one[x]), np.int32(other[x])
+        b, i, o = both[x], one[x], other[x]
         total = min(b, zero) + min(np.int32(i - b), zero) + min(np.int32(o - b), zero)
         loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
+
+
+def _add_wide(costs, both, one, other, whole, loss):
+    for x in range(len(loss)):
+        b, i, o = both[x], one[x], other[x]
+        total = least(costs, b) + least(costs, i - b) + least(costs, o - b)
+        loss[x] += total + least(costs, whole - i - o + b)
 
 
 @helper
