@@ -220,7 +220,7 @@ def test_a_value_is_read_once_however_many_codes_refer_to_it(tmp_path: Path) -> 
     assert mentions(coded(table, CARD.columns)) == {name: 1 + n for name, n in once.items()}  # and as it is
     rule = FullCard(np.arange(CARD.dim), CARD.features, CARD.scales, True, CARD, log_odds=0.5)
     scored = with_predictions(table, rule)
-    asked = {entry.column.column for entry in rule.tally.entries if entry.asked}
+    asked = {entry.column.column for entry in rule.tally.entries if entry.spread}
     assert len(asked) > 2
     assert mentions(scored) == {name: 1 + n * (name in asked) for name, n in once.items()}
     assert scored.count().to_pyarrow().as_py() == 300

@@ -71,4 +71,4 @@ def test_what_is_said_of_the_time_looks_at_no_private_number(
     schema = ps.Schema([ps.Categories("c", [0, 1])])
     frame = pd.DataFrame({"c": np.arange(20) % 3})
     ps.PrivateShortCard(1.0, max_features=1, schema=schema, adjacency=adjacency).fit(frame, np.arange(20) % 2)
-    assert seen == [(2, 1, records)]
+    assert seen == [(2, 1, records, None)]

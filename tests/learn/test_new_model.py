@@ -26,12 +26,16 @@ from fractions import Fraction
 import numpy as np
 
 from privsolve.data import EncodedTable, Schema
+from privsolve.domains import TernaryCube
 from privsolve.learn.recipe import with_outside
+from privsolve.losses import ZeroOneLoss
 from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import as_randomness
 from privsolve.privacy.accounting import charged
 from privsolve.privacy.adjacency import Adjacency
+from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import profile_of
+from privsolve.problems.problem import Problem
 from privsolve.releases import Diagnostics, Release, Run
 
 
