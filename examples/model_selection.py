@@ -2,9 +2,9 @@
 
     python examples/model_selection.py
 
-Eight risk scores for the same disease have been published. Which one fits here? The hospital counts on its own patients how
-many each model gets right: one patient more or less moves each count by at most 1 and all of them in one direction, so the
-scores are monotone. Permute-and-flip chooses, exactly, and the choice is all that is released.
+Eight risk scores for the same disease have been published. Which one fits here? The hospital notes for each of its patients
+which models are wrong: one row per patient, one column per model. The exponential mechanism chooses a model with few mistakes,
+and the choice is all that is released.
 """
 
 import numpy as np
@@ -24,27 +24,23 @@ PUBLISHED = {
 }
 
 
-def right_answers() -> dict[str, int]:
-    """How many of the made-up patients each model gets right."""
-    rng = np.random.default_rng(4)
-    return {name: int((rng.random(PATIENTS) < share).sum()) for name, share in PUBLISHED.items()}
+def mistakes() -> np.ndarray:
+    """For each made-up patient, 1 for each model that is wrong."""
+    return (np.random.default_rng(4).random((PATIENTS, len(PUBLISHED))) >= list(PUBLISHED.values())).astype(int)
 
 
 def main() -> None:
-    counts = right_answers()
-    run = ps.choose(counts, sensitivity=1, epsilon=EPSILON, monotone=True, adjacency="add-remove")
-    print(f"{len(counts)} published models. The one to use here: {run.release.model.describe()}\n")
+    names, models = list(PUBLISHED), ps.IntegerGrid([0], [len(PUBLISHED) - 1])
+    problem = ps.DiscreteProblem(models, mistakes(), bound=1, names=["model"])
+    run = ps.exponential(problem, EPSILON, adjacency="add-remove")
+    print(f"{len(names)} published models. The one to use here: {names[int(run.release.weights[0])]}\n")
     print(f"Guarantee: {run.release.guarantee}")
-    bound = ps.choice_utility_bound(len(counts), 1, EPSILON, monotone=True)
+    bound = ps.exponential_utility_bound(models, EPSILON, adjacency="add-remove", loss=problem.loss)
     print(f"With probability 0.95 at most {bound:.0f} patients are lost to the best model, whatever the data.\n")
     print("For the curator only: right answers, and how likely each model was to be chosen")
-    for method in (ps.Selection.PERMUTE_AND_FLIP, ps.Selection.EXPONENTIAL):
-        options = {"monotone": True, "adjacency": "add-remove", "method": method}
-        law = np.exp(ps.Selector(counts, 1, EPSILON, **options).log_law())
-        lost = law @ (max(counts.values()) - np.array(list(counts.values())))
-        print(f"\n{method}, expected loss {lost:.2f} patients")
-        for (name, right), chance in sorted(zip(counts.items(), law, strict=True), key=lambda row: -row[0][1])[:4]:
-            print(f"  {name:13} {right:6,} {chance:7.1%} {'█' * round(40 * chance)}")
+    law = np.exp(ps.audit.exponential_law(problem, EPSILON, adjacency="add-remove"))
+    for k in np.argsort(problem.totals, kind="stable")[:4]:
+        print(f"  {names[k]:13} {PATIENTS - problem.totals[k]:6,} {law[k]:7.1%} {'█' * round(40 * law[k])}")
 
 
 if __name__ == "__main__":

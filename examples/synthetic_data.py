@@ -99,9 +99,11 @@ def main() -> None:
         run = ps.opdisc(problem, EPSILON, oracle="enumeration", random_state=options.seed)
         chosen = run.release.model.weights
         print(f"  OPDisc                {problem.total_loss(chosen):6,}   released {chosen.tolist()}")
-    scores = {name: -int(problem.total_loss(member)) for name, member in SUGGESTED.items()}
-    picked = ps.choose(scores, sensitivity=1, epsilon=EPSILON, random_state=options.seed).release.model.describe()
-    print(f"  choose, one of three  {-scores[picked]:6,}   released {picked!r}")
+    suggested = ps.FiniteSet(list(SUGGESTED.values()))
+    problem = ps.DiscreteProblem(suggested, loss, records, sensitivity=1, bound=len(records), step=1)
+    chosen = ps.exponential(problem, EPSILON, random_state=options.seed).release.model.weights
+    name = next(name for name, member in SUGGESTED.items() if member == chosen.tolist())
+    print(f"  one of three          {problem.total_loss(chosen):6,}   released {name!r}")
     print(f"a noisy histogram of {len(CELLS)} cells: {noisy_histogram(records, options.seed):,.0f}")
     print(f"Guarantee: {run.release.guarantee}")
 

@@ -14,7 +14,6 @@ QUICK_MODULES = (
     "data/test_schema.py",
     "domains/test_domains.py",
     "learn/test_labels.py",
-    "mechanisms/test_selection.py",
 )
 
 

@@ -55,10 +55,6 @@ from .mechanisms.parts import Parts as Parts
 from .mechanisms.parts import release_or_failure as release_or_failure
 from .mechanisms.rspm import rspm as rspm
 from .mechanisms.rspm import separator_noise as separator_noise
-from .mechanisms.selection import Selection as Selection
-from .mechanisms.selection import Selector as Selector
-from .mechanisms.selection import choice_utility_bound as choice_utility_bound
-from .mechanisms.selection import choose as choose
 from .mechanisms.trees import best_tree as best_tree
 from .mechanisms.trees import private_tree as private_tree
 from .privacy.accounting import Accountant as Accountant

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from typer.testing import CliRunner
 
 import privsolve as ps
 from privsolve import audit, cli
-from privsolve.audit import suite
 from privsolve.cli import audit as command
 from privsolve.mechanisms.perturbed import Noise
 from privsolve.noise.entropy import Randomness
@@ -98,7 +95,7 @@ def quick() -> dict[str, list[dict[str, object]]]:
 
 def test_proved_claims_stand(quick: dict[str, list[dict[str, object]]]) -> None:
     proved = [row for row in quick["rows"] if row["proof"] == Proof.COMPLETE]
-    mechanisms = {"OPDisc", "RSPM", "exponential", "tree", "choose", "OPSamp", "full card"}
+    mechanisms = {"OPDisc", "RSPM", "exponential", "tree", "OPSamp", "full card"}
     assert {row["mechanism"] for row in proved} == mechanisms
     assert {row["verdict"] for row in proved} == {"not refuted", "exact: holds"}
     assert all(row["measured"] <= row["epsilon"] for row in proved)
@@ -261,21 +258,3 @@ def test_confidence_is_shared_by_all_claims() -> None:
     rows = list(audit.run_checks([check] * 4, 0.96))
     assert [row.finding.confidence for row in rows] == [pytest.approx(0.99)] * 4
     assert all(row.as_expected for row in rows)
-
-
-def test_choices_with_half_the_noise_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Exactly on every pair that one record moves as far as it can, and by draws."""
-    whole = [check for check in audit.checks(random_state=1) if check.mechanism == "choose"]
-    assert len(whole) == 8
-    assert all(row.as_expected for row in audit.run_checks(whole))
-    half = Fraction(1, 2)
-
-    def hot(case: audit.Case, scores: Sequence[int], method: ps.Selection, rng: Randomness | None = None) -> Any:
-        stated: Any = {"method": method, "adjacency": case.adjacency, "step": half, "random_state": rng}
-        return ps.Selector(scores, half, suite.EPSILON, **stated, **case.options)
-
-    monkeypatch.setattr(suite, "_selector", hot)
-    rows = list(audit.run_checks(whole))
-    caught = {(str(row.check.noise), row.check.case.name) for row in rows if not row.as_expected}
-    assert {(str(method), case.name) for method in ps.Selection for case in audit.SELECTION_CASES[:2]} <= caught
-    assert {"permute-and-flip, draws"} <= {noise for noise, _ in caught}

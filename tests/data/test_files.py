@@ -361,7 +361,6 @@ ENDLESS = range(10**12)
         lambda: ps.DiscreteProblem(ps.FiniteSet([[0], [1]]), ENDLESS, bound=1),
         lambda: ps.LinearProblem(ENDLESS, ps.Permutations(2), 1),
         lambda: ps.FiniteSet(ENDLESS),
-        lambda: ps.choose(ENDLESS, 1, 1.0),
         lambda: ps.Categories("a", ENDLESS),
         lambda: Schema(ENDLESS),
         lambda: SCHEMA.positive(ENDLESS),

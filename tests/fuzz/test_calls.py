@@ -200,16 +200,6 @@ CALLS: dict[str, Calls] = {
     "exponential": calls(
         ps.exponential, prior=[None, ps.SparsePrior()], method=["auto", "tree"], max_nodes=[1000], max_attempts=[1000]
     ),
-    "choose": calls(
-        ps.choose,
-        150,
-        scores=[[1, 2, 3], {"a": 1, "b": Fraction(1, 2)}],
-        sensitivity=[1, Fraction(1, 2)],
-        names=[None],
-        monotone=[False],
-        method=["permute-and-flip", "exponential"],
-        step=[None],
-    ),
     "private_tree": calls(tree, counts=[np.array([[3, 1], [0, 2]])]),
     "opsamp": calls(
         opsamp,

@@ -52,7 +52,6 @@ RUNS: dict[str, Call] = {
     "tree": (ps.private_tree, (ps.TreeProblem.from_table(TABLE, TREES), 0.1), {}),
     "opdisc": (ps.opdisc, (BALL, 0.5), {}),
     "rspm": (ps.rspm, (ps.Problem(TABLE, ps.SignCube(5)), 0.5), {}),
-    "one of three": (ps.choose, ({"a": 1, "b": 2, "c": 3}, 1, 0.5), {}),
     "own loss": (ps.exponential, (OWN, 0.5), {}),
     "draft": (ps.private_draft, (DATA, LABEL, 0.5), {"bounds": {"age": (0, 100)}}),
 }
@@ -306,7 +305,7 @@ REFUSED: dict[str, tuple[Callable[..., Any], tuple[Any, ...], str]] = {
     "a lambda": (lambda **options: None, (), "cannot be sealed"),
     "a problem made by a function": (ps.release_or_failure, PARTS, "whether a function is still the"),
     "an object": (ps.exponential, (object(), 0.1), "object has no fingerprint"),
-    "no mechanism": (ps.choice_utility_bound, (6, 1, 0.5), "cannot be sealed"),
+    "no mechanism": (ps.exponential_utility_bound, (ps.SignCube(2), 0.5), "cannot be sealed"),
 }
 
 

@@ -6,7 +6,7 @@ two laws that are known exactly, `cases` and `parity_pair` hold data on which me
 """
 
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, FULL_CARD_CASES, SELECTION_CASES, TREE_CASES, Case, FullCardCase, parity
+from privsolve.audit.cases import CASES, FULL_CARD_CASES, TREE_CASES, Case, FullCardCase, parity
 from privsolve.audit.exact import ExactFinding, exact_epsilon, exact_exponential, exact_tree, tree_law
 from privsolve.audit.parity_pair import (
     ParityOracle,
@@ -25,7 +25,6 @@ from privsolve.mechanisms.perturbed import perturbed_draws
 __all__ = [
     "CASES",
     "FULL_CARD_CASES",
-    "SELECTION_CASES",
     "TREE_CASES",
     "Case",
     "Check",

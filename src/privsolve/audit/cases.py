@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ Records = Sequence[tuple[Sequence[int], Any]]
 class Case:
     """Two neighbouring data sets, and what goes wrong on them if something is wrong.
 
-    `data` and `neighbour` are problems, of scores for `choose` the scores themselves. `options` are passed to the mechanism.
+    `data` and `neighbour` are problems.
     """
 
     name: str
@@ -37,7 +37,6 @@ class Case:
     adjacency: Adjacency
     data: Any
     neighbour: Any
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
@@ -221,23 +220,6 @@ TREE_CASES: tuple[Case, ...] = (
     ),
 )
 """Small enough to list; the first is the most telling."""
-
-VOTES = (3, 5, 4, 2)
-MORE = (3, 6, 5, 3)
-
-SELECTION_CASES = (
-    Case("one vote goes over", "two counts move by one", Adjacency.REPLACE, VOTES, (4, 4, 4, 2)),
-    Case(
-        "one ballot for all but the first",
-        "three counts grow at once, and it is stated that none falls",
-        Adjacency.ADD_REMOVE,
-        VOTES,
-        MORE,
-        {"monotone": True},
-    ),
-    Case("one ballot, stated as if for anything", "the same without the statement", Adjacency.ADD_REMOVE, VOTES, MORE),
-)
-"""Counts of votes with one ballot more or less, or another one."""
 
 # Full scorecards (theory, section 19). One attack looks at the points of the record in question. The other looks at the last
 # bits of a published number: which numbers a floating point program can give at all may depend on the data (Mironov 2012).

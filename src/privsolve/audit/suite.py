@@ -16,7 +16,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.audit.bound import Finding, lower_bound
-from privsolve.audit.cases import CASES, FULL_CARD_CASES, SELECTION_CASES, TREE_CASES, Case, FullCardCase, parity
+from privsolve.audit.cases import CASES, FULL_CARD_CASES, TREE_CASES, Case, FullCardCase, parity
 from privsolve.audit.exact import ExactFinding, compared, tree_law
 from privsolve.audit.parity_pair import parity_draws
 from privsolve.continuous.opsamp import opsamp
@@ -28,7 +28,6 @@ from privsolve.mechanisms.exponential import ExponentialSampler, exponential_law
 from privsolve.mechanisms.opdisc import Sphere, opdisc, sphere_noise
 from privsolve.mechanisms.perturbed import calibrate, perturbed_draws
 from privsolve.mechanisms.rspm import Separators, rspm, separator_noise
-from privsolve.mechanisms.selection import Selection, Selector
 from privsolve.mechanisms.trees import TreeSampler
 from privsolve.models.choices import BoxPoint
 from privsolve.noise.entropy import Randomness, as_randomness
@@ -145,8 +144,6 @@ def checks(*, long: bool = False, random_state: int | Randomness | None = None) 
         *(_exact(case, prior) for prior in (UniformPrior(), SparsePrior()) for case in cases),
         *(_sampled(by_name[name], method, prior, 40 * few, rng) for method, name, prior in samplers),
         *(_exact_tree(case) for case in TREE_CASES),
-        *(_choice(case, method) for case in SELECTION_CASES for method in Selection),
-        *(_choice(SELECTION_CASES[0], method, 20 * few, rng) for method in Selection),
         _sampled_tree(TREE_CASES[1], 20 * few, rng),
         *(_full_card(case, few, rng) for case in FULL_CARD_CASES),
         *_parity_checks("gaussian", many // 10, rng),
@@ -216,7 +213,7 @@ def _sampled(case: Case, method: str, prior: UniformPrior | SparsePrior, runs: i
 
 def _exact_tree(case: Case) -> Check:
     words = f"{case.data.trees.leaves.kind}, depth {case.data.trees.depth}"
-    return Check("tree", words, case, lambda data: tree_law(data, EPSILON, adjacency=case.adjacency, **case.options))
+    return Check("tree", words, case, lambda data: tree_law(data, EPSILON, adjacency=case.adjacency))
 
 
 def _sampled_tree(case: Case, runs: int, rng: Randomness) -> Check:
@@ -227,16 +224,6 @@ def _sampled_tree(case: Case, runs: int, rng: Randomness) -> Check:
         return [str(sampler.draw()) for _ in range(n)]
 
     return Check("tree", "sums and draws", case, draw, runs)
-
-
-def _selector(case: Case, scores: Sequence[int], method: Selection, rng: Randomness | None = None) -> Selector:
-    return Selector(scores, 1, EPSILON, method=method, adjacency=case.adjacency, random_state=rng, **case.options)
-
-
-def _choice(case: Case, method: Selection, runs: int = 0, rng: Randomness | None = None) -> Check:
-    if not runs:
-        return Check("choose", method, case, lambda scores: _selector(case, scores, method).log_law())
-    return Check("choose", f"{method}, draws", case, lambda s, n: _selector(case, s, method, rng).draw(n), runs)
 
 
 def _full_card(case: FullCardCase, runs: int, rng: Randomness) -> Check:

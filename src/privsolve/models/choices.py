@@ -1,4 +1,4 @@
-"""What was chosen: a member of a domain, one of several candidates, a point of a box, or no answer."""
+"""What was chosen: a member of a domain, a point of a box, or no answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from privsolve.arrays import Floats, Int64Array, plain
-from privsolve.checks import LARGEST, check_finite, check_integer, check_positive
+from privsolve.checks import LARGEST, check_finite, check_positive
 from privsolve.data.patterns import checked_names
 from privsolve.models.base import Model, check_fields, texts, whole_numbers
 
@@ -46,28 +46,6 @@ class Member(_Plain):
         """The coordinates that are not zero."""
         chosen = [f"{name} = {w}" for name, w in zip(self.names, self.weights.tolist(), strict=True) if w]
         return ", ".join(chosen) or "all zero"
-
-
-LARGEST_INDEX = 2**53
-
-
-@dataclass(frozen=True)
-class Candidate(_Plain):
-    """The candidate that was chosen: its place in the list of candidates, which is public, and its name."""
-
-    index: int
-    name: str
-    kind: ClassVar[str] = "candidate"
-    setting_fields: ClassVar[frozenset[str]] = frozenset({"candidates", "sensitivity", "monotone", "method", "step"})
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "index", check_integer("index", self.index, 0, LARGEST_INDEX))
-        if not isinstance(self.name, str) or not self.name:
-            raise ValueError("the candidate's name must be a text")
-
-    def describe(self) -> str:
-        """The name."""
-        return self.name
 
 
 @dataclass(frozen=True)
