@@ -36,7 +36,6 @@ from privsolve.noise.discrete import DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-OLD = Path(__file__).parents[1] / "data" / "v0.1.0" / "box"
 EXACT = PiecewiseLinearOracle()
 
 
@@ -97,29 +96,6 @@ def test_broken_release_files_are_refused(change: Callable[[dict[str, Any]], obj
     change(content)
     with pytest.raises(ValueError, match=message):
         ps.Release.from_json(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    ("name", "point", "promised"),
-    [
-        ("opsamp", [0.6875, 0.279296875], (2.0, 1e-6, "add-remove", "complete", False)),
-        ("opsamp-published", [0.703125], (1.0, 1e-3, "replace", "none", True)),
-    ],
-)
-def test_files_of_version_0_1_0_say_the_same(name: str, point: list[float], promised: tuple[object, ...]) -> None:
-    text = (OLD / f"{name}.json").read_text(encoding="utf-8")
-    release, content = ps.Release.from_json(text), json.loads(text)
-    assert isinstance(release.model, BoxPoint)
-    assert release.model.point.tolist() == content["point"] == point
-    assert name != "opsamp" or release.model.steps == (864, 143)
-    guarantee = release.guarantee
-    said = guarantee.epsilon, guarantee.delta, guarantee.adjacency, guarantee.proof, guarantee.seeded
-    assert said == promised
-    assert dict(release.setting) == content["setting"]
-    assert release.version == "0.1.0"
-    assert ps.Release.from_json(release.to_json()).to_json() == release.to_json()
-    with pytest.raises(ValueError, match="missing or unknown"):
-        ps.Release.from_json(json.dumps({k: v for k, v in content.items() if k != "grid"}))
 
 
 def test_the_run_is_its_parts() -> None:

@@ -8,7 +8,6 @@ import pickle
 from functools import reduce
 from importlib.resources import files
 from operator import getitem
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -26,7 +25,6 @@ from privsolve.releases import NOT_PRIVATE, Diagnostics
 from promises import promise
 from small_tables import INDICATORS, SCHEMA, patients
 
-OLD = Path(__file__).parents[1] / "data" / "v0.1.0"
 NAMES = ["age", "größe"]
 GUARANTEE = promise(1.0)
 
@@ -103,35 +101,6 @@ def test_weights_outside_the_domain_are_no_release() -> None:
         release(ps.SignCube(2), [1])
 
 
-@pytest.mark.parametrize("path", sorted(OLD.glob("*.json")), ids=lambda path: path.stem)
-def test_files_of_the_first_version_are_read(path: Path) -> None:
-    said = json.loads((OLD / "said.txt").read_text())[path.stem]
-    read = ps.Release.from_json(path.read_text())
-    assert read.weights.tolist() == said["weights"]
-    assert read.version == "0.1.0"
-    again = ps.Release.from_json(read.to_json())
-    assert again.to_json() == read.to_json()
-    assert again.domain == read.domain
-    assert json.loads(path.read_text())["domain"] == again.setting["domain"]
-
-
-def test_a_card_of_the_first_version_reads_the_same() -> None:
-    read = ps.Release.from_json((OLD / "scorecard.json").read_text())
-    assert read.card().to_text() == (OLD / "scorecard.txt").read_text()
-    assert ps.Schema.load(OLD / "adult_schema.toml") == ps.datasets.adult_schema()
-
-
-def test_damage_in_old_files_is_named() -> None:
-    content = json.loads((OLD / "scorecard.json").read_text())
-    with pytest.raises(ValueError, match="unknown fields: extra"):
-        ps.Release.from_json(json.dumps(content | {"extra": 1}))
-    with pytest.raises(ValueError, match="missing or unknown fields: loss"):
-        ps.Release.from_json(json.dumps({name: content[name] for name in content if name != "loss"}))
-    for field in ("weights", "features", "scales", "domain", "loss", "guarantee", "schema", "version"):
-        with pytest.raises(ValueError, match="must"):
-            ps.Release.from_json(json.dumps(content | {field: 7}))
-
-
 # --- damaged files --------------------------------------------------------------------------------
 
 MISSING = object()
@@ -143,6 +112,7 @@ MISSING = object()
 @example("9" * 5000)
 @example("[]")
 @example('{"format": "other"}')
+@example('{"format": "privsolve-release-1"}')
 @example(None)
 @example(5)
 def test_other_files_are_refused(text: Any) -> None:
@@ -313,11 +283,6 @@ def test_every_label_keeps_to_it(label: dict[str, Any]) -> None:
     of_schemas.validate(schema.to_dict())
     assert not of_schemas.is_valid(schema.to_dict() | {"label": {"column": "y"}})
     assert not of_schemas.is_valid(schema.to_dict() | {"label": {"column": "y", "positive": ">50K"}})
-
-
-@pytest.mark.parametrize("path", sorted(OLD.glob("*.json")), ids=lambda path: path.stem)
-def test_old_files_that_are_written_anew_keep_to_it(path: Path) -> None:
-    check(ps.Release.from_json(path.read_text()).to_json())
 
 
 def test_damage_is_seen(made: dict[str, ps.Release]) -> None:

@@ -1,4 +1,4 @@
-"""Guarantees as typed values: words for people decide nothing, and files of version 0.1.0 say what they said."""
+"""Guarantees as typed values: words for people decide nothing, and payments of version 0.1.0 say what they said."""
 
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from privsolve.privacy.accounting import Accountant, Totals, one_after_another
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Proof
 from privsolve.privacy.profiles import Approximate, BoundedRange, Profile, Pure, profile_from_dict
+from privsolve.privacy.version_0_1 import stored_guarantee
 from promises import promise
 
-OLD = Path(__file__).parents[1] / "data" / "v0.1.0"
-SAID: dict[str, dict[str, Any]] = json.loads((OLD / "said.txt").read_text())
+OLD: dict[str, dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "data" / "v0.1.0" / "guarantees.json").read_text(encoding="utf-8")
+)
+"""Guarantees as version 0.1.0 stored them, and what it said of each."""
 
 PROFILES: tuple[Profile, ...] = (
     Pure(0.5),
@@ -62,10 +65,9 @@ def test_adjacencies_are_named() -> None:
         Adjacency.of("swap")
 
 
-@pytest.mark.parametrize("name", SAID)
-def test_releases_of_the_first_version_say_the_same(name: str) -> None:
-    said = SAID[name]
-    guarantee = Guarantee.from_dict(json.loads((OLD / f"{name}.json").read_text())["guarantee"])
+@pytest.mark.parametrize("name", OLD)
+def test_payments_of_the_first_version_say_the_same(name: str) -> None:
+    said, guarantee = OLD[name]["said"], stored_guarantee(OLD[name]["stored"])
     assert isinstance(guarantee.profile, BoundedRange) == said["bounded_range"]
     if said["zcdp"] is not None:
         assert guarantee.zcdp == pytest.approx(said["zcdp"], rel=1e-12)
@@ -75,11 +77,10 @@ def test_releases_of_the_first_version_say_the_same(name: str) -> None:
 
 
 def old(**changes: Any) -> Guarantee:
-    values = json.loads((OLD / "opdisc.json").read_text())["guarantee"]
-    return Guarantee.from_dict(values | changes)
+    return stored_guarantee(OLD["opdisc"]["stored"] | changes)
 
 
-def test_files_of_the_first_version_claim_what_is_known_by_now() -> None:
+def test_payments_of_the_first_version_claim_what_is_known_by_now() -> None:
     assert not old(seeded=False).without_exception  # noise beyond the exact range
     assert "2^-100" in old(seeded=False).sentence()
     assert old(theory="B1", delta=1e-9).proof is Proof.REAL_ARITHMETIC

@@ -17,7 +17,7 @@ from privsolve.notebooks import panel
 from privsolve.privacy import gaussian_curve as _gaussian_curve  # noqa: F401  (so that files that state one can be read)
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.decimals import at_least
-from privsolve.privacy.profiles import BoundedRange, Profile, Pure, group_privacy, profile_from_dict, profile_of
+from privsolve.privacy.profiles import Profile, group_privacy, profile_from_dict
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -198,12 +198,11 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Guarantee:
-        """The inverse of `to_dict`; also reads what version 0.1.0 wrote."""
+        """The inverse of `to_dict`."""
         if not isinstance(values, dict):
             raise ValueError(f"guarantee must be a dictionary of its fields, got {type(values).__name__}")
-        if "profile" not in values and "epsilon" in values:
-            return _from_format_1(values)
-        _check_names(set(values), {f.name for f in fields(cls)})
+        if wrong := set(values) ^ {f.name for f in fields(cls)}:
+            raise ValueError(f"guarantee has missing or unknown fields: {', '.join(sorted(wrong))}")
         return cls(**values | {"profile": profile_from_dict(values["profile"])})
 
 
@@ -237,42 +236,6 @@ class Paid:
 
 NOISE_BEYOND_RANGE = 2.0**-100
 """The probability that noise is longer than exact arithmetic covers (theory, section 6)."""
-
-FORMAT_1 = frozenset(
-    {"epsilon", "delta", "adjacency", "mechanism", "noise", "proved", "theory", "oracle", "seeded", "zcdp"}
-)
-
-
-def _from_format_1(values: dict[str, Any]) -> Guarantee:
-    """A guarantee of version 0.1.0, where the exponential mechanism was the only one with a zero-concentrated bound.
-
-    What they say is read with what is known by now. They claim its baselines (B1 and B2, gone since 0.3) to be proved, which
-    holds in real arithmetic only, and leave out that noise may exceed the exact range.
-    """
-    _check_names(set(values), FORMAT_1)
-    _check("proved", values["proved"], isinstance(values["proved"], bool), "true or false")
-    epsilon, delta, zcdp = values["epsilon"], values["delta"], values["zcdp"]
-    profile: Profile
-    if zcdp is None or delta != 0:  # with a delta that version accounted for ε²/2, whatever was stated
-        profile = profile_of(epsilon, check_finite("guarantee's delta", delta))
-    elif values["mechanism"] == "exponential mechanism":  # the word of that format for a bounded range
-        profile = BoundedRange(epsilon)
-        _check("zcdp", zcdp, math.isclose(zcdp, epsilon**2 / 8, rel_tol=1e-9), "epsilon²/8")
-    else:
-        profile = Pure(epsilon, zcdp)
-    claimed = Proof.REAL_ARITHMETIC if values["theory"] in ("B1", "B2") else Proof.COMPLETE
-    words = {name: values[name] for name in ("adjacency", "mechanism", "noise", "theory", "oracle", "seeded")}
-    return Guarantee(
-        profile,
-        **words,
-        proof=claimed if values["proved"] else Proof.NONE,
-        negligible=0.0 if isinstance(profile, BoundedRange) else NOISE_BEYOND_RANGE,
-    )
-
-
-def _check_names(found: set[str], wanted: set[str] | frozenset[str]) -> None:
-    if wrong := found ^ wanted:
-        raise ValueError(f"guarantee has missing or unknown fields: {', '.join(sorted(wrong))}")
 
 
 def _check(name: str, value: object, holds: bool, wanted: str) -> None:

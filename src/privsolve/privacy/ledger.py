@@ -36,6 +36,7 @@ from privsolve.privacy.high_water import (
     sync_directory,
     write_high_water,
 )
+from privsolve.privacy.version_0_1 import stored_guarantee
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -432,7 +433,7 @@ def _read(path: Path, db: sqlite3.Connection) -> _Content:
     try:
         terms = json.loads(head[0][0])
         budget = Budget(terms["epsilon"], terms["delta"], terms["adjacency"], terms["composition_delta"])
-        history = tuple(Entry(n, at, Guarantee.from_dict(json.loads(g)), note, o) for n, at, g, note, _, o in entries)
+        history = tuple(Entry(n, at, stored_guarantee(json.loads(g)), note, o) for n, at, g, note, _, o in entries)
         return _Content(budget, _text("dataset", terms["dataset"]), history, tuple(digests), names, "marked" in tables)
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(path, str(error)) from None

@@ -13,14 +13,14 @@ from privsolve._version import __version__
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import ModelCard, card_of, has_card
 from privsolve.cards.scoring import scored_frame
-from privsolve.data import INTERCEPT, Schema
+from privsolve.data import Schema
 from privsolve.domains import Domain, domain_from_dict
 from privsolve.evaluation import Evaluation, MeasuredOn
-from privsolve.losses import Loss, ZeroOneLoss, loss_from_dict
+from privsolve.losses import Loss, loss_from_dict
 from privsolve.models import full_card  # noqa: F401  (so that files that hold one can be read)
 from privsolve.models.bands import Bands
 from privsolve.models.base import Model, model_from_dict
-from privsolve.models.choices import BoxPoint, Member, NoAnswer
+from privsolve.models.choices import NoAnswer
 from privsolve.models.linear import LinearRule
 from privsolve.notebooks import panel
 from privsolve.privacy.accounting import one_after_another, side_by_side
@@ -34,11 +34,6 @@ FORMAT = "privsolve-release-2"
 FIELDS = frozenset({"format", "version", "model", "guarantee", "setting"})
 PARTS = "parts"
 """A field of the setting of what was chosen on one of several parts of the records: how many, and what may fail."""
-
-OLD_WEIGHTS = frozenset({"weights", "features", "scales", "domain", "loss"})
-OLD_POINT = frozenset({"point", "steps", "low", "high", "grid", "setting"})
-OLD_FIELDS = {"privsolve-release-1": OLD_WEIGHTS, "privsolve-box-release-1": OLD_POINT}
-"""Files of version 0.1.0: one format for weights, and one for the points of OPSamp."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +65,7 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str) -> Release:
-        """The inverse of `to_json`; reads files of version 0.1.0 too, and refuses others with what is wrong."""
+        """The inverse of `to_json`; refuses other files with what is wrong."""
         content = _content(text)
         if wrong := FIELDS ^ (set(content) - {"evaluation"}):
             raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
@@ -238,39 +233,11 @@ def _says_of_parts(parts: object) -> bool:
 
 
 def _content(text: str) -> dict[str, Any]:
-    """What is in a release file of any format, as format 2 has it."""
+    """What is in a release file."""
     try:
         content = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"not a release file: it is not JSON ({error})") from None
-    file_format = content.get("format") if isinstance(content, dict) else None
-    if isinstance(file_format, str) and file_format in OLD_FIELDS:
-        return _upgraded(content) | {"format": FORMAT}
-    if file_format != FORMAT:
-        raise ValueError(f"not a release file: expected a JSON object with format {FORMAT!r}")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise ValueError(f"not a release file of this version: expected a JSON object with format {FORMAT!r}")
     return cast(dict[str, Any], content)
-
-
-def _upgraded(content: dict[str, Any]) -> dict[str, Any]:
-    """The same release in the fields of format 2, but for its `format`."""
-    own = OLD_FIELDS[content["format"]]
-    found = set(content) - ({"schema"} if own is OLD_WEIGHTS else set())
-    if wrong := ({"format", "version", "guarantee"} | own) ^ found:
-        raise ValueError(f"the release file has missing or unknown fields: {', '.join(sorted(wrong))}")
-    if own is OLD_POINT:
-        model = {"kind": BoxPoint.kind, **{name: content[name] for name in OLD_POINT - {"setting"}}}
-        setting = content["setting"]
-    else:
-        model, setting = _linear(content), {"domain": content["domain"], "loss": content["loss"]}
-    return {"version": content["version"], "model": model, "guarantee": content["guarantee"], "setting": setting}
-
-
-def _linear(content: dict[str, Any]) -> dict[str, Any]:
-    """A linear rule, or for linear costs a member of the domain."""
-    weights, features, loss, schema = (content.get(name) for name in ("weights", "features", "loss", "schema"))
-    if isinstance(loss, dict) and loss.get("kind") != ZeroOneLoss.kind:
-        return {"kind": Member.kind, "weights": weights, "names": features}
-    rule = {"kind": LinearRule.kind, "weights": weights, "features": features, "scales": content["scales"]}
-    if "schema" not in content:  # in that format an intercept was a last feature of this name
-        return rule | {"intercept": isinstance(features, list) and features[-1:] == [INTERCEPT]}
-    return rule | {"intercept": isinstance(schema, dict) and schema.get("intercept", True), "schema": schema}
