@@ -4,9 +4,11 @@ Run: python examples/errata/parity.py [--figure errata-parity.svg]
 """
 
 import argparse
+import math
 import warnings
 
 import numpy as np
+from scipy.special import log_ndtr
 
 import privsolve as ps
 from privsolve import audit
@@ -16,22 +18,35 @@ from privsolve.privacy import calibration
 DELTA = 1e-6
 
 
+def true_epsilon(dim: int, scale: float) -> float:
+    """The smallest epsilon of the parity pair at DELTA, where the coefficient of each coordinate has deviation `scale`.
+
+    `Pr[odd|D] = 1 - p/2` and `Pr[odd|D'] = p/2` with `p = (2Φ(-1/2s))^d` (theory, section 2.3), so that epsilon is
+    `ln((1 - p/2 - δ)/(p/2))`.
+    """
+    x = 1 / (2 * scale)
+    # log1p keeps the relative precision of a small x, log_ndtr that of a large one
+    log_p = dim * (math.log1p(-math.erf(x / math.sqrt(2))) if x < 1 else math.log(2) + float(log_ndtr(-x)))
+    excess = -math.expm1(log_p) - 2 * DELTA  # (2 - p - 2δ) - 1
+    return max(0.0, math.log1p(excess) - log_p)
+
+
 def opdisc(dim: int, share: float = 1.0) -> float:
     """What OPDisc loses with `share` of the published scale, where epsilon = 1 is claimed."""
     sigma = share * calibration.gaussian_sigma_published(dim, 0.5, 2.0, 1.0, DELTA)
-    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_sphere(dim, sigma))
+    return true_epsilon(dim, sigma / math.sqrt(dim))
 
 
 def rspm(dim: int) -> float:
     """The same for RSPM with one separator per coordinate."""
     sigma = calibration.separator_sigma_published(dim, 1.0, DELTA)
-    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_separator(sigma))
+    return true_epsilon(dim, sigma / 2)
 
 
 def proved(dim: int) -> float:
     """The same for OPDisc with the Gaussian scale of theory section 2.2."""
     sigma = calibration.gaussian_sigma(dim, calibration.sphere_shift(2, dim, 4), 1.0, DELTA)
-    return audit.parity_true_epsilon(dim, DELTA, audit.parity_scale_sphere(dim, sigma))
+    return true_epsilon(dim, sigma / math.sqrt(dim))
 
 
 def first_broken(true_epsilon) -> int:  # type: ignore[no-untyped-def]

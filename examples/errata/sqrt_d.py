@@ -5,21 +5,18 @@ Run: python examples/errata/sqrt_d.py
 
 from math import log, sqrt
 
+from parity import DELTA, true_epsilon
 from scipy.optimize import brentq, minimize_scalar
 from scipy.stats import norm
 
-from privsolve import audit
-
-EPSILON, DELTA, BETA = 1.0, 1e-6, 0.05
+EPSILON, BETA = 1.0, 0.05
 
 
 def least_sigma(dim: int) -> float:
     """The smallest deviation at which the parity data sets lose no more than claimed. W = {-1, 1}^d, c = 4GD²/τ = d."""
 
     def too_much(log_share: float) -> float:
-        sigma = dim * sqrt(dim) * 2.0**log_share
-        scale = audit.parity_scale_sphere(dim, sigma)
-        return audit.parity_true_epsilon(dim, DELTA, scale) - EPSILON
+        return true_epsilon(dim, dim * 2.0**log_share) - EPSILON
 
     return float(dim * sqrt(dim) * 2.0 ** brentq(too_much, -8, 3))
 

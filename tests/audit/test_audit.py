@@ -12,6 +12,7 @@ import pytest
 
 import privsolve as ps
 from all_trees import AllTrees
+from parity_pair import ParityOracle
 from privsolve import audit
 from privsolve.audit import exact, suite
 from privsolve.audit.exact import all_trees
@@ -161,7 +162,7 @@ def test_exact_epsilon_of_known_laws() -> None:
 def test_the_parity_pair_costs_the_exponential_mechanism_half_of_its_budget() -> None:
     """`P(odd)` is `1/(1+e^-κ)` on one and `e^-κ/(1+e^-κ)` on the other, `κ = (ε - 1e-6)/2`: the ratio is `e^κ`."""
     case = audit.parity(6)
-    found = audit.exact_exponential(case.data, case.neighbour, 1.0)
+    found = audit.exact_loss(audit.exponential_law, case.data, case.neighbour, epsilon=1.0)
     assert found.epsilon == pytest.approx((1 - 1e-6) / 2, abs=1e-12)
     assert found.members == 64
 
@@ -172,7 +173,9 @@ def test_the_parity_pair_costs_the_exponential_mechanism_half_of_its_budget() ->
 def test_the_exponential_mechanism_holds_exactly(
     case: audit.Case, prior: ps.SparsePrior | None, epsilon: float
 ) -> None:
-    found = audit.exact_exponential(case.data, case.neighbour, epsilon, adjacency=case.adjacency, prior=prior)
+    found = audit.exact_loss(
+        audit.exponential_law, case.data, case.neighbour, epsilon=epsilon, adjacency=case.adjacency, prior=prior
+    )
     assert 0 < found.epsilon <= epsilon
     assert not found.refutes(epsilon)
 
@@ -182,9 +185,9 @@ def test_the_exact_budget_is_used_up_to_the_last_percent() -> None:
     features, domain = [[1]] * 20, ps.SignCube(1)
     data = ps.Problem(ps.PatternTable.from_records(features, [True] * 20), domain)
     neighbour = ps.Problem(ps.PatternTable.from_records(features, [True] * 19 + [False]), domain)
-    assert 0.99 < audit.exact_exponential(data, neighbour, 1.0).epsilon <= 1.0
+    assert 0.99 < audit.exact_loss(audit.exponential_law, data, neighbour, epsilon=1.0).epsilon <= 1.0
     with pytest.raises(ValueError, match="same domain"):
-        audit.exact_exponential(data, audit.CASES[1].data, 1.0)
+        audit.exact_loss(audit.exponential_law, data, audit.CASES[1].data, epsilon=1.0)
 
 
 def test_the_exact_law_is_the_one_that_is_drawn() -> None:
@@ -239,16 +242,16 @@ def test_other_cases_are_neighbours() -> None:
 def test_parity_oracle_is_exact() -> None:
     problems = [audit.parity(5).data, audit.parity(5).neighbour]
     for seed, problem in product(range(40), problems):
-        runs = [ps.opdisc(problem, 30.0, oracle=o, random_state=seed) for o in (audit.ParityOracle(), "enumeration")]
+        runs = [ps.opdisc(problem, 30.0, oracle=o, random_state=seed) for o in (ParityOracle(), "enumeration")]
         assert runs[0].release.weights.tolist() == runs[1].release.weights.tolist()
     with pytest.raises(ValueError, match="ParityProblem only"):
-        ps.opdisc(audit.CASES[0].data, 1.0, oracle=audit.ParityOracle())
+        ps.opdisc(audit.CASES[0].data, 1.0, oracle=ParityOracle())
 
 
 @pytest.mark.parametrize("case", audit.TREE_CASES, ids=lambda case: case.name)
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
 def test_trees_hold_exactly(case: audit.Case, epsilon: float) -> None:
-    found = audit.exact_tree(case.data, case.neighbour, epsilon, adjacency=case.adjacency)
+    found = audit.exact_loss(audit.tree_law, case.data, case.neighbour, epsilon=epsilon, adjacency=case.adjacency)
     assert 0 < found.epsilon <= epsilon
     assert found.members == len(exact.all_trees(case.data.trees))
 
@@ -257,8 +260,8 @@ TREE = audit.TREE_CASES[0]
 
 
 def test_the_whole_budget_is_used_up_and_the_other_adjacency_is_caught() -> None:
-    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0).epsilon > 0.95
-    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0, adjacency="add-remove").refutes(1.0)
+    assert audit.exact_loss(audit.tree_law, TREE.data, TREE.neighbour, epsilon=1.0).epsilon > 0.95
+    assert audit.exact_loss(audit.tree_law, TREE.data, TREE.neighbour, epsilon=1.0, adjacency="add-remove").refutes(1.0)
 
 
 def test_the_lists_agree_with_others() -> None:
@@ -274,7 +277,7 @@ def doubled(original: Callable[..., float]) -> Callable[..., float]:
 
 def test_a_doubled_temperature_is_caught_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trees, "tree_temperature", doubled(trees.tree_temperature))
-    assert audit.exact_tree(TREE.data, TREE.neighbour, 1.0).refutes(1.0)
+    assert audit.exact_loss(audit.tree_law, TREE.data, TREE.neighbour, epsilon=1.0).refutes(1.0)
 
 
 def sampled() -> audit.Finding:

@@ -12,6 +12,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import privsolve as ps
+from parity_pair import ParityOracle, parity_odd_probabilities, parity_scale_separator, parity_scale_sphere
 from privsolve import audit, cli
 from privsolve.cli import audit as command
 from privsolve.mechanisms.perturbed import Noise
@@ -62,10 +63,10 @@ def test_parity_draws_match_the_closed_form(mechanism: str) -> None:
     dim, runs = 50, 20_000
     noise_of = ps.sphere_noise if mechanism == "OPDisc" else ps.separator_noise
     noise = noise_of(ps.SignCube(dim), 8.0, delta=1e-6, noise="gaussian")
-    on_separators = audit.parity_scale_separator(noise.scale)
-    scale = audit.parity_scale_sphere(dim, noise.scale) if mechanism == "OPDisc" else on_separators
+    on_separators = parity_scale_separator(noise.scale)
+    scale = parity_scale_sphere(dim, noise.scale) if mechanism == "OPDisc" else on_separators
     case, rng = audit.parity(dim), Randomness.seeded(4)
-    for problem, expected in zip((case.data, case.neighbour), audit.parity_odd_probabilities(dim, scale), strict=True):
+    for problem, expected in zip((case.data, case.neighbour), parity_odd_probabilities(dim, scale), strict=True):
         odd = int(audit.parity_draws(problem, noise, runs, rng).sum())
         assert stats.binomtest(odd, runs, expected).pvalue > 1e-4
 
@@ -75,7 +76,7 @@ def test_parity_draws_match_the_mechanism(mechanism: Any, noise_of: Any) -> None
     case, rng, law = audit.parity(6), Randomness.seeded(5), noise_of(ps.SignCube(6), 4.0)
     for problem in (case.data, case.neighbour):
         fast = np.bincount(audit.parity_draws(problem, law, 20_000, rng), minlength=2)
-        runs = [mechanism(problem, 4.0, oracle=audit.ParityOracle(), random_state=rng) for _ in range(300)]
+        runs = [mechanism(problem, 4.0, oracle=ParityOracle(), random_state=rng) for _ in range(300)]
         odd = sum(int((run.release.weights < 0).sum()) % 2 for run in runs)
         assert chi_square(fast, np.array([300 - odd, odd])) > 1e-4
 
@@ -115,7 +116,7 @@ def test_the_published_scale_is_caught_through_the_mechanism_itself() -> None:
     def odd(problem: audit.ParityProblem) -> int:
         with pytest.warns(ps.PrivacyWarning, match="no valid proof"):
             run = ps.opdisc(
-                problem, 1.0, delta=delta, noise="gaussian-published", oracle=audit.ParityOracle(), random_state=rng
+                problem, 1.0, delta=delta, noise="gaussian-published", oracle=ParityOracle(), random_state=rng
             )
         assert not run.release.guarantee.proved
         return int((run.release.weights < 0).sum()) % 2
@@ -182,7 +183,7 @@ def test_one_draw_for_all_coordinates_is_caught() -> None:
 
     def shared(problem: audit.ParityProblem) -> bytes:
         perturbation = ps.Perturbation.lifted(problem.domain, np.full(4, law.draw(rng)[0]))
-        return audit.ParityOracle().minimise(problem, perturbation).weights.tobytes()
+        return ParityOracle().minimise(problem, perturbation).weights.tobytes()
 
     assert audit.lower_bound(shared, case.data, case.neighbour, 1600).refutes(1.0)
 

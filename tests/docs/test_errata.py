@@ -23,6 +23,7 @@ def test_the_page_shows_what_is_printed(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", [str(path)])
+    monkeypatch.syspath_prepend(path.parent)  # as for a script
     runpy.run_path(str(path), run_name="__main__")
     printed, shown = capsys.readouterr().out, SHOWN[path.stem]
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()

@@ -69,19 +69,18 @@ def test_the_zcdp_limit_is_that_of_the_best_order(rho: float, delta: float) -> N
         assert epsilon(limit) <= best * (1 + 1e-9)
 
 
-def test_events_are_accepted_by_dp_accounting() -> None:
-    from dp_accounting.pld import PLDAccountant
-    from dp_accounting.privacy_accountant import UnsupportedEventError
+def test_releases_compose_in_dp_accounting_as_the_guide_says() -> None:
+    from dp_accounting import ZCDpEvent
+    from dp_accounting.pld import common, privacy_loss_distribution
     from dp_accounting.rdp import RdpAccountant
 
-    theirs = RdpAccountant().compose(exponential(1.0).to_event(), 3).compose(pure(0.5).to_event())
+    theirs = RdpAccountant().compose(ZCDpEvent(exponential(1.0).zcdp), 3).compose(ZCDpEvent(pure(0.5).zcdp))
     rho = float(Totals.of([exponential(1.0)] * 3 + [pure(0.5)]).rho)
     assert 0.98 * zcdp_limit(theirs.get_epsilon(1e-6), 1e-6) <= rho <= zcdp_limit(theirs.get_epsilon(1e-6), 1e-6)
-    with pytest.raises(UnsupportedEventError):  # refused rather than counted wrongly
-        PLDAccountant().compose(pure(0.5).to_event(), 2)
-    assert pure(0.5).to_pld().self_compose(2).get_epsilon_for_delta(1e-9) == pytest.approx(1.0, abs=1e-3)
-    with pytest.raises(ValueError, match="to_pld"):
-        pure(0.5, 1e-6).to_event()
+    stated = common.DifferentialPrivacyParameters(pure(0.5).epsilon, pure(0.5).delta)
+    once = privacy_loss_distribution.from_privacy_parameters(stated)
+    assert once.self_compose(2).get_epsilon_for_delta(1e-9) == pytest.approx(1.0, abs=1e-3)
+    assert pure(0.5, 1e-6).zcdp is None
 
 
 # --- adjacency ----------------------------------------------------------------------------------------

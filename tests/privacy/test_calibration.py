@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from privsolve.audit import (
+from parity_pair import (
     parity_odd_probabilities,
     parity_scale_separator,
     parity_scale_sphere,

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 import privsolve as ps
 from privsolve.arrays import Int64Array
-from privsolve.audit import exact_exponential, lower_bound, perturbed_draws
+from privsolve.audit import exact_loss, exponential_law, lower_bound, perturbed_draws
 from privsolve.domains import Domain
 from privsolve.losses import StatedLoss
 from privsolve.noise.entropy import Randomness
@@ -172,7 +172,7 @@ def test_random_problems_have_the_law_and_keep_the_promise(domain: Domain, seed:
         seen, wanted = (np.append(x[usual], x[~usual].sum()) for x in (counted(drawn, domain), expected))
         statistic = ((seen - wanted) ** 2 / np.maximum(wanted, 1)).sum()
         assert statistic < chi2.ppf(1 - 1e-5, usual.sum())
-        assert exact_exponential(whole, other, 2.0, adjacency=adjacency).epsilon <= 2.0
+        assert exact_loss(exponential_law, whole, other, epsilon=2.0, adjacency=adjacency).epsilon <= 2.0
     noise = ps.Perturbation.lifted(domain, rng.normal(size=domain.lift_dim) * 9)
     values = whole.totals * UNIT + noise.of_members(members)
     assert ps.oracles.get("enumeration").minimise(whole, noise).value == values.min()
@@ -185,8 +185,8 @@ def test_neighbours_lose_at_most_epsilon_and_more_if_the_bound_is_understated(se
     other = table.copy()
     other[-1] = 4 - other[-1]
     pair = [ps.DiscreteProblem(GRID, t, bound=4) for t in (table, other)]
-    assert exact_exponential(*pair, 1.0).epsilon <= 1.0
-    assert exact_exponential(*[understated(p, 2) for p in pair], 1.0).refutes(1.0)
+    assert exact_loss(exponential_law, *pair, epsilon=1.0).epsilon <= 1.0
+    assert exact_loss(exponential_law, *[understated(p, 2) for p in pair], epsilon=1.0).refutes(1.0)
 
 
 def shown(pair: list[ps.DiscreteProblem], noise: Any) -> float:
@@ -405,7 +405,7 @@ def test_a_total_may_rise_with_one_member_and_fall_with_another(adjacency: str) 
     pair = ps.FiniteSet([[0, 0, 0, 0], [2, 2, 2, 2]])
     neighbour = [0] if adjacency == "add-remove" else [0, 2]
     data, other = (ps.DiscreteProblem(pair, opposite, cells, sensitivity=1, bound=20) for cells in ([0, 0], neighbour))
-    found = exact_exponential(data, other, 1.0, adjacency=adjacency)
+    found = exact_loss(exponential_law, data, other, epsilon=1.0, adjacency=adjacency)
     assert 0.95 < found.epsilon <= 1.0
 
 

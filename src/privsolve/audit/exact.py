@@ -12,11 +12,8 @@ import numpy as np
 from privsolve.arrays import Floats
 from privsolve.domains.trees import SPLIT, DecisionTrees
 from privsolve.mechanisms import trees
-from privsolve.mechanisms.exponential import exponential_law
 from privsolve.models.tree import Leaf, Node, Split
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.problems.priors import Prior
-from privsolve.problems.problem import BaseProblem
 from privsolve.problems.trees import TreeProblem
 
 
@@ -44,24 +41,20 @@ def exact_epsilon(log_law: Floats, neighbour_log_law: Floats) -> float:
     return float(np.abs(first[possible] - second[possible]).max())
 
 
-def compared(law: Callable[[Any], Floats], data: Any, neighbour: Any) -> ExactFinding:
-    """What is lost between two data sets by a mechanism whose law on either is known."""
-    laws = [law(one) for one in (data, neighbour)]
+def exact_loss(law: Callable[..., Floats], data: Any, neighbour: Any, **options: Any) -> ExactFinding:
+    """What is lost between two data sets by a mechanism whose law on either is known.
+
+    Args:
+        law: gives the log probability of every answer, in one public order: `exponential_law` or `tree_law`.
+        data: the problem that the law takes.
+        neighbour: the same with one record changed.
+        options: of the law, such as `epsilon`.
+    """
+    for public in ("domain", "trees"):
+        if getattr(data, public, None) != getattr(neighbour, public, None):
+            raise ValueError(f"data and neighbour must have the same {public}, which is public")
+    laws = [law(one, **options) for one in (data, neighbour)]
     return ExactFinding(exact_epsilon(*laws), len(laws[0]))
-
-
-def exact_exponential(
-    problem: BaseProblem,
-    neighbour: BaseProblem,
-    epsilon: float,
-    *,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-    prior: Prior | None = None,
-) -> ExactFinding:
-    """What `ps.exponential` loses between two neighbouring problems over one domain that can be listed."""
-    if problem.domain != neighbour.domain:
-        raise ValueError("problem and neighbour must have the same domain: it is public")
-    return compared(lambda p: exponential_law(p, epsilon, adjacency=adjacency, prior=prior), problem, neighbour)
 
 
 def all_trees(family: DecisionTrees) -> list[tuple[Node, float]]:
@@ -94,16 +87,3 @@ def tree_law(
     kappa = trees.tree_temperature(problem.trees, epsilon, adjacency)
     weighed = np.array([log for _, log in listed]) - kappa * (losses - losses.min())
     return np.asarray(weighed - np.logaddexp.reduce(weighed))
-
-
-def exact_tree(
-    problem: TreeProblem,
-    neighbour: TreeProblem,
-    epsilon: float,
-    *,
-    adjacency: Adjacency | str = Adjacency.REPLACE,
-) -> ExactFinding:
-    """What `ps.private_tree` loses between two neighbouring problems over trees that can be listed."""
-    if problem.trees != neighbour.trees:
-        raise ValueError("problem and neighbour must have the same trees: they are public")
-    return compared(lambda p: tree_law(p, epsilon, adjacency=adjacency), problem, neighbour)

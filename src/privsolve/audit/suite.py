@@ -17,7 +17,7 @@ import numpy as np
 from privsolve.arrays import Int64Array
 from privsolve.audit.bound import Finding, lower_bound
 from privsolve.audit.cases import CASES, FULL_CARD_CASES, TREE_CASES, Case, FullCardCase, parity
-from privsolve.audit.exact import ExactFinding, compared, tree_law
+from privsolve.audit.exact import ExactFinding, exact_loss, tree_law
 from privsolve.audit.parity_pair import parity_draws
 from privsolve.continuous.opsamp import opsamp
 from privsolve.continuous.problem import BoxProblem, PiecewiseLinear
@@ -81,7 +81,7 @@ class Check:
         """Attack the claim."""
         pair = self.case.data, self.case.neighbour
         if not self.runs:
-            return compared(self.outputs, *pair)
+            return exact_loss(self.outputs, *pair)
         return lower_bound(self.outputs, *pair, self.runs, self.delta, confidence)
 
 

@@ -9,22 +9,13 @@ from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, Context, Decimal
 from enum import StrEnum
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from privsolve.checks import check_finite
-from privsolve.errors import from_extra
 from privsolve.notebooks import panel
 from privsolve.privacy import gaussian_curve as _gaussian_curve  # noqa: F401  (so that files that state one can be read)
 from privsolve.privacy.adjacency import Adjacency
-from privsolve.privacy.decimals import at_least
 from privsolve.privacy.profiles import Profile, group_privacy, profile_from_dict
-
-if TYPE_CHECKING:
-    from dp_accounting import DpEvent
-    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
-
-LARGEST_LOSS = 500.0
-"""Beyond this privacy loss exponentials overflow."""
 
 
 class Proof(StrEnum):
@@ -161,35 +152,6 @@ class Guarantee:
             raise ValueError("a guarantee under replace says nothing under add-remove: run with adjacency='add-remove'")
         _, negligible = group_privacy(self.epsilon, self.negligible, 2)
         return replace(self, profile=self.profile.group(2), adjacency=wanted, negligible=negligible)
-
-    def to_event(self) -> DpEvent:
-        """A dp-accounting event for its `RdpAccountant`: zero-concentrated privacy, under this adjacency.
-
-        With a delta there is no such event: use `to_pld()`. A pure guarantee is not stated as randomised response, because
-        the `PLDAccountant` of dp-accounting 0.6 composes that event once, whatever its count.
-        """
-        with from_extra("experiments"):
-            from dp_accounting import dp_event
-
-        if self.zcdp is None:
-            raise ValueError("dp-accounting has no event for a delta: compose with to_pld()")
-        return dp_event.ZCDpEvent(at_least(self.rho))
-
-    def to_pld(self, step: float = 1e-4) -> PrivacyLossDistribution:
-        """dp-accounting's privacy loss distribution of the most revealing `(epsilon, delta)` mechanism: randomised response.
-
-        `compose` and `self_compose` of what it returns are valid for parameters fixed in advance.
-        """
-        with from_extra("experiments"):
-            from dp_accounting.pld import common, privacy_loss_distribution
-
-        if self.epsilon > LARGEST_LOSS:
-            raise ValueError(
-                f"dp-accounting overflows beyond epsilon={LARGEST_LOSS:g}, got {self.epsilon:g}: spend it from a budget"
-            )
-        return privacy_loss_distribution.from_privacy_parameters(
-            common.DifferentialPrivacyParameters(self.epsilon, self.delta), step
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
