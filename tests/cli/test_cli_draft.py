@@ -23,13 +23,13 @@ def here(here: Path) -> Path:
 
 
 def test_from_a_csv_to_a_page_without_a_warning(here: Path) -> None:
-    drafted = done(f"{DRAFT} --total-epsilon 4 --delta 1e-6")
+    drafted = done(f"{DRAFT} --epsilon 1 --delta 1e-6")
     assert "d.toml: 3 columns" in drafted.stdout
     assert drafted.stderr == ""
     schema = Schema.load("d.toml")
     assert schema.paid is not None
     assert (schema.paid.guarantee.epsilon, schema.paid.guarantee.delta) == (1.0, 1e-6)
-    assert "warning" not in done(f"{FIT} --total-epsilon 4 --holdout 0.25").output.lower()
+    assert "warning" not in done(f"{FIT} --epsilon 3 --holdout 0.25").output.lower()
     release = load_release("out/release.json")
     assert (release.guarantee.epsilon, release.total.epsilon, release.total.delta) == (3.0, 4.0, 1e-6)
     page = Path("out/scorecard.html").read_text()
@@ -80,7 +80,6 @@ def test_wrong_drafts_spend_nothing(here: Path, monkeypatch: pytest.MonkeyPatch)
         ("--epsilon 0", "epsilon must be"),
         ("--epsilon 1 --decimal ';'", "decimal must be"),
         ("", "it needs a privacy budget: give --epsilon"),
-        ("--epsilon 1 --total-epsilon 1", "give either --epsilon"),
         ("--epsilon 1 --delta 2", "delta must lie"),
         ("--epsilon 1 --bounds age", "must be COLUMN=LOW:HIGH"),
         ("--epsilon 1 --bounds size=0:1", "no column 'size'"),
@@ -104,9 +103,7 @@ def test_wrong_drafts_spend_nothing(here: Path, monkeypatch: pytest.MonkeyPatch)
 def test_fits_that_do_not_add_up(here: Path) -> None:
     done(f"{DRAFT} --epsilon 0.25 --delta 1e-6 --seed 1")
     for options, words in (
-        ("--total-epsilon 0.25", "has spent all of it"),
-        ("--total-epsilon 1 --epsilon 1", "give either --epsilon"),
-        ("", "give either --epsilon"),
+        ("--epsilon 0", "epsilon must be"),
         ("--epsilon 1 --adjacency add-remove", "drafted under replace"),
     ):
         refused(words, f"{FIT} --ledger ledger {options}")

@@ -17,7 +17,7 @@ from privsolve.cli.releasing import release_from, sealed_run
 from privsolve.data import About, Label
 from privsolve.data.columns import Column, Value, tidy
 from privsolve.data.columns.label import Comparison, Target
-from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
+from privsolve.data.private import PrivateDraft, default_delta, private_draft
 from privsolve.data.private.counts import count_records
 from privsolve.data.private.plan import Options, Plan
 from privsolve.data.reading import NUMBER_PATTERN, YES, check_columns
@@ -25,7 +25,6 @@ from privsolve.data.tables import content_digest, decimal_sign, open_table
 from privsolve.privacy.accounting import Account
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_delta, check_epsilon
-from privsolve.privacy.decimals import at_most, exact
 from privsolve.safety.folder import output_file
 from privsolve.safety.signals import Stop
 
@@ -228,19 +227,6 @@ def show_left_out(left_out: Mapping[str, str]) -> None:
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
         console.print(f"Left out {escape(', '.join(names))}: {escape(reason)}", soft_wrap=True)
-
-
-def epsilon_of_draft(epsilon: float | None, total: float | None) -> float:
-    """What is stated for the draft, or its public share of the budget of draft and fit."""
-    if epsilon is None and total is None:
-        raise ValueError(
-            "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25, or "
-            "--total-epsilon for draft and fit; if the values of the columns are public, write the schema by hand "
-            "(docs/guides/schema.md)"
-        )
-    if epsilon is not None and total is not None:
-        raise ValueError("give either --epsilon, of the draft, or --total-epsilon, of draft and fit")
-    return epsilon if epsilon is not None else at_most(exact(DRAFT_SHARE) * exact(total or 0.0))
 
 
 def _names(stated: Sequence[str], known: Sequence[str]) -> list[str]:

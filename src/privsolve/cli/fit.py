@@ -25,7 +25,7 @@ from privsolve.cli.common import (
     stoppable,
     warn,
 )
-from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
+from privsolve.cli.drafting import Draft, TableOptions, show_left_out
 from privsolve.cli.options import (
     EXPERT,
     OUTPUT,
@@ -85,7 +85,7 @@ def fit(
     *,
     table: TableOptions,
     out: Annotated[Path, option(OUTPUT, "Folder for the release, to publish as a whole.")],
-    epsilon: Annotated[float | None, option(PRIVACY, "Privacy budget of everything the command does.")] = None,
+    epsilon: Annotated[float, option(PRIVACY, "Privacy budget of everything the command does.")],
     choice: ModelOptions,
     schema: Annotated[
         Path | None,
@@ -104,9 +104,6 @@ def fit(
         ),
     ] = None,
     running: Releasing,
-    total_epsilon: Annotated[
-        float | None, option(EXPERT, "With a drafted schema: budget of its draft and the fit together.")
-    ] = None,
     evaluate_epsilon: Annotated[
         float | None,
         option(EXPERT, "Of the evaluation on held-out records.", show_default="that of the fit"),
@@ -134,17 +131,16 @@ def fit(
                 table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
             if holdout is None:
                 holdout = 0.2 if target is None else 0
-            if (total := epsilon or total_epsilon) is None:
-                raise ValueError("--epsilon: state the privacy budget of everything, for example --epsilon 1")
-            share = epsilon_of_draft(None, total)
+            share = at_most(exact(DRAFT_SHARE) * exact(check_epsilon(epsilon)))
             draft = Draft(data, header, table, share, None, choice.adjacency, running.no_delta)
-            _check_before_drafting(draft, choice, total, holdout, evaluate_epsilon, counting, running)
+            _check_before_drafting(draft, choice, epsilon, holdout, evaluate_epsilon, counting, running)
             if not running.resume:
                 with running.folder(out):
                     pass  # what is wrong with the folders is said before the draft is paid for
             schema = Folder.of(out, running.curator).curator / SCHEMA
-            running = _draft_first(draft, total, schema, running, stop, yes, bool(holdout))
-            epsilon, total_epsilon = None, total
+            running = _draft_first(draft, epsilon, schema, running, stop, yes, bool(holdout))
+            if (paid := Schema.load(schema).paid) is not None:
+                epsilon = at_most(exact(epsilon) - exact(paid.guarantee.epsilon))
             holdout = holdout or None  # 0: no evaluation
         else:
             table.refuse_all()
@@ -154,7 +150,6 @@ def fit(
         choice = checked_model(context, choice, the_schema.target)
         cut = choice.checked_bands(bands)
         _check_holdout(the_schema.target, holdout)
-        epsilon = _checked_epsilon(epsilon, total_epsilon, the_schema)
         check_paid(the_schema, choice.adjacency)
         recipe = choice.recipe(epsilon, the_schema)
         if weights is not None:
@@ -229,20 +224,6 @@ def _check_holdout(target: Target | None, holdout: float | None) -> None:
         raise ValueError(
             "--holdout: only models with a yes/no label can be evaluated: leave it out for classes and numbers"
         )
-
-
-def _checked_epsilon(epsilon: float | None, total: float | None, schema: Schema) -> float:
-    """The epsilon of the fit: stated, or what a drafted schema leaves of a total."""
-    if epsilon is not None and total is None:
-        return epsilon
-    if epsilon is not None or total is None:
-        raise ValueError(
-            "give either --epsilon, of the fit, or --total-epsilon, of a privately drafted schema and the fit"
-        )
-    left = exact(check_epsilon(total)) - (exact(schema.paid.guarantee.epsilon) if schema.paid is not None else 0)
-    if left <= 0:
-        raise ValueError(f"--total-epsilon {total:g}: the draft of the schema has spent all of it: use more")
-    return at_most(left)
 
 
 def _banded(run: Run, bands: Bands | None) -> Run:

@@ -10,11 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from privsolve.cli.common import as_json, console, engine_at_work, one_line_errors, stoppable
-from privsolve.cli.drafting import Draft, TableOptions, epsilon_of_draft, show_left_out
+from privsolve.cli.drafting import Draft, TableOptions, show_left_out
 from privsolve.cli.options import Adjacency, Data, Header, Json, Running, with_options
 from privsolve.data import About, Schema
 from privsolve.data.constraints import WORDS
-from privsolve.data.private import DRAFT_SHARE
 from privsolve.data.tables import open_table
 from privsolve.releases import NOT_PRIVATE
 
@@ -29,9 +28,6 @@ def draft_command(
     out: Annotated[Path, typer.Option(help="The schema file to write.")],
     table: TableOptions,
     epsilon: Annotated[float | None, typer.Option(help="Privacy budget of the draft.")] = None,
-    total_epsilon: Annotated[
-        float | None, typer.Option(help=f"Privacy budget of draft and fit: the draft spends {DRAFT_SHARE} of it.")
-    ] = None,
     delta: Annotated[
         float | None, typer.Option(help="Of the draft; left out: 1e-6 or less, 0 if the ledger has none.")
     ] = None,
@@ -61,11 +57,16 @@ def draft_command(
         if out.exists() and not running.resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
         table.check()
+        if epsilon is None:
+            raise ValueError(
+                "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25; if the values "
+                "of the columns are public, write the schema by hand (docs/guides/schema.md)"
+            )
         draft = Draft(
             data,
             header,
             table,
-            epsilon_of_draft(epsilon, total_epsilon),
+            epsilon,
             delta,
             adjacency,
             running.no_delta,
