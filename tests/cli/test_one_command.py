@@ -74,6 +74,7 @@ def test_wrong_options_are_refused_before_the_draft(here: Path) -> None:
         ("--out out --epsilon 100", "epsilon must be at most 3"),
     ):
         refused(words, f"{FIT} --ledger ledger {options}")
+    refused("--note is kept in a ledger", f"{FIT} --out out --note 'for the report'")
     assert not Ledger.open("ledger").history()
     assert not list(Path().rglob("schema.toml"))
 

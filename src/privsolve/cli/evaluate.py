@@ -51,6 +51,7 @@ def evaluate(
 ) -> None:
     """How good a release is on a table, privately: accuracy, mistakes of both kinds, ROC and calibration, with noise."""
     with one_line_errors(), stoppable() as stop:
+        running.check_note()
         found = load_release(release)
         promise(epsilon, found.guarantee.adjacency)
         weights = counting.weights(data, header)

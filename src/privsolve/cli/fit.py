@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -32,10 +32,10 @@ from privsolve.cli.options import (
     PRIVACY,
     TABLE,
     BandsText,
-    Counting,
     Data,
     Header,
     Json,
+    Measuring,
     ModelName,
     ModelOptions,
     Releasing,
@@ -45,16 +45,16 @@ from privsolve.cli.options import (
 )
 from privsolve.cli.releasing import progress_line, release_from, sealed_run
 from privsolve.data import Categories, Schema
-from privsolve.data.columns.label import Target
 from privsolve.data.private import DRAFT_SHARE, default_delta
 from privsolve.data.reading import check_columns
 from privsolve.data.tables import open_table
+from privsolve.data.weights import Weight
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation.measure import promise
 from privsolve.evaluation.split import parts_of
 from privsolve.evaluation.words import rare_line, records_in_words, useless
 from privsolve.learn.base import check_paid
-from privsolve.learn.evaluating import HoldOut, read_groups
+from privsolve.learn.evaluating import read_groups
 from privsolve.learn.full_card_recipe import FullCardRecipe
 from privsolve.learn.recipe import sample_rate_of
 from privsolve.models.bands import Bands
@@ -78,7 +78,7 @@ MOST_COLUMNS = 8
 """So many columns are listed with what falls outside their schema."""
 
 
-@with_options(table=TableOptions, choice=ModelOptions, running=Releasing, counting=Counting)
+@with_options(table=TableOptions, choice=ModelOptions, running=Releasing, measuring=Measuring)
 def fit(
     context: typer.Context,
     data: Data,
@@ -90,25 +90,11 @@ def fit(
     schema: Annotated[
         Path | None,
         option(
-            TABLE,
-            "Schema file: what is public about the table.",
-            show_default="drafted privately from the records",
-        ),
-    ] = None,
-    holdout: Annotated[
-        float | None,
-        option(
-            PRIVACY,
-            "Randomly hold out this share of the records and evaluate on them privately.",
-            show_default="0.2 without --schema",
+            TABLE, "Schema file: what is public about the table.", show_default="drafted privately from the records"
         ),
     ] = None,
     running: Releasing,
-    evaluate_epsilon: Annotated[
-        float | None,
-        option(EXPERT, "Of the evaluation on held-out records.", show_default="that of the fit"),
-    ] = None,
-    counting: Counting,
+    measuring: Measuring,
     bands: BandsText = None,
     header: Header = None,
     yes: Annotated[bool, option(EXPERT, "Do not ask, in a terminal.", "--yes")] = False,
@@ -122,138 +108,144 @@ def fit(
     published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
-        weights = counting.weights(data, header, table.decimal)
+        running.check_note()
+        wanted = _Fit(data, header, epsilon, choice, measuring, running, measuring.weights(data, header, table.decimal))
         if schema is None:
-            choice = checked_model(context, choice, target := table.several())
-            choice.checked_bands(bands)
-            if weights is not None:
-                weights.check_label(table.label)
-                table = replace(table, leave_out=[*(table.leave_out or ()), weights.column])
-            if holdout is None:
-                holdout = 0.2 if target is None else 0
-            share = at_most(exact(DRAFT_SHARE) * exact(check_epsilon(epsilon)))
-            draft = Draft(data, header, table, share, None, choice.adjacency, running.no_delta)
-            _check_before_drafting(draft, choice, epsilon, holdout, evaluate_epsilon, counting, running)
-            if not running.resume:
-                with running.folder(out):
-                    pass  # what is wrong with the folders is said before the draft is paid for
+            wanted = replace(wanted, choice=checked_model(context, choice, table.several()))
+            wanted.choice.checked_bands(bands)
             schema = Folder.of(out, running.curator).curator / SCHEMA
-            running = _draft_first(draft, epsilon, schema, running, stop, yes, bool(holdout))
-            if (paid := Schema.load(schema).paid) is not None:
-                epsilon = at_most(exact(epsilon) - exact(paid.guarantee.epsilon))
-            holdout = holdout or None  # 0: no evaluation
+            wanted = _draft_first(wanted, table, out, schema, stop, yes)
         else:
             table.refuse_all()
         if not schema.is_file():
             raise ValueError(f"--schema {schema}: no such file; make one with `privsolve schema draft`")
         the_schema = Schema.load(schema)
-        choice = checked_model(context, choice, the_schema.target)
-        cut = choice.checked_bands(bands)
-        _check_holdout(the_schema.target, holdout)
-        check_paid(the_schema, choice.adjacency)
-        recipe = choice.recipe(epsilon, the_schema)
-        if weights is not None:
-            assert isinstance(recipe, FullCardRecipe)
-            recipe = replace(recipe, weight=weights)
-        asked = recipe.encoding(the_schema)
-        choice.check_most_features(asked)
-        spent = epsilon if evaluate_epsilon is None else evaluate_epsilon
-        test = HoldOut.of(holdout, spent, counting.column, asked, weights)
-        if test is None and (counting.by is not None or evaluate_epsilon is not None):
-            raise ValueError(
-                "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
-            )
-        page = TREE if choice.model is ModelName.tree else SCORECARD
-        with running.folder(out, page) as folder, sealed_run(folder.sealed, stop, running) as sealed:
-            with engine_at_work("reading", data):
-                column = None if test is None else test.column
-                whole, groups = read_groups(asked, open_table(data, header=header), column, rate=sample_rate_of(recipe))
-            call = partial(recipe.run, whole)
-            if test is not None:
-                call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
-            hint = "fewer --max-features are faster; " if choice.model is ModelName.short else ""
-            with nullcontext() if choice.model is ModelName.scorecard else progress_line(hint) as progress:
-                run = release_from(
-                    sealed, stop, call, lambda made: folder.write(_banded(made, cut))[0], progress=progress
-                )
-            run = _banded(run, cut)
-            paths = folder.files
+        wanted = replace(wanted, choice=checked_model(context, wanted.choice, the_schema.target))
+        run, paths = _release(wanted, the_schema, wanted.choice.checked_bands(bands), out, stop)
         if run.release.total.epsilon > LARGE:
             warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         if json_output:
-            kinds = ("release", "tree" if page == TREE else "scorecard", "curator")
+            kinds = ("release", "tree" if paths[1].name == TREE else "scorecard", "curator")
             typer.echo(as_json(dict(zip(kinds, map(str, paths), strict=True))))
         else:
             _show(run, paths)
 
 
-def _check_before_drafting(
-    draft: Draft,
-    choice: ModelOptions,
-    total: float,
-    holdout: float | None,
-    evaluate_epsilon: float | None,
-    counting: Counting,
-    running: Releasing,
-) -> None:
-    """Raise for what the fit would refuse or could not pay, before the draft of the schema is paid for."""
-    target, budget = draft.table.several(), running.budget
-    recipe = choice.recipe(total, target=target)
-    _check_holdout(target, holdout)
-    if holdout:
-        parts_of(holdout)
-    if evaluate_epsilon is not None:
-        promise(evaluate_epsilon, choice.adjacency)
-    if (by := counting.by) is not None:  # which columns the draft keeps is not known yet
-        column = counting.column
-        if not isinstance(column, Categories):
-            raise ValueError(
-                f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or "
-                "give --schema"
+@dataclass(frozen=True)
+class _Fit:
+    """A table, and how it is fitted, evaluated and paid for."""
+
+    data: str
+    header: str | None
+    epsilon: float
+    choice: ModelOptions
+    measuring: Measuring
+    running: Releasing
+    weights: Weight | None
+
+
+def _release(wanted: _Fit, schema: Schema, bands: Bands | None, out: Path, stop: Stop) -> tuple[Run, list[Path]]:
+    """Check everything, pay, fit, evaluate and write; the run, and the files of its folder."""
+    choice, running, data = wanted.choice, wanted.running, wanted.data
+    wanted.measuring.check_target(schema.target)
+    check_paid(schema, choice.adjacency)
+    recipe = choice.recipe(wanted.epsilon, schema)
+    if wanted.weights is not None:
+        assert isinstance(recipe, FullCardRecipe)
+        recipe = replace(recipe, weight=wanted.weights)
+    asked = recipe.encoding(schema)
+    choice.check_most_features(asked)
+    test = wanted.measuring.hold_out(asked, wanted.epsilon, wanted.weights)
+    page = TREE if choice.model is ModelName.tree else SCORECARD
+    with running.folder(out, page) as folder, sealed_run(folder.sealed, stop, running) as sealed:
+        with engine_at_work("reading", data):
+            column = None if test is None else test.column
+            whole, groups = read_groups(
+                asked, open_table(data, header=wanted.header), column, rate=sample_rate_of(recipe)
             )
-        check_columns([column.column], open_table(draft.data, header=draft.header).columns)
-    if budget is not None and not running.resume:
-        delta = getattr(recipe, "delta", 0.0) + (0.0 if running.no_delta else default_delta(1))
-        both = profile_of(total, delta)
-        whole = Guarantee(both, budget.budget.adjacency, "draft and fit", "none yet", "12", "none")
-        budget.budget.check(budget.totals(), whole)
+        call = partial(recipe.run, whole)
+        if test is not None:
+            call = partial(test.fitted, recipe.run, whole, groups, choice.adjacency)
+        hint = "fewer --max-features are faster; " if choice.model is ModelName.short else ""
+        with nullcontext() if choice.model is ModelName.scorecard else progress_line(hint) as progress:
+            run = release_from(
+                sealed, stop, call, lambda made: folder.write(_banded(made, bands))[0], progress=progress
+            )
+        return _banded(run, bands), folder.files
 
 
-def _check_holdout(target: Target | None, holdout: float | None) -> None:
-    if target is not None and holdout:
-        raise ValueError(
-            "--holdout: only models with a yes/no label can be evaluated: leave it out for classes and numbers"
-        )
-
-
-def _banded(run: Run, bands: Bands | None) -> Run:
-    """The run with bands of totals, which need no data."""
-    return run if bands is None else replace(run, release=run.release.with_bands(bands))
-
-
-def _draft_first(
-    draft: Draft, total: float, place: Path, running: Releasing, stop: Stop, yes: bool, measured: bool
-) -> Releasing:
-    """Draft the schema into its place, unless an interrupted run has done so; how the fit after it runs."""
-    if place.exists():
-        if running.resume:
-            return replace(running, resume=place.with_name(SEALED).exists())
+def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop: Stop, yes: bool) -> _Fit:
+    """Draft the schema into its place, unless an interrupted run has done so; the fit with what is left of epsilon."""
+    choice, running, total = wanted.choice, wanted.running, wanted.epsilon
+    if wanted.weights is not None:
+        wanted.weights.check_label(table.label)
+        table = replace(table, leave_out=[*(table.leave_out or ()), wanted.weights.column])
+    if wanted.measuring.holdout is None:
+        wanted = replace(wanted, measuring=replace(wanted.measuring, holdout=0.2 if table.several() is None else 0))
+    share = at_most(exact(DRAFT_SHARE) * exact(check_epsilon(total)))
+    draft = Draft(wanted.data, wanted.header, table, share, None, choice.adjacency, running.no_delta)
+    _check_before_drafting(draft, wanted)
+    if not running.resume:
+        with running.folder(out):
+            pass  # what is wrong with the folders is said before the draft is paid for
+    if not place.exists():
+        _write_draft(draft, total, place, wanted, stop, yes)
+        running = replace(running, resume=False)
+    elif running.resume:
+        running = replace(running, resume=place.with_name(SEALED).exists())
+    else:
         raise ValueError(
             f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
             "or delete it"
         )
+    if (paid := Schema.load(place).paid) is not None:
+        total = at_most(exact(total) - exact(paid.guarantee.epsilon))
+    measuring = replace(wanted.measuring, holdout=wanted.measuring.holdout or None)  # 0: no evaluation
+    return replace(wanted, epsilon=total, running=running, measuring=measuring)
+
+
+def _write_draft(draft: Draft, total: float, place: Path, wanted: _Fit, stop: Stop, yes: bool) -> None:
+    """Say what will be done, ask a person who can answer, draft the schema and write it."""
     console.print(
         f"Plan: {DRAFT_SHARE:.0%} of epsilon {total:g} drafts a schema; the rest fits the model"
-        + (" and measures it on records that are held out." if measured else "."),
+        + (" and measures it on records that are held out." if wanted.measuring.holdout else "."),
         soft_wrap=True,
     )
     if somebody_reads() and not yes and not typer.confirm("Go on?", default=True):
         raise ValueError("stopped at the plan: nothing was read or spent")
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with engine_at_work("reading", draft.data):
-        found = draft.write(place, stop, replace(running, note=None))
+        found = draft.write(place, stop, replace(wanted.running, note=None))
     show_left_out(found.left_out)
-    return replace(running, resume=False)
+
+
+def _check_before_drafting(draft: Draft, wanted: _Fit) -> None:
+    """Raise for what the fit would refuse or could not pay, before the draft of the schema is paid for."""
+    target, measuring, running = draft.table.several(), wanted.measuring, wanted.running
+    recipe = wanted.choice.recipe(wanted.epsilon, target=target)
+    measuring.check_target(target)
+    if measuring.holdout:
+        parts_of(measuring.holdout)
+    if measuring.evaluate_epsilon is not None:
+        promise(measuring.evaluate_epsilon, wanted.choice.adjacency)
+    if (by := measuring.by) is not None:  # which columns the draft keeps is not known yet
+        column = measuring.column
+        if not isinstance(column, Categories):
+            raise ValueError(
+                f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or "
+                "give --schema"
+            )
+        check_columns([column.column], open_table(draft.data, header=draft.header).columns)
+    if (budget := running.budget) is not None and not running.resume:
+        delta = getattr(recipe, "delta", 0.0) + (0.0 if running.no_delta else default_delta(1))
+        both = profile_of(wanted.epsilon, delta)
+        whole = Guarantee(both, budget.budget.adjacency, "draft and fit", "none yet", "12", "none")
+        budget.budget.check(budget.totals(), whole)
+
+
+def _banded(run: Run, bands: Bands | None) -> Run:
+    """The run with bands of totals, which need no data."""
+    return run if bands is None else replace(run, release=run.release.with_bands(bands))
 
 
 @contextmanager

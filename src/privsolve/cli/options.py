@@ -19,6 +19,7 @@ from privsolve.data.columns.label import Target
 from privsolve.data.constraints import Constraints
 from privsolve.data.tables import decimal_sign, open_table
 from privsolve.data.weights import Weight
+from privsolve.learn.evaluating import HoldOut
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe, NumberCardRecipe
 from privsolve.learn.recipe import Recipe
 from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
@@ -95,6 +96,11 @@ class Releasing(Running):
     ] = None
     note: Annotated[str | None, option(EXPERT, "What the ledger says of the payment; nothing of the data.")] = None
 
+    def check_note(self) -> None:
+        """Raise for a note that nothing would keep."""
+        if self.note is not None and self.ledger is None:
+            raise ValueError("--note is kept in a ledger: add --ledger, or leave it out")
+
     def folder(self, out: Path, page: str = SCORECARD) -> AbstractContextManager[Folder]:
         """The folder of the release."""
         return output_folder(out, curator=self.curator, overwrite=self.overwrite, resume=self.resume, page=page)
@@ -136,6 +142,41 @@ class Counting:
         with engine_at_work("reading", data):
             weight.check(open_table(data, header=header))
         return weight
+
+
+@dataclass(frozen=True)
+class Measuring(Counting):
+    """How a model is evaluated on records that its fit holds out."""
+
+    holdout: Annotated[
+        float | None,
+        option(
+            PRIVACY,
+            "Randomly hold out this share of the records and evaluate on them privately.",
+            show_default="0.2 without --schema",
+        ),
+    ] = None
+    evaluate_epsilon: Annotated[
+        float | None,
+        option(EXPERT, "Of the evaluation on held-out records.", show_default="that of the fit"),
+    ] = None
+
+    def check_target(self, target: Target | None) -> None:
+        """Raise for a label that cannot be evaluated."""
+        if target is not None and self.holdout:
+            raise ValueError(
+                "--holdout: only models with a yes/no label can be evaluated: leave it out for classes and numbers"
+            )
+
+    def hold_out(self, schema: Schema, epsilon: float, weight: Weight | None) -> HoldOut | None:
+        """What is held out of a fit with that epsilon, if anything is."""
+        spent = epsilon if self.evaluate_epsilon is None else self.evaluate_epsilon
+        test = HoldOut.of(self.holdout, spent, self.column, schema, weight)
+        if test is None and (self.by is not None or self.evaluate_epsilon is not None):
+            raise ValueError(
+                "--by and --evaluate-epsilon are for an evaluation: add --holdout, for example --holdout 0.2"
+            )
+        return test
 
 
 class ModelName(StrEnum):

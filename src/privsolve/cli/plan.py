@@ -71,15 +71,7 @@ def plan(
             raise ValueError("give either --schema or --features")
         found = None if schema is None else Schema.load(schema)
         choice = checked_model(context, choice, None if found is None else found.target)
-        if found is None and choice.limits.restrict:
-            raise ValueError("constraints on a card are about the columns of a schema: give --schema")
-        if rehearsal and found is None:
-            raise ValueError("--rehearse makes up records of a schema: give --schema")
-        is_target = found is not None and found.target is not None
-        if rehearsal and is_target:
-            raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
-        if choice.model is ModelName.scorecard and is_target:
-            raise ValueError("no error can be stated for a number beforehand: choose epsilon as for a yes/no label")
+        _check_schema(found, choice, rehearsal)
         recipe = choice.recipe(1.0, found)  # refuses what does not fit together
         planned = _planned(recipe, found, features or 0, records)
         if (epsilon is None) == (lose is None):
@@ -98,17 +90,28 @@ def plan(
                 f"Epsilon {epsilon:g} is the smallest that promises to lose at most {lose:.1%} of the records."
             )
         planned.show(epsilon)
-        if choice.model is ModelName.scorecard:
-            console.print("Nothing was spent.")
-        else:
-            console.print(PROVED)
-            if choice.adjacency == "replace":  # one draw, of bounded range (theory, section 17.5)
-                console.print(
-                    f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
-                    f"libraries, the same draw has {epsilon / 2:g}."
-                )
+        console.print("Nothing was spent." if choice.model is ModelName.scorecard else PROVED)
+        if choice.model is not ModelName.scorecard and choice.adjacency == "replace":  # theory, section 17.5
+            console.print(
+                f"Epsilon {epsilon:g} is for one record changed; counted for one record added or left out, as in many "
+                f"libraries, the same draw has {epsilon / 2:g}."
+            )
         if rehearsed is not None:
             _show_rehearsal(rehearsed, records)
+
+
+def _check_schema(schema: Schema | None, choice: ModelOptions, rehearsal: bool) -> None:
+    """Raise for what cannot be planned on this schema, or without one."""
+    if schema is None and choice.limits.restrict:
+        raise ValueError("constraints on a card are about the columns of a schema: give --schema")
+    if rehearsal and schema is None:
+        raise ValueError("--rehearse makes up records of a schema: give --schema")
+    if schema is None or schema.target is None:
+        return
+    if rehearsal:
+        raise ValueError("--rehearse makes up yes/no labels: leave it out for classes and numbers")
+    if choice.model is ModelName.scorecard:
+        raise ValueError("no error can be stated for a number beforehand: choose epsilon as for a yes/no label")
 
 
 def _planned(recipe: Recipe, schema: Schema | None, features: int, records: int) -> _FullPlan | _CardPlan | _TreePlan:

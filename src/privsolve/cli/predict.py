@@ -78,15 +78,7 @@ def predict(
     Spreadsheets run texts that start like a formula (=, +, -, @): in a CSV file such an added text gets an apostrophe.
     """
     with one_line_errors(), stoppable("nothing was written") as stop:
-        kind = out.suffix.lower()
-        if kind not in (".csv", ".parquet"):
-            raise ValueError(f"--out {out}: must end in .csv or .parquet")
-        if not out.absolute().parent.is_dir():
-            raise ValueError(f"--out {out}: its folder does not exist; make it first")
-        if out.exists() and not overwrite:
-            raise ValueError(f"--out {out} is there: choose another name, or add --overwrite")
-        if any(out.exists() and out.samefile(part) for part in glob.glob(data)):
-            raise ValueError(f"--out {out} is the table itself: choose another name")
+        kind = _kind_of(out, data, overwrite)
         found = _with_bands(load_release(release), bands)
         added = ["score", "prediction"] if isinstance(found.model, DecisionTree) else []
         if added and reasons:
@@ -116,6 +108,20 @@ def predict(
             typer.echo(as_json({"predictions": str(out), "columns": added, "records": records, "unread": unread}))
         else:
             console.print(f"{escape(str(out))}  [dim](the table with {' and '.join(added)})[/dim]", soft_wrap=True)
+
+
+def _kind_of(out: Path, data: str, overwrite: bool) -> str:
+    """How the name of the file to write ends; raises if it cannot be written."""
+    kind = out.suffix.lower()
+    if kind not in (".csv", ".parquet"):
+        raise ValueError(f"--out {out}: must end in .csv or .parquet")
+    if not out.absolute().parent.is_dir():
+        raise ValueError(f"--out {out}: its folder does not exist; make it first")
+    if out.exists() and not overwrite:
+        raise ValueError(f"--out {out} is there: choose another name, or add --overwrite")
+    if any(out.exists() and out.samefile(part) for part in glob.glob(data)):
+        raise ValueError(f"--out {out} is the table itself: choose another name")
+    return kind
 
 
 def _no_formula(label: Any) -> Any:

@@ -24,8 +24,6 @@ PAID = "the release was paid for already, and the ledger keeps the payment: see 
 def sealed_run(path: Path, stop: Stop, running: Running) -> Iterator[SealedRun]:
     """The sealed run in that file: the one to resume, or a new one, replacing a file whose run was never paid for."""
     note, resume = running.note if isinstance(running, Releasing) else None, running.resume
-    if note is not None and running.budget is None:
-        raise ValueError("--note is kept in a ledger: add --ledger, or leave it out")
     with SealedRun(path, budget=running.budget, random_state=running.seed, note=note or "", stop=stop) as sealed:
         if resume and not sealed.committed:
             raise ValueError(

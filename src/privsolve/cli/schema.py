@@ -57,16 +57,11 @@ def draft_command(
         if out.exists() and not running.resume:
             raise ValueError(f"{out} exists: choose another name or delete it")
         table.check()
-        if epsilon is None:
-            raise ValueError(
-                "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25; if the values "
-                "of the columns are public, write the schema by hand (docs/guides/schema.md)"
-            )
         draft = Draft(
             data,
             header,
             table,
-            epsilon,
+            _stated(epsilon),
             delta,
             adjacency,
             running.no_delta,
@@ -85,6 +80,15 @@ def draft_command(
         )
         show_left_out(found.left_out)
         console.print(escape(found.sentence()))
+
+
+def _stated(epsilon: float | None) -> float:
+    if epsilon is None:
+        raise ValueError(
+            "a draft reads private records, so it needs a privacy budget: give --epsilon, for example 0.25; if the values "
+            "of the columns are public, write the schema by hand (docs/guides/schema.md)"
+        )
+    return epsilon
 
 
 def _about(options: list[str]) -> About:

@@ -32,6 +32,8 @@ from privsolve.releases import Diagnostics, Release, Run
 LARGEST_NOISE = 2**28
 """Numbers of noise that one run may draw, `draws` times the dimension: 2 GB of them."""
 
+NOT_PROVED = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
+
 MOST_JOBS = 4096
 
 BATCHES = 64
@@ -65,8 +67,7 @@ def opsamp(
         noise: how the noise is calibrated, if not by default.
         adjacency: `"replace"` (one record changed, n is public) or `"add-remove"`.
         random_state: None for the operating system's entropy; a seed makes the run repeatable, for testing only.
-        n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says. The
-            result does not depend on it.
+        n_jobs: for joblib; None is one job, or what `joblib.parallel_config` says. The result does not depend on it.
         budget: an `Accountant` or a `Ledger` that pays for the release, or refuses it, before the noise is drawn.
 
     Guarantee:
@@ -74,48 +75,56 @@ def opsamp(
         the losses are `lipschitz` in ℓ1 and that every answer of the oracle is within its stated error: the stability
         lemma bounds the expected distance of answers on neighbouring data, a Chernoff bound that of their averages but
         for probability `delta`, and discrete Laplace noise on the grid covers it. Rounding of the noise, of the mean and
-        to the grid is included. Running time, failures, worker traffic and the diagnostics are not covered (section
-        7). After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error
-        depended on the data.
-        `SamplingNoise("published")` is not proved.
+        to the grid is included. Running time, failures, worker traffic and the diagnostics are not covered (section 7).
+        After an error use its `retry`: calling again draws fresh noise, which voids the guarantee if the error depended
+        on the data. `SamplingNoise("published")` is not proved.
     """
     start = time.perf_counter()
     if not isinstance(problem, BoxProblem):
         raise ValueError(f"problem must be a BoxProblem, got {type(problem).__name__}")
-    box, solver, rng = problem.box, _oracle_for(problem, oracle), as_randomness(random_state)
+    solver, rng = _oracle_for(problem, oracle), as_randomness(random_state)
     plan = _plan(problem, epsilon, delta, draws, solver, noise, Adjacency.of(adjacency))
     _check_jobs(n_jobs)
     if not plan.proved:
-        message = "the published calibration has no valid proof (theory, section 5): for reproducing the paper only"
-        warnings.warn(message, PrivacyWarning, stacklevel=2)
-    prepared = solver.prepare(problem.objective, box)  # what the oracle cannot take is refused before it costs anything
-    guarantee = Guarantee(
+        warnings.warn(NOT_PROVED, PrivacyWarning, stacklevel=2)
+    prepared = solver.prepare(problem.objective, problem.box)  # what the oracle cannot take is refused before paying
+    guarantee = _guarantee(plan, solver, Adjacency.of(adjacency), seeded=rng.is_seeded)
+    with charged(budget, guarantee):
+        # all objective noise is drawn here, so that the result does not depend on who solves what
+        etas = exponential_noise(rng, plan.sigma, (plan.draws, problem.box.dim), centred=plan.centred)
+
+        def run(with_oracle: ContinuousOracle) -> Run:
+            objective = prepared if with_oracle is solver else with_oracle.prepare(problem.objective, problem.box)
+            points, gap = _solved(with_oracle, objective, problem.box, etas, n_jobs)
+            promise = replace(guarantee, oracle=_oracle_name(with_oracle))
+            return _released(problem.box, plan, points, gap, promise, rng, start)
+
+        return PaidNoise(_exact_enough(problem, plan), run).solve_with(solver)
+
+
+def _guarantee(plan: SamplingPlan, solver: ContinuousOracle, adjacency: Adjacency, *, seeded: bool) -> Guarantee:
+    return Guarantee(
         profile_of(plan.epsilon, plan.delta),
-        Adjacency.of(adjacency),
+        adjacency,
         "OPSamp",
         "discrete Laplace noise on the average of perturbed optima",
         theory="5",
         oracle=_oracle_name(solver),
         proof=Proof.COMPLETE if plan.proved else Proof.NONE,
-        seeded=rng.is_seeded,
+        seeded=seeded,
     )
-    with charged(budget, guarantee):
-        # all objective noise is drawn here, so that the result does not depend on who solves what
-        etas = exponential_noise(rng, plan.sigma, (plan.draws, box.dim), centred=plan.centred)
 
-        def run(with_oracle: ContinuousOracle) -> Run:
-            objective = prepared if with_oracle is solver else with_oracle.prepare(problem.objective, box)
-            points, gap = _solved(with_oracle, objective, box, etas, n_jobs)
-            _check_answers(points, gap, box, plan.draws, plan.error)
-            model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
-            promise = replace(guarantee, oracle=_oracle_name(with_oracle))
-            mean, spread = points.mean(axis=0).tolist(), points.std(axis=0).tolist()
-            # the plan is public, and stands there for the curator's convenience
-            answered = {"largest_gap": gap, "mean": mean, "spread": spread, "plan": plan, "points": points}
-            diagnostics = Diagnostics(time.perf_counter() - start, {}, answered)
-            return Run(Release(model, promise, _setting(plan)), diagnostics)
 
-        return PaidNoise(_exact_enough(problem, plan), run).solve_with(solver)
+def _released(
+    box: Box, plan: SamplingPlan, points: Floats, gap: float, promise: Guarantee, rng: Randomness, start: float
+) -> Run:
+    """The average of the answers, if every one of them is as exact as was promised, with its noise."""
+    _check_answers(points, gap, box, plan.draws, plan.error)
+    model = BoxPoint(tuple(int(k) for k in noisy_steps(points, box, plan, rng)), box, plan.grid)
+    mean, spread = points.mean(axis=0).tolist(), points.std(axis=0).tolist()
+    # the plan is public, and stands there for the curator's convenience
+    answered = {"largest_gap": gap, "mean": mean, "spread": spread, "plan": plan, "points": points}
+    return Run(Release(model, promise, _setting(plan)), Diagnostics(time.perf_counter() - start, {}, answered))
 
 
 def _exact_enough(problem: BoxProblem, plan: SamplingPlan) -> Callable[[ContinuousOracle], ContinuousOracle]:

@@ -169,43 +169,19 @@ def release_or_failure(
         coins of its own: limit its work, not its time. Running time, interrupts, a lack of memory and the diagnostics are not
         covered.
     """
-    start = time.perf_counter()
-    if not isinstance(parts, Parts):
-        raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
-    if not callable(problem_of):
-        raise ValueError("problem_of must be a function that makes a problem from some of the records")
-    if mechanism not in MECHANISMS:
-        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
-    if getattr(options.get("oracle"), "time_limit", None) is not None:  # a clock ticks for all parts at once
-        raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
-    rng = as_randomness(random_state)
+    start, rng = time.perf_counter(), as_randomness(random_state)
+    _check(problem_of, parts, mechanism, options.get("oracle"))
     run = partial(MECHANISMS[mechanism], adjacency=Adjacency.ADD_REMOVE, random_state=rng, **options)
     like_a_part = _taken(records, np.arange(max(1, _count(records) // parts.count)))
     whole, some = _problem(problem_of, records), _problem(problem_of, like_a_part)
     if some.setting != whole.setting:
-        raise ValueError(
-            "problem_of must state the same domain and loss for any of the records: make them of public numbers"
-        )
+        raise ValueError("problem_of must state the same domain and loss for any records: make them of public numbers")
     # the mechanism checks its options on as many records as a part has, before its noise
     guarantee = _guarantee(promised(run, some, parts.part_epsilon), parts, Adjacency.of(adjacency))
-
-    def answer(part: Any) -> Int64Array | None:
-        """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
-        try:
-            problem = _problem(problem_of, part)
-            if problem.setting != whole.setting:
-                return None
-            weights = run(problem, parts.part_epsilon).release.weights
-            return weights if whole.domain.contains(weights) else None
-        except Exception as error:
-            if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
-                # all parts share it, as they share time: the run ends
-                raise MemoryError("too little memory for a part: nothing was released") from None
-            return None
-
     with charged(budget, guarantee, draft=draft_of(whole)):
         try:
-            answers = [None if part is None else answer(part) for part in in_parts(records, parts.count, rng)]
+            solve = partial(_answer, run, partial(_problem, problem_of), parts.part_epsilon, whole)
+            answers = [None if part is None else solve(part) for part in in_parts(records, parts.count, rng)]
         except KeyboardInterrupt:
             raise KeyboardInterrupt("interrupted while solving: nothing was released") from None
         failed = sum(found is None for found in answers)
@@ -219,6 +195,35 @@ def release_or_failure(
     diagnostics = Diagnostics(time.perf_counter() - start, quality, {"parts": parts.count, "failed": failed})
     model = NoAnswer() if chosen is None else whole.model(chosen)
     return Run(Release(model, guarantee, whole.setting | {"parts": parts.setting}), diagnostics)
+
+
+def _check(problem_of: Any, parts: Any, mechanism: str, oracle: Any) -> None:
+    """Raise for arguments of `release_or_failure` that are wrong whatever the records are."""
+    if not isinstance(parts, Parts):
+        raise ValueError(f"parts must be Parts(count, epsilon, delta), got {type(parts).__name__}")
+    if not callable(problem_of):
+        raise ValueError("problem_of must be a function that makes a problem from some of the records")
+    if mechanism not in MECHANISMS:
+        raise ValueError(f"mechanism must be one of {', '.join(MECHANISMS)}, got {mechanism!r}")
+    if getattr(oracle, "time_limit", None) is not None:  # a clock ticks for all parts at once
+        raise ValueError("oracle must not have a time_limit here: limit its nodes, which depend on the part alone")
+
+
+def _answer(
+    run: Callable[..., Run], problem_of: Callable[[Any], BaseProblem], epsilon: float, whole: BaseProblem, part: Any
+) -> Int64Array | None:
+    """The weights that one part gives, None if it fails: for whatever reason, since the proof allows any."""
+    try:
+        problem = problem_of(part)
+        if problem.setting != whole.setting:
+            return None
+        weights = run(problem, epsilon).release.weights
+        return weights if whole.domain.contains(weights) else None
+    except Exception as error:
+        if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+            # all parts share it, as they share time: the run ends
+            raise MemoryError("too little memory for a part: nothing was released") from None
+        return None
 
 
 def _guarantee(one: Guarantee, parts: Parts, adjacency: Adjacency) -> Guarantee:

@@ -380,9 +380,7 @@ def private_draft(
     the_delta = check_delta(delta) if delta else 0.0
     plan = Plan.of(data, label, check_epsilon(epsilon), the_delta, Adjacency.of(adjacency), options)
     rng = as_randomness(random_state)
-    if not plan.grids:
-        return _finished(plan, {}, {}, None)
-    return _asked(plan, data, intervals, rng, budget)
+    return _asked(plan, data, intervals, rng, budget) if plan.grids else _finished(plan, {}, {}, None)
 
 
 def _asked(plan: Plan, data: Any, intervals: int, rng: Randomness, budget: Account | None) -> PrivateDraft:
