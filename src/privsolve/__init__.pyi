@@ -44,7 +44,6 @@ from .learn.estimators import PrivateScorecardRegressor as PrivateScorecardRegre
 from .learn.estimators import PrivateShortCard as PrivateShortCard
 from .learn.progress import ShowProgress as ShowProgress
 from .learn.trees import PrivateTreeClassifier as PrivateTreeClassifier
-from .losses import ScoreTable as ScoreTable
 from .losses import ZeroOneLoss as ZeroOneLoss
 from .mechanisms.exponential import ExponentialSampler as ExponentialSampler
 from .mechanisms.exponential import exponential as exponential

@@ -50,7 +50,7 @@ def test_sketches_of_a_step_are_those_of_a_table(seed: int, ring: object) -> Non
     filled, now = fill_up(weight, 2**61 if exact else 0.0), new_current(inst)
     now.columns[:] = range(4)
     now.cells[:] = rng.integers(-20, 20, 16)
-    folding_order(grid.costs, now.cells, 4, fold)
+    folding_order(now.cells, 4, fold)
     arguments = ring, grid, fold, 4, now.cells, 8 if exact else -0.1, now.columns, filled
     fast = sketch(*arguments)
     load(*arguments)
@@ -74,7 +74,7 @@ def test_narrow_and_wide_cells_lose_the_same() -> None:
         losses = []
         for kind in (np.int32, np.int64):
             loss = np.zeros(50, dtype=kind)
-            add_least(instance(0).costs, both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
+            add_least(both.astype(kind), one.astype(kind), other.astype(kind), kind(whole), loss)
             losses.append(loss.tolist())
         assert losses[0] == losses[1]
 

@@ -19,7 +19,7 @@ from privsolve.engines.coordinates.weigh import advance, new_weighing, weigh
 from privsolve.noise.coins import Stream, choose_log, sort_indices
 from privsolve.noise.entropy import Randomness
 from privsolve.problems.priors import log_weights
-from random_problems import random_problem, random_table
+from random_problems import random_problem
 
 KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points")
 
@@ -78,7 +78,7 @@ class Walk:
 def test_bounds_at_every_node(kind: str, kappa: float) -> None:
     for seed in range(8):
         rng = np.random.default_rng([seed, *kind.encode()])
-        problem = random_problem(rng, kind, 4 + seed % 2, random_table(rng) if seed > 3 else None)
+        problem = random_problem(rng, kind, 4 + seed % 2)
         if problem.domain.size > 2500:
             continue
         walk = Walk(problem, kappa, ps.SparsePrior(0.5, 0.5))

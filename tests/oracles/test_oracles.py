@@ -14,7 +14,7 @@ from privsolve.domains import Domain
 from privsolve.engines.coordinates.minimise import Progress
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import EnumerationOracle, Oracle, TreeOracle
-from random_problems import DOMAIN_KINDS, TABLES, random_perturbation, random_problem
+from random_problems import DOMAIN_KINDS, random_perturbation, random_problem
 
 
 class TestTree(OracleConformance):
@@ -182,11 +182,3 @@ def test_capabilities_are_checked_before_the_noise(name: str) -> None:
     says = rf"oracle {name!r} does not take \w+: it takes (problems|domains) of \w+; use another"
     with pytest.raises(ValueError, match=says):
         ps.opdisc(COSTS, 1.0, oracle=name, random_state=UNTOUCHED)
-
-
-@pytest.mark.parametrize("name", ["highs", "gurobi"])
-def test_losses_beyond_a_solver_are_refused_before_the_noise(name: str) -> None:
-    loss = next(table for table in TABLES.values() if not table.is_step)
-    problem = ps.Problem(PROBLEM.table, PROBLEM.domain, loss)
-    with pytest.raises(ValueError, match="cannot solve a loss of several steps: use oracle='tree'"):
-        ps.opdisc(problem, 1.0, oracle=name, random_state=UNTOUCHED)

@@ -424,7 +424,7 @@ def test_fingerprints_tell_values_apart_and_know_equal_ones() -> None:
     lists = [[], [1], [1, 2], [[1], 2], [1, [2]], ["ab", "c"], ["a", "bc"], {"a": 1}, {"a": 2}, {"b": 1}, {1, 2}]
     texts = np.array(["a", None], dtype=object)
     arrays = [np.array([1, 2]), np.array([[1, 2]]), np.array([1.0, 2.0]), texts, texts[:, None]]
-    losses = [ps.ZeroOneLoss, ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 2), ps.ScoreTable(0, [3, 0], [0, 1])]
+    losses = [ps.ZeroOneLoss, ps.ZeroOneLoss(), ps.ZeroOneLoss(1, 2)]
     ours = [ps.SparsePrior(), ps.UniformPrior(), TABLE, table_of(1), INDICATORS, ps.exponential, ps.opdisc]
     frames = [DATA, DATA[:-1], DATA.rename(columns={"age": "years"})]
     different: list[Any] = [*plain, *lists, *arrays, *losses, *ours, *frames]

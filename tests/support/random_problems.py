@@ -10,31 +10,6 @@ from privsolve.domains import Domain
 DOMAIN_KINDS = ("integer-ball", "sign-cube", "ternary-cube", "sparse-signs", "sparse-points", "finite-set")
 
 
-def _brier(unit: int, window: range) -> ps.ScoreTable:
-    """The Brier loss of the odds `e^(0.7 s)`, rounded: for either label the cost of a cell falls, then rises."""
-    risk = 1 / (1 + np.exp(-0.7 * np.array(window)))
-    return ps.ScoreTable(
-        window.start, np.rint(unit * (1 - risk) ** 2).astype(int).tolist(), np.rint(unit * risk**2).astype(int).tolist()
-    )
-
-
-TABLES = {
-    "Brier": _brier(50, range(-5, 6)),
-    "stairs": ps.ScoreTable(-1, [7, 4, 4, 0], [0, 1, 1, 6]),
-    "not monotone": ps.ScoreTable(-3, [3, 0, 5, 2, 9, 1, 4], [1, 6, 0, 0, 2, 8, 0]),
-    "a step elsewhere": ps.ScoreTable(2, [5, 0], [1, 4]),
-    "one label": ps.ScoreTable(0, [3, 1, 0], [2, 2, 2]),
-}
-"""Losses of several steps, for every engine that claims them."""
-
-
-def random_table(rng: np.random.Generator) -> ps.ScoreTable:
-    """Any table: up to nine scores, entries of any shape."""
-    positive, negative = rng.integers(0, 9, size=(2, int(rng.integers(2, 10))))
-    positive[0] = positive[1] + 1
-    return ps.ScoreTable(int(rng.integers(-5, 4)), positive.tolist(), negative.tolist())
-
-
 def random_domain(rng: np.random.Generator, kind: str, dim: int) -> Domain:
     if kind == "integer-ball":
         return ps.IntegerBall(dim, int(rng.integers(1, {1: 60, 2: 30, 3: 20, 4: 12, 5: 8}.get(dim, 5))))
@@ -70,10 +45,8 @@ def random_features(rng: np.random.Generator, rows: int, dim: int) -> tuple[np.n
     return features, scales
 
 
-def random_problem(
-    rng: np.random.Generator, kind: str, dim: int | None = None, loss: ps.ScoreTable | None = None
-) -> ps.Problem:
-    """At most a few thousand members and thirty rows; mistakes with random costs, or another `loss`."""
+def random_problem(rng: np.random.Generator, kind: str, dim: int | None = None) -> ps.Problem:
+    """At most a few thousand members and thirty rows; mistakes with random costs."""
     dim = int(rng.integers(1, 9)) if dim is None else dim
     rows = int(rng.integers(1, 30))
     features, scales = random_features(rng, rows, dim)
@@ -86,7 +59,7 @@ def random_problem(
     return ps.Problem(
         ps.PatternTable(features, positives, negatives, scales=scales, ranges=ranges),
         random_domain(rng, kind, dim),
-        ps.ZeroOneLoss(*costs) if loss is None else loss,
+        ps.ZeroOneLoss(*costs),
     )
 
 

@@ -16,21 +16,19 @@ from privsolve.models.leaves import LabelLeaves
 from privsolve.noise.entropy import Randomness
 from privsolve.oracles import TreeOracle
 
-LOSSES = {"mistakes": ps.ZeroOneLoss(), "graded": ps.ScoreTable(-2, [9, 5, 3, 1, 0], [0, 1, 3, 5, 9])}
 PATHS = {"listed": 10**6, "blocks": 0}
 
 
-def cards(loss: str, path: str) -> dict[str, Any]:
+def cards(path: str) -> dict[str, Any]:
     """Draws with and without constraints, and the best card."""
     rng = np.random.default_rng(5)
     rows = rng.integers(0, 2, (9, 5))
-    arrays = rows, rng.integers(0, 6, 9), rng.integers(0, 6, 9), LOSSES[loss], 3, [-1, 1], [-1, 0, 1]
+    arrays = rows, rng.integers(0, 6, 9), rng.integers(0, 6, 9), ps.ZeroOneLoss(), 3, [-1, 1], [-1, 0, 1]
     prior = rng.normal(size=(5, 2)), rng.normal(size=3)
-    kappa = 0.4 / LOSSES[loss].largest
     rule = ConstrainedPoints(6, 3, 1, 1, variables=["a", "a", "b", "b", "c"], max_questions=2, required=["c"])
     tables = rng.integers(-(2**20), 2**20, (5, 2)), rng.integers(-(2**20), 2**20, 3), np.zeros(5, dtype=np.int64)
     samplers = [
-        SupportSampler(*arrays, *prior, kappa, Randomness.seeded(1), max_listed=PATHS[path], constraints=constraints)
+        SupportSampler(*arrays, *prior, 0.4, Randomness.seeded(1), max_listed=PATHS[path], constraints=constraints)
         for constraints in (None, rule)
     ]
     best = minimise_supports(*arrays, *tables)
@@ -49,7 +47,7 @@ def results() -> dict[str, Any]:
     eta = rng.normal(size=ball.domain.lift_dim) * 3
     trees = ps.DecisionTrees(TreeQuestions.plain(4), 3, LabelLeaves([0, 1]))
     grown = ps.private_tree(ps.TreeProblem.from_table(table, trees), 1.0, random_state=0)
-    found: dict[str, Any] = {f"{loss}, {path}": cards(loss, path) for loss in LOSSES for path in PATHS}
+    found: dict[str, Any] = {path: cards(path) for path in PATHS}
     found["coordinates, draws"] = ExponentialSampler(ball, 0.5, random_state=2, method="tree").draw(3).tolist()
     best = TreeOracle(threads=1).minimise(ball, ps.Perturbation.lifted(ball.domain, eta))
     found["coordinates, best"] = np.asarray(best.weights).tolist()

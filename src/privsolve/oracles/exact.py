@@ -21,7 +21,7 @@ from privsolve.engines.supports.minimise import compile_minimiser
 from privsolve.engines.supports.problems import Columns, can_minimise, columns_of
 from privsolve.engines.supports.problems import minimise as minimise_scorecard
 from privsolve.errors import OracleNotCertified
-from privsolve.losses import Loss, ScoreLoss
+from privsolve.losses import Loss, ZeroOneLoss
 from privsolve.oracles.base import EXACT, Oracle, Solution, Solve, Solver, check_limits
 from privsolve.problems.perturbation import UNIT, Perturbation
 from privsolve.problems.problem import BaseProblem, LinearProblem, Problem
@@ -64,7 +64,7 @@ class TreeOracle(Oracle):
     threads: int | None = None
     problems: ClassVar[tuple[type[BaseProblem], ...]] = (Problem,)
     domains: ClassVar[tuple[type[Domain], ...]] = (KnapsackDomain, FiniteSet)
-    losses: ClassVar[tuple[type[Loss], ...]] = (ScoreLoss,)
+    losses: ClassVar[tuple[type[Loss], ...]] = (ZeroOneLoss,)
     about: ClassVar[Solver | None] = Solver("tree", "MIT", EXACT, "the default: certified by privsolve itself")
 
     def __post_init__(self) -> None:

@@ -301,12 +301,6 @@ class MipOracle(Oracle):
         """The name that goes into the guarantee."""
         return f"{self.about.name} (trusts the solver's bound)"
 
-    def unsupported(self, problem: BaseProblem) -> str:
-        """The models know the sign of a score only: a loss of several steps is beyond them."""
-        if isinstance(problem, Problem) and not problem.loss.is_step:
-            return f"oracle {self.about.name!r} cannot solve a loss of several steps: use oracle='tree'"
-        return super().unsupported(problem)
-
     def minimise(
         self, problem: Problem, perturbation: Perturbation, progress: ProgressCallback | None = None
     ) -> Solution:

@@ -19,8 +19,7 @@ from privsolve.checks import check_function, check_length, check_positive
 from privsolve.data.patterns import checked_names
 from privsolve.domains import Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import COST_LIMIT, StatedLoss, TotalLoss
-from privsolve.losses.base import ROUNDING, UPWARDS
+from privsolve.losses import COST_LIMIT, ROUNDING, UPWARDS, StatedLoss, TotalLoss
 from privsolve.privacy.decimals import exact
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT
 from privsolve.problems.problem import MemberProblem

@@ -19,7 +19,7 @@ from privsolve.data import INTERCEPT, Schema
 from privsolve.data.patterns import SCORE_LIMIT, PatternTable, check_score_range, checked_names
 from privsolve.domains import ConstrainedPoints, Domain, check_domain
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import LinearLoss, Loss, ScoreLoss, ZeroOneLoss
+from privsolve.losses import LinearLoss, Loss, ZeroOneLoss
 from privsolve.models.base import Model
 from privsolve.models.choices import Member
 from privsolve.models.linear import LinearRule
@@ -83,14 +83,11 @@ def draft_of(problem: object) -> Paid | None:
 
 @dataclass(frozen=True, eq=False)
 class Problem(BaseProblem):
-    """Choose `w` in `domain` with the least total loss of the scores `<x, w>` on `table`.
-
-    By default the fewest mistakes of "positive iff `<x, w> > 0`"; any `ScoreLoss`, a public table over scores, will do.
-    """
+    """Choose `w` in `domain` such that "positive iff `<x, w> > 0`" makes the fewest or cheapest mistakes on `table`."""
 
     table: PatternTable
     domain: Domain
-    loss: ScoreLoss = field(default_factory=ZeroOneLoss)
+    loss: ZeroOneLoss = field(default_factory=ZeroOneLoss)
     schema: Schema | None = None
 
     def __post_init__(self) -> None:
@@ -99,9 +96,9 @@ class Problem(BaseProblem):
         if not isinstance(self.table, PatternTable):
             raise ValueError(f"table must be a PatternTable, got {type(self.table).__name__}")
         check_domain(self.domain)
-        if not isinstance(self.loss, ScoreLoss):
+        if not isinstance(self.loss, ZeroOneLoss):
             raise ValueError(
-                f"loss must be a ZeroOneLoss, or another table over scores, got {type(self.loss).__name__}"
+                f"loss must be a ZeroOneLoss, got {type(self.loss).__name__}; others take a DiscreteProblem"
             )
         if self.schema is not None and self.schema.constraints and not isinstance(self.domain, ConstrainedPoints):
             raise ValueError(
@@ -113,7 +110,7 @@ class Problem(BaseProblem):
                 f"domain has dimension {self.domain.dim} but the table has {self.table.dim} features: make them equal"
             )
         check_score_range(self.table, np.array([np.abs(self.domain.values(j)).max() for j in range(self.domain.dim)]))
-        if self.n * self.loss.highest * UNIT >= OBJECTIVE_LIMIT // 2:
+        if self.n * self.loss.largest * UNIT >= OBJECTIVE_LIMIT // 2:
             raise IntegerRangeError("records times largest cost leave the exact integer range: use smaller costs")
 
     @property
@@ -143,16 +140,15 @@ class Problem(BaseProblem):
         return LinearRule(np.asarray(weights), self.names, self.scales, constant, schema)
 
     def quality(self, weights: ArrayLike) -> dict[str, Any]:
-        """Training accuracy and mistakes of "positive iff the score is above 0", and the total loss if it is another."""
+        """Training accuracy and mistakes."""
         mistakes = self.table.mistakes(weights)
-        accuracy = {"training_accuracy": 1.0 - mistakes / max(self.n, 1), "mistakes": mistakes}
-        return accuracy if self.loss.is_step else accuracy | {"total_loss": self.total_loss(weights)}
+        return {"training_accuracy": 1.0 - mistakes / max(self.n, 1), "mistakes": mistakes}
 
     @cached_property
     def costs(self) -> Int64Array:
-        """`costs[i, e]`: what the records of row i lose together where their score falls on entry e of the loss."""
-        positive, negative = self.loss.table
-        return np.outer(self.table.positives, positive) + np.outer(self.table.negatives, negative)
+        """What the records of each row lose together: `costs[i, 0]` if predicted negative, `costs[i, 1]` if positive."""
+        loss, table = self.loss, self.table
+        return np.stack([table.positives * loss.false_negative, table.negatives * loss.false_positive], axis=1)
 
     def total_loss(self, weights: ArrayLike) -> int:
         """`L(D, w)`, exactly. Data-dependent: not for publication."""
@@ -168,11 +164,7 @@ class Problem(BaseProblem):
 
     def _losses(self, scores: Int64Array) -> Int64Array:
         """The total loss of each row of scores."""
-        if self.loss.is_step:
-            return np.asarray(self.costs[:, 0].sum() + (scores > 0) @ (self.costs[:, 1] - self.costs[:, 0]))
-        entries = self.loss.entries(scores, self.table.unit)
-        positive, negative = self.loss.table
-        return np.asarray(positive[entries] @ self.table.positives + negative[entries] @ self.table.negatives)
+        return np.asarray(self.costs[:, 0].sum() + (scores > 0) @ (self.costs[:, 1] - self.costs[:, 0]))
 
 
 class MemberProblem(BaseProblem):

@@ -22,7 +22,7 @@ import numpy as np
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper
-from privsolve.engines.coordinates.instance import Layout, entry, threshold
+from privsolve.engines.coordinates.instance import Layout
 from privsolve.engines.semirings import plus, times
 
 
@@ -102,11 +102,10 @@ def tabulate_rows(inst, ws):
         i = active[a]
         group = inst.group_of[i]
         cells[group] += inst.row_costs[0, i]
-        for e in range(1, len(inst.row_costs)):
-            # entry e is reached iff score + grid * step > threshold: from the step floor((threshold - score) / grid) + 1 on
-            turn = (threshold(inst.scale, e) - score[i]) // inst.grid + 1 + inst.offset
-            if turn < width:
-                cells[max(turn, 0) * n + group] += inst.row_costs[e, i] - inst.row_costs[e - 1, i]
+        # the score turns positive where score + grid * step > 0: from the step floor(-score / grid) + 1 on
+        turn = -score[i] // inst.grid + 1 + inst.offset
+        if turn < width:
+            cells[max(turn, 0) * n + group] += inst.row_costs[1, i] - inst.row_costs[0, i]
     for t in range(n, n * width):
         cells[t] += cells[t - n]
 
@@ -151,8 +150,8 @@ def _charge_rows(inst, ws, k, left):
     active, score, low, high = ws.active[k], ws.partial[k], inst.row_low[k], inst.row_high[k]
     for a in range(ws.n_active[k]):
         i = active[a]
-        least = entry(inst.scale, score[i] + low[i, left])
-        if least == entry(inst.scale, score[i] + high[i, left]):
+        least = np.int64(score[i] + low[i, left] > 0)
+        if least == np.int64(score[i] + high[i, left] > 0):
             decided += inst.row_costs[least, i]
         else:
             active[kept] = i
@@ -173,22 +172,16 @@ def _charge_rows(inst, ws, k, left):
                 rest = inst.row_rest[i]
                 least = moved + inst.reach_low[rest, after] * inst.grid
                 most = moved + inst.reach_high[rest, after] * inst.grid
-            ws.gain[j, x] += _least_cost(inst.scale, inst.row_costs, i, least, most)
+            ws.gain[j, x] += _least_cost(inst.row_costs, i, least, most)
     return decided
 
 
 @helper
-def _least_cost(scale, costs, i, low, high):
+def _least_cost(costs, i, low, high):
     """The least row i can cost when its score will be between `low` and `high`."""
-    if scale is None:  # one step: no loop
-        if low > 0:
-            return costs[1, i]
-        return costs[0, i] if high <= 0 else min(costs[0, i], costs[1, i])
-    first, last = entry(scale, low), entry(scale, high)
-    least = costs[first, i]
-    for e in range(first + 1, last + 1):
-        least = min(least, costs[e, i])
-    return least
+    if low > 0:
+        return costs[1, i]
+    return costs[0, i] if high <= 0 else min(costs[0, i], costs[1, i])
 
 
 @helper

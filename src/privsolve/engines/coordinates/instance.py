@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privsolve.arrays import Int64Array
-from privsolve.compiled import helper
 from privsolve.data.patterns import PatternTable
 from privsolve.domains import Knapsack
 from privsolve.engines.semirings import INFINITE_COST
@@ -35,39 +34,14 @@ LARGEST_TABLES = 16_000_000
 LARGEST_REACH = 100_000_000
 
 
-class Scale(NamedTuple):
-    """Which scores fall on which entry of the loss: `unit` is one point, `first` the points of the first entry.
-
-    A single step at 0 (0/1 loss) has None instead: compiled code is then made for that case, without divisions and loops.
-    """
-
-    unit: int
-    first: int
-    entries: int
-
-
-@helper
-def threshold(scale, e):  # type: ignore[no-untyped-def]
-    """Entry `e` and later ones are for scores above this."""
-    return 0 if scale is None else (scale.first + e - 1) * scale.unit
-
-
-@helper
-def entry(scale, score):  # type: ignore[no-untyped-def]
-    """The entry of the loss that a score falls on."""
-    if scale is None:
-        return np.int64(score > 0)
-    return min(max(-(-score // scale.unit) - scale.first, 0), scale.entries - 1)
-
-
 class Layout(NamedTuple):
     """Arrays of one problem, in branching order. Level `k` means that columns `0..k-1` are fixed.
 
     Columns: `n_values[j]`, `values[j, x]`, `costs[j, x]` (budget), `tables[j, x]` (perturbation, units),
     `total_table[t]` (perturbation of the total cost `t`, INFEASIBLE where `t` is not allowed), `completable[k, t]` (can
     columns from k on be chosen so that the total is allowed, `t` being spent before?).
-    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[e, i]` the cost where the score falls on
-    entry e of the loss (by `scale`), `row_first[k, i]` the first free column that row i has (or -1),
+    Rows (levels `0..row_levels-1`): `rows[i, j]` integer scores, `row_costs[0, i]` what the row costs
+    where its score is at most 0 and `row_costs[1, i]` above it, `row_first[k, i]` the first free column that it has (or -1),
     `row_low/row_high[k, i, b]` the range of the score that the columns from k on can add with budget b.
     Groups (levels `row_levels..dim`), indexed by level minus `row_levels`: `n_groups[l]` and `merged[l, g]`, the
     group's index one level deeper. Groups are sorted into *runs* that behave alike: groups `run_start[l, r]..run_start[l, r+1]`
@@ -87,7 +61,6 @@ class Layout(NamedTuple):
     total_table: Int64Array
     completable: NDArray[np.bool_]
     rows: Int64Array
-    scale: Scale | None
     row_costs: Int64Array
     row_levels: int
     row_first: Int64Array
@@ -114,13 +87,11 @@ class Layout(NamedTuple):
 
 def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
     """The problem as the tree sees it. Work and memory limits are checked here, before any search."""
-    domain, loss = problem.domain, problem.loss
+    domain = problem.domain
     knapsack, by_total = perturbation.by_total()
     values = [domain.values(j) for j in range(domain.dim)]
     movable = [bool(np.any(v)) for v in values]  # the others never touch a score
     scores = np.where(movable, problem.table.score_features, 0)
-    entries = f"a loss of {problem.costs.shape[1]:,} entries"
-    _check_size(problem.costs.size, scores, entries, "a loss with fewer scores")
     table_columns = _grid_columns(problem.table, scores, values, knapsack)
     order = _branching_order(scores, values, problem.costs.sum(axis=1), table_columns)
     row_levels = domain.dim - len(table_columns)
@@ -148,7 +119,6 @@ def lay_out(problem: Problem, perturbation: Perturbation) -> Layout:
         total_table=np.where(knapsack.allowed, by_total, INFEASIBLE),
         completable=knapsack.completable,
         rows=scores,
-        scale=None if loss.is_step else Scale(problem.table.unit, loss.first, problem.costs.shape[1]),
         row_costs=np.ascontiguousarray(problem.costs.T),
         row_levels=row_levels,
         row_first=_first_columns(scores, row_levels),

@@ -1,6 +1,6 @@
 """The rows as bit sets: moments of many sets of columns at once, by AND and counting of bits.
 
-Rows are laid out in *classes* of one weight, a power of two times what a label puts into a cell, so that a moment is the
+Rows are laid out in *classes* of one weight, a power of two times what all have in common, so that a moment is the
 sum over classes of weight times number of bits; a row of weight 5 stands in the classes of 4 and of 1. Every class starts
 at a word of its own. A column that most rows have is turned round: it splits cells the same way, only with their names
 exchanged, and what its sets of columns have in common is then less.
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from privsolve.arrays import Int64Array, Words
 from privsolve.compiled import compiled, helper
 from privsolve.engines.subsets import lowest_one, ones_in
-from privsolve.engines.supports.costs import HALF
 from privsolve.engines.supports.instance import CardInstance
 
 WORD = 64
@@ -90,13 +89,9 @@ def pack(inst: CardInstance, flip: NDArray[np.bool_]) -> Bits:
 
 def _classes(inst: CardInstance) -> list[tuple[int, Int64Array]]:
     """Weight and rows of every class."""
-    cell = inst.row_cell
-    if inst.costs.is_step:
-        kinds = [(1, np.maximum(cell, 0)), (-1, np.maximum(-cell, 0))]
-    else:
-        kinds = [(1 << HALF, cell >> HALF), (1, cell & ((1 << HALF) - 1))]
     found = []
-    for unit, counts in kinds:
+    for unit in (1, -1):
+        counts = np.maximum(unit * inst.row_cell, 0)
         common = math.gcd(*counts.tolist()) or 1
         whole = counts // common
         for bit in range(int(whole.max(initial=0)).bit_length()):

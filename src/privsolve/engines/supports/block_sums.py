@@ -29,8 +29,7 @@ from privsolve.engines.supports.bits import (
 )
 from privsolve.engines.supports.cells import cells_of, columns_of
 from privsolve.engines.supports.chain import EXACT, INFLATION, LISTED
-from privsolve.engines.supports.costs import sum_of_least
-from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.instance import CardInstance, sum_of_least
 from privsolve.engines.supports.moments import (
     Moments,
     Node,
@@ -56,7 +55,7 @@ TINY = 1e-30
 """More than what `rough_exp` makes of all numbers it takes for zero."""
 
 MAX_ROWS = 130_000_000
-"""Rows take twelve bytes each, twenty for tables: 1.6 GB."""
+"""Rows take twelve bytes each: 1.6 GB."""
 
 
 class Target(NamedTuple):
@@ -116,14 +115,14 @@ def first_sums(
     first_block = shape.entries - math.comb(m, most - 2)
     sums = Sums(np.full(shape.entries, -np.inf), np.full(shape.rows, -np.inf), first_block, shape.entries)
     cells = np.zeros((2, 1 << most), dtype=np.int64)
-    _sum_small(inst.costs, moments, target, sums, np.zeros(most, np.int64), cells[0], cells[1], rule)
+    _sum_small(moments, target, sums, np.zeros(most, np.int64), cells[0], cells[1], rule)
 
     def scratch() -> tuple[Walk, Node, NDArray[np.float32], Rule]:
         node = new_node(inst)
         return new_walk(bits, m, most - 2), node, np.zeros(len(node.loss), dtype=np.float32), for_one_thread(rule)
 
     def sum_from(own: tuple[Walk, Node, NDArray[np.float32], Rule], first: int) -> None:
-        _sum_from(inst.costs, moments, bits.weight, target, sums, *own, first)
+        _sum_from(moments, bits.weight, target, sums, *own, first)
 
     Workers(scratch).run(sum_from, firsts(m, most - 2), progress)
     return sums
@@ -201,19 +200,19 @@ def log_prior_of(target, columns, size):
 
 
 @compiled
-def _sum_small(costs, moments, target, sums, columns, cells, scratch, rule):
+def _sum_small(moments, target, sums, columns, cells, scratch, rule):
     """`log` bounds of the supports that are entries by themselves; minus infinity for those that are not allowed."""
     for number in range(sums.first_block):
         size = columns_of(moments, number, columns)
         if rule.active and not is_allowed(rule, columns, size):
             continue
         cells_of(moments, columns, size, scratch, cells)
-        loss = target.offset + sum_of_least(costs, cells[: 1 << size])
+        loss = target.offset + sum_of_least(cells[: 1 << size])
         sums.block[number] = log_prior_of(target, columns, size) - target.kappa * loss + FIRST
 
 
 @compiled
-def _sum_from(costs, moments, unit, target, sums, walk, node, weight, rule, first):
+def _sum_from(moments, unit, target, sums, walk, node, weight, rule, first):
     """First bounds of the blocks that start with column `first`, and of their rows; dead ones are passed over."""
     m, size = walk.n_columns, len(walk.path)
     more, own, columns = begin(walk, first), True, np.empty(size + 1, np.int64)
@@ -231,9 +230,9 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, rule, firs
         log_prior = log_prior_of(target, walk.path, size) - target.kappa * target.offset
         after = walk.path[size - 1] + 1 if size > 0 else 0
         rows = sums.row[moments.child_start[number] - sums.first_row + after :][: m - after]
-        total = log_prior - target.kappa * exact_loss(costs, node, -1, -1) + FIRST if own else -np.inf
+        total = log_prior - target.kappa * exact_loss(node, -1, -1) + FIRST if own else -np.inf
         if after < m:
-            least_of_singles(costs, node, after)
+            least_of_singles(node, after)
             for j in range(after, m):
                 rows[j - after] = -target.kappa * node.single[j]
                 if rule.active and not rule.allowed[j]:
@@ -246,7 +245,7 @@ def _sum_from(costs, moments, unit, target, sums, walk, node, weight, rule, firs
                 stop, pairs = next_rows(node, j)
                 count_rows(walk, unit, node, j, stop, pairs)
                 enter_rows(moments, node, j, pairs)
-                least_of_rows(costs, node, pairs)
+                least_of_rows(node, pairs)
                 _add_pairs(target, node, j, stop, pairs, weight, rows[j - after :], rule, columns)
                 j = stop
             for j in range(after, m):

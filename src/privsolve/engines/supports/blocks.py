@@ -28,8 +28,7 @@ from privsolve.engines.supports.bits import Bits, count_bits, pack, turned
 from privsolve.engines.supports.block_sums import FINE, FIRST, Sums, first_sums, log_prior_of, log_sum, target_of
 from privsolve.engines.supports.cells import cells_of, columns_of
 from privsolve.engines.supports.chain import EXACT_IN_LOGS, LISTED, Chain, attempt
-from privsolve.engines.supports.costs import sum_of_least
-from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.instance import CardInstance, sum_of_least
 from privsolve.engines.supports.moments import (
     Moments,
     Node,
@@ -147,7 +146,7 @@ class BlockFrontier:
         bits, kept_to = pack(inst, flip), rule or no_rule(inst.n_columns, inst.max_features)
         self._chain, self._max_entries = chain, max_entries
         self.moments = count_moments(inst, bits)
-        self.reference = inst.base + int(sum_of_least(inst.costs, inst.row_cell))  # no scorecard loses less
+        self.reference = inst.base + int(sum_of_least(inst.row_cell))  # no scorecard loses less
         prior = chain.prior
         self.target = target_of(inst, chain.law.kappa, prior.log_mass, prior.log_mass_intercept, self.reference)
         self.supports = _supports(inst, bits, self.moments, flip, kept_to)
@@ -225,13 +224,13 @@ def _log_bound(target, tightened, log_prior, loss, key, known=True):
 
 
 @helper
-def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
+def _parts_of_block(supports, target, sums, tightened, columns, size):
     """Into `log_part`: the prefix itself, then its rows. Returns how many."""
     node, m = supports.node, len(supports.flip)
     enter(supports.moments, columns[:size], node)
     number = node.number[len(node.cell) - 1]
     after = columns[size - 1] + 1 if size > 0 else 0
-    loss = exact_loss(costs, node, -1, -1)
+    loss = exact_loss(node, -1, -1)
     supports.log_part[0] = _log_bound(target, tightened, log_prior_of(target, columns, size), loss, number * (m + 1))
     if supports.rule.active and not is_allowed(supports.rule, columns, size):
         supports.log_part[0] = -np.inf
@@ -242,7 +241,7 @@ def _parts_of_block(costs, supports, target, sums, tightened, columns, size):
 
 
 @helper
-def _parts_of_row(costs, supports, target, tightened, columns, size, j):
+def _parts_of_row(supports, target, tightened, columns, size, j):
     """Into `log_support`: `T ∪ {j}`, then `T ∪ {j, k}` for the later k. Returns how many."""
     node, m, mask = supports.node, len(supports.flip), supports.mask
     for w in range(len(mask)):
@@ -257,9 +256,9 @@ def _parts_of_row(costs, supports, target, tightened, columns, size, j):
     key = (supports.moments.child_start[node.number[len(node.cell) - 1]] + j) * (m + 1)
     log_prior = log_prior_of(target, columns, size) + target.log_mass[j]
     known = is_known(tightened, key)
-    supports.log_support[0] = _log_bound(target, tightened, log_prior, exact_loss(costs, node, j, -1), key, known)
+    supports.log_support[0] = _log_bound(target, tightened, log_prior, exact_loss(node, j, -1), key, known)
     for k in range(j + 1, m):
-        log_mass, loss = log_prior + target.log_mass[k], exact_loss(costs, node, j, k)
+        log_mass, loss = log_prior + target.log_mass[k], exact_loss(node, j, k)
         supports.log_support[k - j] = _log_bound(target, tightened, log_mass, loss, key + k + 1, known)
     if supports.rule.active:
         _leave_out_supports(supports, columns, size, j)
@@ -299,25 +298,25 @@ class Chosen(NamedTuple):
 
 
 @helper
-def _descend(costs, supports, target, sums, tightened, now, entry, stream):
+def _descend(supports, target, sums, tightened, now, entry, stream):
     """From an entry down to one of its supports, which is left in `now`: LOST, GREW or KEPT, and the support."""
     moments, node, m = supports.moments, supports.node, len(supports.flip)
     size = columns_of(moments, entry, now.columns)
     key, parts, members = entry * (m + 1), 0, 0
     if entry < sums.first_block:
         cells_of(moments, now.columns, size, now.scratch, now.cells)
-        loss = target.offset + sum_of_least(costs, now.cells[: 1 << size])
+        loss = target.offset + sum_of_least(now.cells[: 1 << size])
         supports.log_part[0] = log_prior_of(target, now.columns, size) - target.kappa * loss
         _turn_cells(supports.flip, now, size)
         return KEPT, Chosen(size, key, 0, parts, 0, members)
-    parts = _parts_of_block(costs, supports, target, sums, tightened, now.columns, size)
+    parts = _parts_of_block(supports, target, sums, tightened, now.columns, size)
     outcome, part = _choose_part(stream, supports.log_part[:parts], sums.block[entry], supports.choice)
     if outcome != KEPT or part == 0:
         if outcome == KEPT:
             name_cells(node, now.columns, size, -1, -1, supports.flip, now.cells)
         return outcome, Chosen(size, key, part, parts, 0, members)
     j = (now.columns[size - 1] if size > 0 else -1) + part
-    members = _parts_of_row(costs, supports, target, tightened, now.columns, size, j)
+    members = _parts_of_row(supports, target, tightened, now.columns, size, j)
     outcome, member = _choose_part(stream, supports.log_support[:members], supports.log_part[part], supports.choice)
     now.columns[size] = j
     key, size = (moments.child_start[entry] + j) * (m + 1), size + 1
@@ -381,7 +380,7 @@ def _attempt_until_kept(
             break
         counts[0] += 1
         entry = propose(stream, tree)
-        outcome, chosen = _descend(grid.costs, supports, target, sums, tightened, now, entry, stream)
+        outcome, chosen = _descend(supports, target, sums, tightened, now, entry, stream)
         if outcome == KEPT:
             before, log_bound = look_up(tightened, chosen.key)
             outcome, step, log_bound = attempt(law, grid, fold, now, chosen.size, before, stream, log_bound)

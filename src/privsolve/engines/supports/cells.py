@@ -1,7 +1,7 @@
 """The cells of every support, without touching the records again (supports-first tree, theory section 4).
 
 The cell `c ⊆ S` of a support holds the rows whose ones among `S` are exactly `c`; it is one integer `D_c`, the sum of what
-its rows put into it (`costs`). No points on `S` can lose less than `Bayes(S) = base + Σ_c least(D_c)`. Each row is
+its rows put into it (`instance`). No points on `S` can lose less than `Bayes(S) = base + Σ_c min(D_c, 0)`. Each row is
 scattered once into the *moments* `M[T] = Σ_{rows ⊇ T} D` of the subsets T of its ones, and inclusion-exclusion turns
 moments into cells: `D_c = Σ_{c ⊆ T ⊆ S} (-1)^|T - c| M[T]`.
 
@@ -23,7 +23,6 @@ from privsolve.compiled import compiled, helper, inlined
 from privsolve.engines.card_rules import is_allowed
 from privsolve.engines.subsets import invert
 from privsolve.engines.supports.bits import pack
-from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import CardInstance, count_supports, number_supports
 from privsolve.engines.supports.moments import fill_moments
 
@@ -64,7 +63,7 @@ def list_supports(inst: CardInstance) -> Listing:
     else:
         path = np.zeros((2, most + 1), dtype=np.int64)
         _scatter(inst.rows, inst.row_cell, most, child_start, moment, np.zeros(m + 1, dtype=np.int64), *path)
-    _walk(inst.costs, m, most, inst.base, listing, _new_path(m, max(most - 2, 0)))
+    _walk(m, most, inst.base, listing, _new_path(m, max(most - 2, 0)))
     return listing
 
 
@@ -123,14 +122,14 @@ def _new_path(m: int, deepest: int) -> Path:
 
 
 @compiled
-def _walk(costs, m, most, base, listing, path):
+def _walk(m, most, base, listing, path):
     """Bayes loss of every support, depth first: a prefix hands its inverted cells to all its extensions.
 
     Extending by j splits every cell in two, so only the parts that have j are new. The
     last two columns are added together, which takes two subtractions per cell once both are inverted.
     """
     child_start, moment, bayes = listing.child_start, listing.moment, listing.bayes
-    bayes[0] = base + least(costs, moment[0])
+    bayes[0] = base + min(moment[0], 0)
     if most == 0:
         return
     cell, part, number, scratch, following = path
@@ -144,12 +143,10 @@ def _walk(costs, m, most, base, listing, path):
         if entering:
             start = child_start[number[depth, (1 << depth) - 1]]
             for k in range(j, m):
-                bayes[start + k] = base + _split_bayes(costs, cell[depth], part[depth, k], 1 << depth)
+                bayes[start + k] = base + _split_bayes(cell[depth], part[depth, k], 1 << depth)
             if depth == most - 2 and j < m - 1:
                 first = child_start[start + j] + j + 1
-                _bayes_of_pairs(
-                    costs, listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:]
-                )
+                _bayes_of_pairs(listing, number[depth], cell[depth], part[depth], scratch, j, m, base, bayes[first:])
             entering = False
         if depth == deepest or j >= m - 1:  # the last column has no later one to extend by
             depth -= 1
@@ -162,20 +159,16 @@ def _walk(costs, m, most, base, listing, path):
 
 
 @helper
-def _split_bayes(costs, cell, having, n_cells):
-    """`Σ least(D)` over the cells split by one more column."""
+def _split_bayes(cell, having, n_cells):
+    """`Σ min(D, 0)` over the cells split by one more column."""
     total = 0
-    if costs.is_step:
-        for c in range(n_cells):
-            total += min(having[c], 0) + min(cell[c] - having[c], 0)
-        return total
     for c in range(n_cells):
-        total += least(costs, having[c]) + least(costs, cell[c] - having[c])
+        total += min(having[c], 0) + min(cell[c] - having[c], 0)
     return total
 
 
 @helper
-def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base, out):
+def _bayes_of_pairs(listing, number, cell, part, scratch, first, m, base, out):
     """`Bayes(S ∪ {j, k})` for all later columns j < k; they are numbered one after the other."""
     n_cells, at = len(cell), 0
     start, both = scratch[0], scratch[1]
@@ -183,34 +176,25 @@ def _bayes_of_pairs(costs, listing, number, cell, part, scratch, first, m, base,
         start[c] = listing.child_start[listing.child_start[number[c]] + first] + first + 1
     for j in range(first, m - 1):
         for k in range(j + 1, m):
-            if n_cells == 16 and costs.is_step:  # a constant number of cells becomes straight vector code
-                out[at] = base + _pair_bayes(
-                    costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(16)
-                )
-            elif n_cells == 4 and costs.is_step:
-                out[at] = base + _pair_bayes(
-                    costs, listing.moment, start, at, cell, part[j], part[k], both, np.int64(4)
-                )
+            if n_cells == 16:  # a constant number of cells becomes straight vector code
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, np.int64(16))
+            elif n_cells == 4:
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, np.int64(4))
             else:
-                out[at] = base + _pair_bayes(costs, listing.moment, start, at, cell, part[j], part[k], both, n_cells)
+                out[at] = base + _pair_bayes(listing.moment, start, at, cell, part[j], part[k], both, n_cells)
             at += 1
 
 
 @inlined
-def _pair_bayes(costs, moment, start, at, cell, one, other, both, n_cells):
-    """`Σ least(D)` over the cells split by two more columns."""
+def _pair_bayes(moment, start, at, cell, one, other, both, n_cells):
+    """`Σ min(D, 0)` over the cells split by two more columns."""
     for c in range(n_cells):
         both[c] = moment[start[c] + at]
     invert(both, n_cells)
     total = 0
-    if costs.is_step:
-        for c in range(n_cells):
-            total += min(both[c], 0) + min(one[c] - both[c], 0) + min(other[c] - both[c], 0)
-            total += min(cell[c] - one[c] - other[c] + both[c], 0)
-        return total
     for c in range(n_cells):
-        total += least(costs, both[c]) + least(costs, one[c] - both[c]) + least(costs, other[c] - both[c])
-        total += least(costs, cell[c] - one[c] - other[c] + both[c])
+        total += min(both[c], 0) + min(one[c] - both[c], 0) + min(other[c] - both[c], 0)
+        total += min(cell[c] - one[c] - other[c] + both[c], 0)
     return total
 
 

@@ -31,7 +31,6 @@ from privsolve.arrays import Floats, Int64Array
 from privsolve.compiled import helper
 from privsolve.engines.rejection import GREW, KEPT, LOST, NEEDS_LOGS
 from privsolve.engines.semirings import WEIGHTS
-from privsolve.engines.supports.costs import regret
 from privsolve.engines.supports.fold import Fold, Grid, evaluate, fix_column, folding_order, load, sketch
 from privsolve.engines.supports.instance import CardInstance
 from privsolve.noise.coins import Stream, SumTree, Uniforms, choose, choose_log, coin, new_sum_tree, propose
@@ -138,7 +137,7 @@ def attempt(law, grid, fold, now, size, step, stream, log_bound):
 
     Returns the outcome, the step reached and the logarithm of the bound there.
     """
-    needed = folding_order(grid.costs, now.cells, size, fold)
+    needed = folding_order(now.cells, size, fold)
     loaded = False
     while step < TOO_LIGHT:
         if step > LISTED and not loaded:
@@ -199,8 +198,14 @@ def excess_loss(grid, now, size):
         for i in range(size):
             if c >> i & 1:
                 score += grid.points[now.chosen[i]]
-        total += regret(grid.costs, now.cells[c], score)
+        total += regret(now.cells[c], score)
     return total
+
+
+@helper
+def regret(cell, score):
+    """What a cell costs at a score, or at many, beyond its least."""
+    return (score > 0) * max(cell, 0) + (score <= 0) * max(-cell, 0)
 
 
 # --- the same in logarithms ------------------------------------------------------------------------
@@ -258,7 +263,7 @@ def _table(inst: CardInstance, law: Law, now: Current, size: int, fixed: tuple[i
         for i in range(len(fixed), size):
             if c >> i & 1:
                 score = score + _along(inst.points, i - len(fixed), dims)
-        excess += regret(inst.costs, int(now.cells[c]), score)
+        excess += regret(int(now.cells[c]), score)
     prior = _along(np.log(law.prior_intercept), dims - 1, dims)
     for i in range(size):
         with np.errstate(divide="ignore"):  # points that are not allowed have no weight

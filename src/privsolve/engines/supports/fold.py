@@ -1,7 +1,7 @@
 """The points of one support: bound, exact value and trace by one fold in two semirings (theory, section 4).
 
-Relative to `Bayes(S)`, cell c costs its `regret` at score τ: one vector `V_c[τ]` per cell. Writing the operations of a
-semiring as ⊗ and ⊕,
+What cell c costs at score τ beyond its least is one vector `V_c[τ]` per cell. Writing the operations of a semiring as ⊗
+and ⊕,
 
     fold(V, j, v):   V'_c[τ] = V_c[τ] ⊗ V_{c ∪ j}[τ + v]        fixes column j to v: half as many vectors
     value(V)       = ⊕_v h_j(v) ⊗ value(fold(V, j, v));  with no column left: ⊕_t h(t) ⊗ V_∅[t]
@@ -31,7 +31,6 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import helper
 from privsolve.engines.semirings import better, element, plus, times
 from privsolve.engines.subsets import ones
-from privsolve.engines.supports.costs import CellCosts, cost_at, least, mass
 from privsolve.engines.supports.instance import CardInstance
 
 LARGEST_TABLE = 2**23
@@ -43,7 +42,7 @@ class Grid(NamedTuple):
     """The public shape of the problem: points (filled up to a multiple of BLOCK), their extremes and the intercepts.
 
     Scores are positions on a grid that starts at the least score of the largest support. `intercept_weight[opened]` is
-    `h(t)` for each lane. `widest` is the number of columns whose points are opened as lanes. `costs` is what cells cost.
+    `h(t)` for each lane. `widest` is the number of columns whose points are opened as lanes.
     """
 
     points: Int64Array
@@ -55,7 +54,6 @@ class Grid(NamedTuple):
     most: int
     widest: int
     intercept_weight: NDArray[Any]
-    costs: CellCosts
 
 
 class Fold(NamedTuple):
@@ -110,7 +108,7 @@ def new_fold(inst: CardInstance, intercept_weight: NDArray[Any]) -> tuple[Grid, 
         heavy=np.zeros(most, dtype=np.int64),
         charge=np.zeros((most, starts + high - low + 1), dtype=np.int64),
     )
-    return Grid(points, n_points, low, high, int(inst.intercepts[0]), starts, most, widest, weights, inst.costs), fold
+    return Grid(points, n_points, low, high, int(inst.intercepts[0]), starts, most, widest, weights), fold
 
 
 def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
@@ -120,7 +118,7 @@ def fill_up(weight: NDArray[Any], zero: float) -> NDArray[Any]:
 
 
 @helper
-def folding_order(costs, cells, size, fold):
+def folding_order(cells, size, fold):
     """Order the columns of a support for folding; returns how many folds make the bound exact.
 
     The largest set of columns of which no row has two is left to the closed form, and of the others the column in the
@@ -134,7 +132,7 @@ def folding_order(costs, cells, size, fold):
             for i in range(size):
                 if c >> i & 1:
                     conflict[i] |= c & ~(1 << i)
-                    heavy[i] += mass(costs, cells[c])
+                    heavy[i] += abs(cells[c])
     tail, most, least = 0, 0, 0
     for subset in range(1 << size):
         count, load = 0, 0
@@ -188,7 +186,7 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
                 source |= 1 << fold.order[i]
         d = cells[source]
         fold.live[c] = d != 0
-        lay_cell(ring, grid.costs, scale, d, first_score, fold.base[c])
+        lay_cell(ring, scale, d, first_score, fold.base[c])
     for depth in range(size):
         here, there, half = row(size, depth), row(size, depth + 1), 1 << (size - depth - 1)
         for c in range(half):
@@ -196,30 +194,19 @@ def load(ring, grid, fold, size, cells, scale, columns, column_weight):
 
 
 @helper
-def lay_cell(ring, costs, scale, cell, first_score, into):
-    """The vector of one cell: its regret at every score from `first_score` on."""
-    if costs.is_step:
-        below = min(max(1 - first_score, 0), len(into))
-        fill(into[:below], element(ring, scale, max(-cell, 0)))
-        fill(into[below:], element(ring, scale, max(cell, 0)))
-    else:
-        smallest = least(costs, cell)
-        for x in range(len(into)):
-            into[x] = element(ring, scale, cost_at(costs, cell, first_score + x) - smallest)
+def lay_cell(ring, scale, cell, first_score, into):
+    """The vector of one cell: what it costs beyond its least at every score from `first_score` on."""
+    below = min(max(1 - first_score, 0), len(into))
+    fill(into[:below], element(ring, scale, max(-cell, 0)))
+    fill(into[below:], element(ring, scale, max(cell, 0)))
 
 
 @helper
 def sketch(ring, grid, fold, size, cells, scale, columns, column_weight):
-    """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work for a single step."""
-    if grid.costs.is_step:
-        return sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight)
-    load(ring, grid, fold, size, cells, scale, columns, column_weight)
-    return evaluate(ring, grid, fold, size, np.int64(0), np.int64(0))
+    """The bound with no fold: equal to `load`, then `evaluate(..., 0, 0)`, at a fraction of the work.
 
-
-@helper
-def sketch_step(ring, grid, fold, size, cells, scale, columns, column_weight):
-    """From the cells alone: a best over scores of a step is a step, so charges are integers."""
+    From the cells alone: a best over scores of a step is a step, so charges are integers.
+    """
     reach, first_score = grid.high - grid.low, grid.least_intercept + grid.low
     n = grid.n_intercepts + reach
     charge = fold.charge  # of each column by score, as differences

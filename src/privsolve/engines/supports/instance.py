@@ -1,8 +1,11 @@
 """The arrays of a sparse scorecard problem, checked once.
 
 A scorecard is a support `S` of at most `max_features` columns, a non-zero point for each column of `S`, and an
-intercept. The score of a row is the intercept plus the points of the columns that are 1; what it loses is a public table
-over scores.
+intercept. The score of a row is the intercept plus the points of the columns that are 1; it is positive above 0.
+
+A cell of rows is one integer D, what predicting it positive adds to the loss; the D of disjoint cells add up. Apart from a
+constant that all scorecards share a cell costs at least `min(D, 0)`, and beyond that `max(D, 0)` where the score is above 0,
+else `max(-D, 0)` (theory, supports: "Cells").
 """
 
 # mypy: disallow_untyped_defs=False
@@ -17,15 +20,14 @@ from numpy.typing import ArrayLike
 
 from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled
-from privsolve.engines.supports.costs import CellCosts, cell_costs, mass, row_cells
 from privsolve.errors import IntegerRangeError
-from privsolve.losses import ScoreLoss
+from privsolve.losses import ZeroOneLoss
 
 LARGEST_SUPPORT = 12
 """Supports have up to `2^|S|` cells; beyond this their tables leave the cache and the sums take minutes."""
 
 NARROW_LOSS = 2**30
-"""Below this, sums of four cells of a loss with one step fit into 32 bits."""
+"""Below this, sums of four cells fit into 32 bits."""
 
 LARGEST_LOSS = 2**40
 LARGEST_SCORE = 2**16
@@ -33,7 +35,7 @@ LARGEST_SCORE = 2**16
 
 @dataclass(frozen=True)
 class CardInstance:
-    """Rows with what each puts into its cell (see `costs`): the loss of a scorecard is `base + Σ_c least + Σ_c regret`.
+    """Rows with what each puts into its cell: the loss of a scorecard is `base` and what its cells cost.
 
     No scorecard loses more than `largest_loss`.
     """
@@ -41,7 +43,6 @@ class CardInstance:
     rows: Int64Array
     row_cell: Int64Array
     base: int
-    costs: CellCosts
     largest_loss: int
     max_features: int
     points: Int64Array
@@ -53,7 +54,7 @@ class CardInstance:
         rows: ArrayLike,
         positives: ArrayLike,
         negatives: ArrayLike,
-        loss: ScoreLoss,
+        loss: ZeroOneLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,
@@ -63,7 +64,7 @@ class CardInstance:
         if table.ndim != 2 or not ((table == 0) | (table == 1)).all():
             raise ValueError("rows must be a two-dimensional array of zeros and ones: encode columns as indicators")
         positive, negative = (
-            _counts(c, name, len(table), loss.highest)
+            _counts(c, name, len(table), loss.largest)
             for c, name in ((positives, "positives"), (negatives, "negatives"))
         )
         values = _distinct(points, "points")
@@ -77,11 +78,10 @@ class CardInstance:
         most = min(int(max_features), table.shape[1])
         if int(np.abs(starts).max()) + most * int(np.abs(values).max()) > LARGEST_SCORE:
             raise ValueError(f"points and intercepts reach scores beyond ±{LARGEST_SCORE:,}: use smaller points")
-        low, high = most * min(int(values[0]), 0), most * max(int(values[-1]), 0)
-        cells, base = row_cells(loss, positive, negative)
-        costs = cell_costs(loss, int(starts[0]) + low, int(starts[-1]) + high)
-        largest = int(positive.sum() + negative.sum()) * loss.highest
-        return cls(table, cells, base, costs, largest, most, values, starts)
+        if_negative = positive * loss.false_negative
+        cells, base = negative * loss.false_positive - if_negative, int(if_negative.sum())
+        largest = int(positive.sum() + negative.sum()) * loss.largest
+        return cls(table, cells, base, largest, most, values, starts)
 
     @property
     def n_columns(self) -> int:
@@ -96,12 +96,12 @@ class CardInstance:
     @property
     def is_wide(self) -> bool:
         """Whether the cells of blocks need 64 bits."""
-        return not self.costs.is_step or self.largest_loss >= NARROW_LOSS
+        return self.largest_loss >= NARROW_LOSS
 
 
 def heaviest_first(inst: CardInstance) -> Int64Array:
     """The order of the columns that makes blocks fast: those of the heaviest rows first."""
-    return np.argsort(-(mass(inst.costs, inst.row_cell) @ inst.rows), kind="stable")
+    return np.argsort(-(np.abs(inst.row_cell) @ inst.rows), kind="stable")
 
 
 def _counts(values: ArrayLike, name: str, rows: int, highest: int) -> Int64Array:
@@ -150,3 +150,12 @@ def _number(m, child_start, last):
             if first < len(last):
                 last[first] = j
             first += 1
+
+
+@compiled
+def sum_of_least(cells):
+    """The least that all cells together cost."""
+    total = np.int64(0)
+    for c in range(len(cells)):
+        total += min(cells[c], 0)
+    return total

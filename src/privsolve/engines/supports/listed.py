@@ -123,7 +123,7 @@ def _log_bound_of(law, grid, listing, fold, now, support, last):
     """Size of one support, and the step and `log` of its bound at step `last` of its chain or at its end."""
     size = columns_of(listing, support, now.columns)
     cells_of(listing, now.columns, size, now.scratch, now.cells)
-    needed = folding_order(grid.costs, now.cells, size, fold)
+    needed = folding_order(now.cells, size, fold)
     load(WEIGHTS, grid, fold, size, now.cells, -law.kappa, now.columns, law.weight)
     step, log_bound = LISTED, (EXACT - LISTED) * INFLATION
     while step < last and step < TOO_LIGHT:

@@ -26,7 +26,6 @@ from privsolve.compiled import compiled
 from privsolve.engines.semirings import COSTS, INFINITE_COST
 from privsolve.engines.supports.cells import cells_of, columns_of, list_supports, sum_over_supports
 from privsolve.engines.supports.chain import Current, new_current
-from privsolve.engines.supports.costs import sum_of_least
 from privsolve.engines.supports.fold import (
     Fold,
     Grid,
@@ -38,9 +37,9 @@ from privsolve.engines.supports.fold import (
     new_fold,
     sketch,
 )
-from privsolve.engines.supports.instance import CardInstance
+from privsolve.engines.supports.instance import CardInstance, sum_of_least
 from privsolve.errors import IntegerRangeError, WorkLimitReached
-from privsolve.losses import ScoreLoss, ZeroOneLoss
+from privsolve.losses import ZeroOneLoss
 from privsolve.problems.perturbation import OBJECTIVE_LIMIT, UNIT_BITS
 
 SCALE = np.int64(1 << UNIT_BITS)
@@ -77,14 +76,14 @@ def _sketch_all(grid, listing, fold, now, weight, supports, lower):
     for k in range(len(supports)):
         size = columns_of(listing, supports[k], now.columns)
         cells_of(listing, now.columns, size, now.scratch, now.cells)
-        folding_order(grid.costs, now.cells, size, fold)
+        folding_order(now.cells, size, fold)
         value = sketch(COSTS, grid, fold, size, now.cells, SCALE, now.columns, weight)
         lower[k] = max(lower[k], (listing.bayes[supports[k]] << UNIT_BITS) + value)
 
 
 @compiled
-def _folding_order(grid, cells, size, fold):
-    return folding_order(grid.costs, cells, size, fold)
+def _folding_order(cells, size, fold):
+    return folding_order(cells, size, fold)
 
 
 @compiled
@@ -122,8 +121,8 @@ class _Solver:
     def open(self, support: int) -> None:
         """Fold the support as far as its bound still beats the best, and keep its value if it does to the end."""
         size = self._load(support)
-        base = (self.inst.base + int(sum_of_least(self.grid.costs, self.now.cells[: 1 << size]))) << UNIT_BITS
-        needed = int(_folding_order(self.grid, self.now.cells, size, self.fold))
+        base = (self.inst.base + int(sum_of_least(self.now.cells[: 1 << size]))) << UNIT_BITS
+        needed = int(_folding_order(self.now.cells, size, self.fold))
         self._load_fold(size)
         if needed > FOLDS:
             self.folded += 1
@@ -185,7 +184,7 @@ def minimise_supports(
     rows: ArrayLike,
     positives: ArrayLike,
     negatives: ArrayLike,
-    loss: ScoreLoss,
+    loss: ZeroOneLoss,
     max_features: int,
     points: ArrayLike,
     intercepts: ArrayLike,

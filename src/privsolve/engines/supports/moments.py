@@ -23,7 +23,6 @@ from privsolve.arrays import Int64Array
 from privsolve.compiled import compiled, helper, overload
 from privsolve.engines.subsets import invert, invert_rows
 from privsolve.engines.supports.bits import Bits, advance, begin, count_later, count_pairs, new_walk
-from privsolve.engines.supports.costs import least
 from privsolve.engines.supports.instance import CardInstance, number_supports
 from privsolve.engines.workers import Workers
 
@@ -62,7 +61,7 @@ class Node(NamedTuple):
 
 
 def new_node(inst: CardInstance) -> Node:
-    """Room for any prefix; cells of one step are 32 bits wide if they can be, so that a vector instruction handles many."""
+    """Room for any prefix; cells are 32 bits wide if they can be, so that a vector instruction handles many."""
     cells, m = 1 << (inst.max_features - 2), inst.n_columns
     kind = np.int64 if inst.is_wide else np.int32
     pairs = min(m * (m - 1) // 2, PAIRS + m)
@@ -183,7 +182,7 @@ def enter_rows(moments, node, j, pairs):
 
 
 @helper
-def least_of_rows(costs, node, pairs):
+def least_of_rows(node, pairs):
     """Into `loss`: what the cells of `T ∪ {j, k}` lose at least."""
     first, second, one, other = node.first[:pairs], node.second[:pairs], node.one[:pairs], node.other[:pairs]
     loss = node.loss[:pairs]
@@ -194,32 +193,32 @@ def least_of_rows(costs, node, pairs):
         for x in range(pairs):  # gathered first: the sums are then straight vector code
             one[x] = part[first[x]]
             other[x] = part[second[x]]
-        add_least(costs, node.both[c, :pairs], one, other, node.cell[c], loss)
+        add_least(node.both[c, :pairs], one, other, node.cell[c], loss)
 
 
 @helper
-def least_of_singles(costs, node, after):
+def least_of_singles(node, after):
     """Into `single`: the same for `T ∪ {j}`."""
     single, nothing = node.single[after:], node.one[: len(node.single) - after]
     for x in range(len(single)):
         single[x] = 0
         nothing[x] = 0
     for c in range(len(node.cell)):
-        add_least(costs, nothing, nothing, node.part[c, after:], node.cell[c], single)
+        add_least(nothing, nothing, node.part[c, after:], node.cell[c], single)
 
 
-def add_least(costs, both, one, other, whole, loss):
+def add_least(both, one, other, whole, loss):
     """Add what four cells lose at least, of which the parts with one, the other and both of two columns are given."""
     add = _add_narrow if loss.dtype == np.int32 else _add_wide
-    add(costs, both, one, other, whole, loss)
+    add(both, one, other, whole, loss)
 
 
 @overload(add_least)
-def _add_least(costs, both, one, other, whole, loss):
+def _add_least(both, one, other, whole, loss):
     return _add_narrow if str(loss.dtype) == "int32" else _add_wide
 
 
-def _add_narrow(costs, both, one, other, whole, loss):
+def _add_narrow(both, one, other, whole, loss):
     zero = np.int32(0)  # casts, because sums of 32 bits are 64 wide for numba
     for x in range(len(loss)):
         b, i, o = both[x], one[x], other[x]
@@ -227,32 +226,30 @@ def _add_narrow(costs, both, one, other, whole, loss):
         loss[x] = np.int32(loss[x] + total + min(np.int32(whole - i - o + b), zero))
 
 
-def _add_wide(costs, both, one, other, whole, loss):
+def _add_wide(both, one, other, whole, loss):
     for x in range(len(loss)):
         b, i, o = both[x], one[x], other[x]
-        total = least(costs, b) + least(costs, i - b) + least(costs, o - b)
-        loss[x] += total + least(costs, whole - i - o + b)
+        loss[x] += min(b, 0) + min(i - b, 0) + min(o - b, 0) + min(whole - i - o + b, 0)
 
 
 @helper
-def exact_loss(costs, node, j, k):
+def exact_loss(node, j, k):
     """What the cells of `T ∪ {j, k}` lose at least, exactly; those of `T ∪ {j}` for k < 0, of T for j < 0.
 
     Row j must be the first in `both`.
     """
-    total = np.int64(0)
+    total = zero = np.int64(0)
     for c in range(len(node.cell)):
         whole = np.int64(node.cell[c])
         if j < 0:
-            total += least(costs, whole)
+            total += min(whole, zero)
             continue
         one = np.int64(node.part[c, j])
         if k < 0:
-            total += least(costs, one) + least(costs, whole - one)
+            total += min(one, zero) + min(whole - one, zero)
         else:
             b, o = np.int64(node.both[c, k - j - 1]), np.int64(node.part[c, k])
-            total += least(costs, b) + least(costs, one - b) + least(costs, o - b)
-            total += least(costs, whole - one - o + b)
+            total += min(b, zero) + min(one - b, zero) + min(o - b, zero) + min(whole - one - o + b, zero)
     return total
 
 

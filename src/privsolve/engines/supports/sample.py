@@ -40,7 +40,7 @@ from privsolve.engines.supports.fold import fill_up, new_fold
 from privsolve.engines.supports.instance import CardInstance, heaviest_first
 from privsolve.engines.supports.listed import ListedFrontier
 from privsolve.errors import WorkLimitReached
-from privsolve.losses import ScoreLoss
+from privsolve.losses import ZeroOneLoss
 from privsolve.noise.coins import choose_log, coin, log_total, propose, set_weight
 from privsolve.noise.entropy import Randomness
 
@@ -84,7 +84,7 @@ class SupportSampler(RejectionSampler):
         rows: ArrayLike,
         positives: ArrayLike,
         negatives: ArrayLike,
-        loss: ScoreLoss,
+        loss: ZeroOneLoss,
         max_features: int,
         points: ArrayLike,
         intercepts: ArrayLike,

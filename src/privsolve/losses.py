@@ -1,4 +1,4 @@
-"""What every loss states in public: its range, which sets the noise; and losses of which only that is known (section 15)."""
+"""What a record loses: mistakes with public costs, linear costs, and what is stated of a loss of your own (section 15)."""
 
 from __future__ import annotations
 
@@ -154,3 +154,26 @@ class LinearLoss(Loss):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "largest", check_integer("largest", self.largest, 1, COST_LIMIT))
+
+
+@dataclass(frozen=True)
+class ZeroOneLoss(Loss):
+    """Mistakes, with public integer costs for false positives and false negatives (1 and 1: plain 0/1 loss).
+
+    A record is predicted positive iff its score is above 0.
+    """
+
+    false_positive: int = 1
+    false_negative: int = 1
+    kind: ClassVar[str] = "zero-one"
+
+    def __post_init__(self) -> None:
+        for name in ("false_positive", "false_negative"):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), 0, COST_LIMIT))
+        if self.largest == 0:
+            raise ValueError("false_positive and false_negative are both 0: at least one mistake must cost something")
+
+    @property
+    def largest(self) -> int:
+        """The larger cost."""
+        return max(self.false_positive, self.false_negative)
