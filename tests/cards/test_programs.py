@@ -22,7 +22,7 @@ from long_cards import answers_of, long_release, long_schema, long_table
 from privsolve.cards.rows import UNKNOWN
 from privsolve.cards.scoring import with_predictions
 from privsolve.cli import app
-from privsolve.data import Bins, Categories, Label, Number, Schema
+from privsolve.data import Bins, Categories, Dates, Label, Number, Schema
 from privsolve.data.questions import answered
 from privsolve.models.full_card import FullCard
 from random_scorecards import GUARANTEE
@@ -167,9 +167,39 @@ def test_predictions_with_bands_and_reasons(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", ["postgres", "tsql", "mysql", "bigquery", "snowflake", "spark"])
 def test_other_dialects_are_as_long_as_the_card(dialect: str) -> None:
-    release = long_release(long_schema(25))
+    schema = long_schema(25)
+    schema = Schema([c for c in schema.columns if not isinstance(c, Dates) or c.format == "YYYY-MM-DD"], schema.label)
+    release = long_release(schema)
     query = release.card().to_sql(dialect)
     assert len(sqlglot.parse(query, read=dialect)) == 1
     assert len(query.splitlines()) < 20 * 25
     with pytest.raises(ValueError, match="dialect 'klingon' is not known"):
         release.card().to_sql("klingon")
+
+
+def small_card(*columns: Any) -> tuple[Schema, Any]:
+    schema = Schema(columns, Label("y", True, False))
+    model = FullCard(np.arange(1, schema.dim + 1), schema.features, schema.scales, True, schema, log_odds=0.3, cut=1)
+    return schema, ps.Release(model, GUARANTEE, {"objective": {}})
+
+
+def test_yes_and_no_that_duckdb_has_taken_for_booleans(tmp_path: Path) -> None:
+    _, release = small_card(Categories("alone", ["no", "yes"]), Categories("smokes", ["Yes"]), Bins("age", [50]))
+    texts = ["yes", "no", "yes", "no", None]
+    table = pd.DataFrame(
+        {"alone": texts, "smokes": [text and text.title() for text in texts], "age": [20, 60, 70, 30, 90]}
+    )
+    table.to_csv(tmp_path / "t.csv", index=False)
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE data AS SELECT * FROM '{tmp_path}/t.csv'")
+    assert {row[1] for row in connection.sql("DESCRIBE data").fetchall()} == {"BOOLEAN", "BIGINT"}
+    found = connection.sql(f"SELECT score FROM ({release.card().to_sql()})").fetchall()
+    assert [score for (score,) in found] == release.model.totals(table).tolist()
+
+
+def test_days_that_other_engines_cannot_read_are_refused() -> None:
+    _, release = small_card(Dates("since", ["2020-01-01"], format="DD.MM.YYYY"))
+    for dialect in ("duckdb", "sqlite"):
+        assert "2020" in release.card().to_sql(dialect)
+    with pytest.raises(ValueError, match="cannot read days in the format of the column 'since'"):
+        release.card().to_sql("tsql")

@@ -22,7 +22,7 @@ FIT = "fit --model short data.csv --schema s.toml --epsilon 0.05 --out out --led
 KINDS = {
     "card": "--max-features 2",
     "full card": "--model scorecard",
-    "held out": "--max-features 2 --holdout 0.3 --evaluate-epsilon 0.5 --by colour",
+    "held out": "--max-features 2 --holdout 0.3 --evaluate-epsilon 0.05 --by colour",
     "tree": "--model tree --depth 2",
 }
 SEALED = Path("out-curator", "run.sealed")

@@ -1,5 +1,6 @@
 """`privsolve fit` on tables as they come: it ends with a page, or with one sentence before anything is paid."""
 
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,10 @@ def test_wrong_options_are_refused_before_the_draft(here: Path) -> None:
         ("--out out --max-points 0", "max_points must"),
         ("--out out --holdout 1.5", "holdout must lie strictly between 0 and 1"),
         ("--out out --evaluate-epsilon -1", "epsilon must"),
+        ("--out out --evaluate-epsilon 0.8", "the fit has 0.75, and more than that would go beyond --epsilon"),
+        ("--out out --require sexx", "no column 'sexx'"),
+        ("--out out --exclude sexx", "no column 'sexx'"),
+        ("--out out --direction sexx=up", "no column 'sexx'"),
         ("--out out --label Sex --positive '<30'", "write --positive '=<30'"),
         ("--out out --by Sex", "state its public values, as --by Sex=a,b,c"),
         ("--out out --by Sexes=male,female", "Sexes"),
@@ -90,6 +95,25 @@ def test_a_large_epsilon_is_warned_of_and_predict_overwrites_nothing(here: Path)
     for more in ("", "--overwrite"):
         done(f"{predict} scored.csv {more}")
     assert run(f"{predict} scored.csv").exit_code == 2
+
+
+def test_what_is_complete_is_not_resumed_and_what_is_drafted_goes_on(here: Path) -> None:
+    RAW_TABLES["titanic"].write(Path("raw.csv"))
+    Ledger.create("ledger", 2.0, delta=1e-5)
+    fit = f"{FIT} --out out --ledger ledger --exclude Sex"
+    done(fit)
+    paid, first = len(Ledger.open("ledger").history()), Path("out/release.json").read_text()
+    refused("out/release.json is complete", f"{fit} --resume --overwrite")
+    assert len(Ledger.open("ledger").history()) == paid
+    assert Path("out/release.json").read_text() == first
+    shutil.rmtree("out")
+    Path("out-curator/diagnostics.json").unlink()
+    Path("out-curator/run.sealed").touch()  # a process that ended between the draft and the payment for the fit
+    done(f"{fit} --resume")
+    schema = load_release("out/release.json").schema
+    assert schema is not None
+    assert "Sex" not in schema.names
+    assert len(Ledger.open("ledger").history()) == paid + 1
 
 
 def test_at_a_terminal_it_asks_before_anything_is_spent(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,8 @@ from small_tables import INDICATORS, patients
 
 ODD: list[Any] = [
     None,
+    np.datetime64("2020-01-01"),
+    np.datetime64("NaT"),
     float("nan"),
     pd.NA,
     pd.NaT,
@@ -72,6 +74,10 @@ COLUMNS: list[tuple[Column, list[Any]]] = [
     (Categories("x", [True], no=False, missing="none"), [True, False, "yes"]),
     (Categories("x", [1, 2, 2.5], other="other", missing="none"), [1, 2, 2.5, 3, "1"]),
     (Dates("x", ["2000-01-01"], missing="none"), ["1999-12-31", "2000-01-02", date(2000, 1, 1)]),
+    (
+        Dates("x", ["2000-01-01"], missing="none"),
+        [np.datetime64("1969-12-31"), pd.Timestamp("2000-01-02"), pd.Timestamp.max],
+    ),
 ]
 NAMES = [f"{type(column).__name__} {i}" for i, (column, _) in enumerate(COLUMNS)]
 

@@ -445,6 +445,15 @@ def test_cut_points_between_which_there_is_nothing_are_taken_out() -> None:
         assert {"always", "word"} <= set(found.left_out)
 
 
+@pytest.mark.parametrize("adjacency", list(Adjacency))
+@pytest.mark.parametrize("ends", [(-100, 0), (-1, 0), (0, 1, 5)])
+def test_bounds_above_which_there_is_nothing_to_cut(ends: tuple[float, ...], adjacency: Adjacency) -> None:
+    """Where negative numbers are not clear in the noisy answer no candidate is left: a column less, not a crash."""
+    frame = pd.DataFrame({"c": np.random.default_rng(0).integers(1, 9, 400), "age": 30})
+    found = private_draft(frame, None, 1.0, bounds={"c": ends}, adjacency=adjacency, random_state=1)
+    assert "c" in found.left_out
+
+
 def test_decimal_commas_are_read_where_they_are_said() -> None:
     frame = people()
     texts = pd.DataFrame({"empty": "", "size": frame["size"].map(lambda x: f"{x:.2f}".replace(".", ","))})

@@ -399,9 +399,12 @@ def test_an_evaluation_shows_itself() -> None:
     assert "Decisions that are right: 85.7%" in text
     assert "Of those with “stays”, mistaken for “moves”: 11.1%" in text
     assert "Of those with “moves”, mistaken for “stays”: 20.0%" in text
-    assert "not told apart" not in text
+    assert "cannot be told" not in text
     assert "85.7%" in found._repr_html_()
-    guess, said = made_up([50, 52], [500, 490]), "This model is not told apart from guessing: the area under the ROC"
+    guess, said = (
+        made_up([50, 52], [500, 490]),
+        "It cannot be told whether this model is better than guessing: its area",
+    )
     assert said in guess.to_text()
     assert said in guess._repr_html_()
 

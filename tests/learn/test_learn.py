@@ -19,7 +19,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import privsolve as ps
-from privsolve import Accountant, Bins, Categories, Label, Ledger, Number, PrivateShortCard, Schema
+from privsolve import (
+    Accountant,
+    Bins,
+    Categories,
+    Label,
+    Ledger,
+    Number,
+    PrivateScorecard,
+    PrivateShortCard,
+    PrivateTreeClassifier,
+    Schema,
+)
+from privsolve.learn.labels import occurring_classes
 from privsolve.noise.entropy import Randomness
 from small_tables import INDICATORS, SCHEMA, patients
 
@@ -72,8 +84,11 @@ def test_classes_are_those_of_the_schema_whatever_occurs() -> None:
         assert scorecard(schema=Schema(INDICATORS.columns)).fit(X[:3], y).classes_.tolist() == [0, 1]
     for y in ([0, 1, True, False], [0.0, 1.0, 1, 0]):
         fitted = scorecard(epsilon=50.0, schema=None).fit(X, np.resize(np.array(y), len(X)))
-        assert fitted.classes_.dtype.kind in "if"
         assert fitted.release_.schema.label == Label("label", 1, 0)
+    for y in (np.array([1, 2]), np.array([1.0, 2.0]), np.array([1, 2.0], dtype=object)):  # of one record's making
+        assert repr(occurring_classes(np.resize(y, 9)).tolist()) == "[1, 2]"
+    with pytest.raises(ValueError, match=r"y has numbers of 2\^53 or more"):
+        occurring_classes(np.resize([0, 2.0**53], 9))
     with pytest.raises(ValueError, match="y mixes texts with other values"):
         scorecard(schema=None).fit(X, ["1", *np.resize([0, 1], len(X) - 1).tolist()])
     missing = Schema(INDICATORS.columns, Label("ill", "yes", "no", missing="negative"))
@@ -198,6 +213,38 @@ def test_without_a_schema_one_is_drafted_and_epsilon_is_the_total() -> None:
     assert fitted.score(frame, ill) > 0.7
     other = scorecard(epsilon=4.0, schema=None, adjacency="add-remove").fit(frame, ill)
     assert (other.privacy_.epsilon, other.privacy_.delta) == (4.0, 1e-9)
+
+
+WRONG_FITS: dict[str, Any] = {
+    "depth": PrivateTreeClassifier(depth=0),
+    "max_points": PrivateShortCard(max_points=0),
+    "max_features": PrivateShortCard(max_features=-1),
+    "max_questions": PrivateShortCard(max_questions=0),
+    "prior": PrivateShortCard(prior="x"),
+    "progress": PrivateShortCard(progress=5),
+    "no column 'zzz'": PrivateScorecard(constraints=ps.Constraints({"zzz": "up"})),
+    "constraints": PrivateScorecard(constraints="x"),
+}
+
+
+@pytest.mark.parametrize("words", WRONG_FITS)
+def test_wrong_options_are_refused_before_a_draft_is_paid_for(words: str) -> None:
+    account = Accountant(4.0, 1e-5)
+    with pytest.raises((ValueError, TypeError), match=words):
+        WRONG_FITS[words].set_params(budget=account).fit(X, Y)
+    assert account.history == ()
+
+
+def test_a_draft_is_kept_where_the_fit_fails_and_constraints_follow_it() -> None:
+    few = ps.Constraints({"age": "up", "none": "up"}, excluded=["colour"])
+    frame, account = X.assign(none=""), Accountant(4.0, 1e-5)
+    model = PrivateScorecard(4.0, constraints=few, budget=account, random_state=0).fit(frame, Y)
+    assert {column.column for column in model.schema_.columns} == {"age", "dose"}  # none can be told from noise
+    assert "colour" not in model.draft_.schema.features
+    needed = PrivateScorecard(4.0, constraints=ps.Constraints(required=["none"]), budget=Accountant(4.0, 1e-5))
+    with pytest.raises(ValueError, match="required: the schema has no column 'none'"):
+        needed.fit(frame, Y)
+    assert needed.draft_.schema.paid is not None
 
 
 def test_a_budget_that_cannot_pay_for_draft_and_fit_pays_for_neither(tmp_path: Path) -> None:

@@ -241,6 +241,25 @@ def test_the_certificate_is_above_the_gradient_in_many_digits(kind: str) -> None
         assert math.sqrt(sum(float(g) ** 2 for g in total)) <= gradient_bound(objective, weights)
 
 
+def test_what_cannot_be_certified_is_refused_before_it_is_paid_for() -> None:
+    for dim in (1, 20, 1000):
+        with pytest.raises(ValueError, match=f"epsilon=1e-05 is too small for {dim} features"):
+            Plan(1e-5, 1e-6, Adjacency.REPLACE, dim, 1)
+
+
+def test_six_million_records_are_certified_at_epsilon_eight() -> None:
+    """Sums of 64 rows in floating point do not show it, sums of single rows do."""
+    rng = np.random.default_rng(1)
+    features, dim = rng.integers(0, 2, (3000, 20)), 20
+    risk = 1 / (1 + np.exp(-(features - 0.5) @ rng.normal(0, 0.5, dim)))
+    positives = (2000 * risk).astype(np.int64)
+    table = PatternTable(features, positives, 2000 - positives, ranges=[(0, 1)] * dim)
+    options = Options(np.full(dim, 0.5), np.arange(dim), (False,) * dim, 10, None)
+    plan = Plan(8.0, 1e-6, Adjacency.REPLACE, dim, dim)
+    _, _, values = perturbed_card(table, plan, options, random_state=1)
+    assert values["gradient_bound"] < 3e-7
+
+
 def exact_pull(losses: Logistic | Huber, k: int, score: Fraction, cap: Fraction) -> Fraction:
     """The derivative of the losses of a row by its score; of labels to 40 digits."""
     if isinstance(losses, Huber):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,18 @@ def test_a_budget_does_not_pay_again_for_its_own_draft(tmp_path: Path, kind: str
     assert paid(budget) == [0.5, 0.3]
 
 
+@pytest.mark.parametrize("kind", BUDGETS)
+def test_a_seed_is_no_payment(tmp_path: Path, kind: str) -> None:
+    """A seeded draft has the name of every other with its seed: each is paid for, and none vouches for another."""
+    budget = BUDGETS[kind](tmp_path)
+    one = drafted(budget=budget, random_state=1)
+    other = ps.private_draft(patients(2000)[["age"]], None, 0.3, bounds={"age": (0, 100)}, random_state=1).schema
+    with pytest.raises(BudgetExceeded):
+        ps.private_draft(DATA, None, 9.0, bounds={"age": (0, 100)}, random_state=1, budget=budget)
+    fit(replace(other, label=one.label), 0.2, budget)
+    assert paid(budget) == [0.5, 0.3, 0.2]
+
+
 def test_mechanisms_below_the_estimators_pay_for_the_draft_too(ledger: Ledger) -> None:
     schema = drafted()
     problem = ps.Problem(schema.table(DATA).table, ps.SparsePoints(schema.dim, 1, 1, (-1, 1)), schema=schema)
@@ -92,7 +105,7 @@ def test_eight_processes_pay_for_one_draft_once(tmp_path: Path) -> None:
 
 
 def test_a_name_is_paid_for_once_and_bound_to_one_answer(ledger: Ledger) -> None:
-    assert [ledger.spend(promise(0.4), names=["run 1"]) for _ in range(3)] == [1, 1, 1]
+    assert [ledger.spend(promise(0.4), run="run 1") for _ in range(3)] == [1, 1, 1]
     ledger.bind(1, "aa")
     ledger.bind(1, "aa")
     with pytest.raises(LedgerError, match="has paid for another release"):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from privsolve.data.columns import Bins, Categories, Dates, Number, Value
 from privsolve.data.columns.base import MISSING, OTHER, Column, Real, marks_of
 from privsolve.data.columns.numbers import FORMATS, ISO
 from privsolve.data.questions import date_text
-from privsolve.data.reading import COMMA_PATTERN, NUMBER_PATTERN, PLAIN, Marks
+from privsolve.data.reading import COMMA_PATTERN, NO, NUMBER_PATTERN, PLAIN, YES, Marks
 from privsolve.models.linear import LinearRule, answers
 from privsolve.models.points import Slope
 from privsolve.models.tally import Entry
@@ -125,21 +125,31 @@ def scorecard_sql(rule: LinearRule, dialect: str = "duckdb") -> str:
         raise ValueError("the card asks for no column, so there is nothing to compute: its decision is always the same")
     if dialect in ("duckdb", "sqlite"):
         return _query(rule, SQLite() if dialect == "sqlite" else DuckDB())
+    dates = [entry.column for entry in rule.tally.entries if isinstance(entry.column, Dates)]
+    if odd := [date.column for date in dates if date.format != ISO]:
+        raise ValueError(
+            f"dialect {dialect!r} cannot read days in the format of the column {odd[0]!r}: use duckdb or sqlite, or a schema "
+            "with days as YYYY-MM-DD"
+        )
     try:
         Dialect.get_or_raise(dialect)
-        return transpile(_query(rule, DuckDB()), read="duckdb", write=dialect, pretty=True)[0] + "\n"
+        return transpile(_query(rule, Standard()), read="duckdb", write=dialect, pretty=True)[0] + "\n"
     except (SqlglotError, ValueError) as error:
         raise ValueError(
             f"dialect {dialect!r} is not known: use duckdb, sqlite, postgres, tsql, ... ({error})"
         ) from None
 
 
-class DuckDB:
-    """How a value is read in DuckDB; sqlglot writes it for other engines."""
+class Standard:
+    """How a value is read, as sqlglot writes it for other engines."""
 
     def text(self, name: str) -> str:
         """The text without surrounding spaces."""
         return f"TRIM(CAST({name} AS VARCHAR))"
+
+    def is_one_of(self, name: str, texts: Sequence[str]) -> str:
+        """Whether the text is in a list."""
+        return _one_of(self.text(name), texts)
 
     def number(self, name: str, comma: bool) -> tuple[str, str]:
         """The value as a number, and whether it is none; NaN and infinity are none."""
@@ -161,7 +171,19 @@ class DuckDB:
         return f"DATE '{date_text(day)}'"
 
 
-class SQLite(DuckDB):
+class DuckDB(Standard):
+    """DuckDB, which takes a column of yes and no in a CSV file for booleans."""
+
+    def is_one_of(self, name: str, texts: Sequence[str]) -> str:
+        """Whether the text is in a list, or is a boolean that a word of the list stands for."""
+        found, said = super().is_one_of(name, texts), {text.lower() for text in texts}
+        for truth, words in (("true", YES), ("false", NO)):
+            if said & set(words):
+                found += f" OR (TYPEOF({name}) = 'BOOLEAN' AND {self.text(name)} = '{truth}')"
+        return found
+
+
+class SQLite(Standard):
     """The same in SQLite, whose casts never fail: a text is a number if it equals its own cast."""
 
     def text(self, name: str) -> str:
@@ -195,7 +217,7 @@ def _three_numbers(text: str, sign: str, order: str) -> str:
     return f"PRINTF('%04d-%02d-%02d', {numbers})"
 
 
-def _query(rule: LinearRule, engine: DuckDB) -> str:
+def _query(rule: LinearRule, engine: Standard) -> str:
     score = "\n    + ".join(_case(entry, engine) for entry in rule.tally.by_weight)
     yes, no = map(_literal, answers(rule.stated_schema.label))
     added = [f"CASE WHEN score >= {rule.tally.threshold} THEN {yes} ELSE {no} END AS prediction"]
@@ -208,7 +230,7 @@ def _query(rule: LinearRule, engine: DuckDB) -> str:
     return f"SELECT\n  *,\n{lines}\nFROM (\n  SELECT\n    *,\n    {score} AS score\n  FROM data\n) AS scored\n"
 
 
-def _case(entry: Entry, engine: DuckDB) -> str:
+def _case(entry: Entry, engine: Standard) -> str:
     """The points of a question: those of a value that is missing, then of the others."""
     column, marks, missing = entry.column, _marks(entry.column), _missing(entry)
     name = _quoted(column.column)
@@ -217,7 +239,10 @@ def _case(entry: Entry, engine: DuckDB) -> str:
         groups, other = _groups(column, entry.by_code)
         none = _one_of(f"COALESCE({text}, '')", ("", *marks.texts))
         cases = [(none, missing)] if missing != other else []
-        return _written_case([*cases, *((_one_of(text, values), p) for p, values in groups.items())], str(other))
+        return _written_case(
+            [*cases, *((engine.is_one_of(name, [str(v) for v in values]), p) for p, values in groups.items())],
+            str(other),
+        )
     value, none = engine.day(name, column.format) if isinstance(column, Dates) else engine.number(name, marks.comma)
     # values that stand for missing ones but would be read as something
     unread = [t for t in marks.texts if dates or (re.match(NUMBER_PATTERN, t) and float(t) not in marks.numbers)]

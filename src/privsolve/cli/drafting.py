@@ -157,7 +157,7 @@ class Draft:
 
     def write(self, out: Path, stop: Stop, running: Running) -> PrivateDraft:
         """Pay, draft and write the schema file, which has its place before anything is paid."""
-        if not running.resume and self._asks_nothing():
+        if not running.resume and self.asks_nothing():
             with output_file(out) as write:
                 found = self.drafted("")
                 write(found.to_toml())
@@ -188,7 +188,7 @@ class Draft:
         )
         return replace(found, schema=replace(found.schema, about=self.about))
 
-    def _asks_nothing(self) -> bool:
+    def asks_nothing(self) -> bool:
         """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
         table = open_table(self.data, header=self.header)
         options, label = Options(**self._stated(table)), self.table.label_in(table)

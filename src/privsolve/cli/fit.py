@@ -65,8 +65,12 @@ from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.guarantee import Guarantee
 from privsolve.privacy.profiles import profile_of
 from privsolve.releases import Release, Run
-from privsolve.safety.folder import SCORECARD, SEALED, TREE, Folder
+from privsolve.safety.folder import RELEASE, SCORECARD, SEALED, TREE, Folder
+from privsolve.safety.sealed import is_begun
 from privsolve.safety.signals import Stop
+
+LARGE_DELTA = 1e-3
+"""From this delta on a fit warns: with that probability the guarantee may fail altogether."""
 
 LARGE = 10.0
 """From this epsilon on a fit warns: the bound on what a release gives away is then a factor of 22,000."""
@@ -104,8 +108,8 @@ def fit(
 
     Example: privsolve fit patients.csv --label died --positive yes --epsilon 1 --out out
 
-    Without a schema one is drafted privately, and a fifth of the records is held out to measure the model. What must not be
-    published goes to a folder of its own.
+    Without a schema one is drafted privately, and a fifth of the records is held out to measure a model of a yes/no label.
+    What must not be published goes to a folder of its own.
     """
     with one_line_errors(), _plain_warnings(), stoppable() as stop:
         running.check_note()
@@ -124,6 +128,10 @@ def fit(
         run, paths = _release(wanted, the_schema, wanted.choice.checked_bands(bands), out, stop)
         if run.release.total.epsilon > LARGE:
             warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
+        if run.release.total.delta > LARGE_DELTA:
+            warn(
+                f"delta={run.release.total.delta:g} promises very little: keep it far below one over the number of records"
+            )
         if json_output:
             kinds = ("release", "tree" if paths[1].name == TREE else "scorecard", "curator")
             typer.echo(as_json(dict(zip(kinds, map(str, paths), strict=True))))
@@ -180,6 +188,7 @@ def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop
     if wanted.weights is not None:
         wanted.weights.check_label(table.label)
         table = replace(table, leave_out=[*(table.leave_out or ()), wanted.weights.column])
+    table = replace(table, leave_out=[*(table.leave_out or ()), *(choice.exclude or ())])
     if wanted.measuring.holdout is None:
         wanted = replace(wanted, measuring=replace(wanted.measuring, holdout=0.2 if table.several() is None else 0))
     share = at_most(exact(DRAFT_SHARE) * exact(check_epsilon(total)))
@@ -192,25 +201,31 @@ def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop
         _write_draft(draft, total, place, wanted, stop, yes)
         running = replace(running, resume=False)
     elif running.resume:
-        running = replace(running, resume=place.with_name(SEALED).exists())
+        running = replace(running, resume=is_begun(place.with_name(SEALED)))
+        if not running.resume and (out / RELEASE).exists():
+            raise ValueError(
+                f"--resume: {out / RELEASE} is complete; for another fit with its schema use --schema {place}"
+            )
     else:
         raise ValueError(
-            f"{place} is there from an earlier draft of these records, which was paid for: use it with --schema {place}, "
-            "or delete it"
+            f"{place} is there from an earlier run: use it with --schema {place} and the epsilon that is left for the fit, "
+            "go on with that run by --resume, or delete it"
         )
-    if (paid := Schema.load(place).paid) is not None:
-        total = at_most(exact(total) - exact(paid.guarantee.epsilon))
+    stop.outcome = f"{place} is drafted, no model is released: the same command with --resume goes on"
+    schema = Schema.load(place)
+    if schema.paid is not None:
+        total = at_most(exact(total) - exact(schema.paid.guarantee.epsilon))
     measuring = replace(wanted.measuring, holdout=wanted.measuring.holdout or None)  # 0: no evaluation
-    return replace(wanted, epsilon=total, running=running, measuring=measuring)
+    return replace(wanted, epsilon=total, running=running, measuring=measuring, choice=choice.on_drafted(schema))
 
 
 def _write_draft(draft: Draft, total: float, place: Path, wanted: _Fit, stop: Stop, yes: bool) -> None:
     """Say what will be done, ask a person who can answer, draft the schema and write it."""
-    console.print(
-        f"Plan: {DRAFT_SHARE:.0%} of epsilon {total:g} drafts a schema; the rest fits the model"
-        + (" and measures it on records that are held out." if wanted.measuring.holdout else "."),
-        soft_wrap=True,
-    )
+    drafts = f"{DRAFT_SHARE:.0%} of epsilon {total:g} drafts a schema; the rest"
+    if draft.asks_nothing():
+        drafts = f"the names of the columns say what is asked, and all of epsilon {total:g}"
+    measures = " and measures it on records that are held out." if wanted.measuring.holdout else "."
+    console.print(f"Plan: {drafts} fits the model{measures}", soft_wrap=True)
     if somebody_reads() and not yes and not typer.confirm("Go on?", default=True):
         raise ValueError("stopped at the plan: nothing was read or spent")
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -228,6 +243,8 @@ def _check_before_drafting(draft: Draft, wanted: _Fit) -> None:
         parts_of(measuring.holdout)
     if measuring.evaluate_epsilon is not None:
         promise(measuring.evaluate_epsilon, wanted.choice.adjacency)
+        measuring.check_epsilon(exact(wanted.epsilon) - exact(draft.epsilon))
+    check_columns(wanted.choice.named, open_table(draft.data, header=draft.header).columns)
     if (by := measuring.by) is not None:  # which columns the draft keeps is not known yet
         column = measuring.column
         if not isinstance(column, Categories):
@@ -279,9 +296,10 @@ def _show(run: Run, paths: list[Path]) -> None:
         said = f"{weighted}training accuracy {found.training_accuracy:.4f} ({found.mistakes:,} mistakes on {said})"
     lines = [f"{said}, {found.seconds:.2f} s"]
     outside = dict(found.outside_the_schema)
-    if run.release.schema is not None:
-        outside.pop(run.release.schema.predicted, None)  # every value but the positive one
     lines += outside_lines(outside, f"see {paths[2]}")
+    unread = [name for name, counts in outside.items() if sum(counts.values()) == found.training_records]
+    if unread:
+        lines.append(f"No value of {', '.join(unread)} is in the schema: correct it there, or leave the question out.")
     show_curators(lines)
     show_paths(paths)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -28,6 +29,7 @@ from privsolve.losses import ZeroOneLoss
 from privsolve.models.bands import Bands
 from privsolve.models.leaves import LeafKind
 from privsolve.models.linear import answers
+from privsolve.privacy.decimals import at_most, exact
 from privsolve.privacy.ledger import Ledger
 from privsolve.safety.folder import SCORECARD, Folder, output_folder
 
@@ -168,9 +170,18 @@ class Measuring(Counting):
                 "--holdout: only models with a yes/no label can be evaluated: leave it out for classes and numbers"
             )
 
+    def check_epsilon(self, left: Fraction) -> None:
+        """Raise for an evaluation with more than the fit has: on other records than it, up to that costs nothing more."""
+        if self.evaluate_epsilon is not None and exact(self.evaluate_epsilon) > left:
+            raise ValueError(
+                f"--evaluate-epsilon {self.evaluate_epsilon:g}: the fit has {at_most(left):g}, and more than that would go "
+                "beyond --epsilon: use at most that, or raise --epsilon"
+            )
+
     def hold_out(self, schema: Schema, epsilon: float, weight: Weight | None) -> HoldOut | None:
         """What is held out of a fit with that epsilon, if anything is."""
         spent = epsilon if self.evaluate_epsilon is None else self.evaluate_epsilon
+        self.check_epsilon(exact(epsilon))
         test = HoldOut.of(self.holdout, spent, self.column, schema, weight)
         if test is None and (self.by is not None or self.evaluate_epsilon is not None):
             raise ValueError(
@@ -285,6 +296,18 @@ class ModelOptions:
                 raise ValueError(f"--direction {stated}: write COLUMN=up or COLUMN=down, once for a column")
             ways[name] = way
         return Constraints(ways, self.require or (), self.exclude or ())
+
+    @property
+    def named(self) -> list[str]:
+        """The columns that the options name."""
+        stated = self._constraints
+        return [*(name for name, _ in stated.directions), *stated.required, *stated.excluded]
+
+    def on_drafted(self, schema: Schema) -> ModelOptions:
+        """The options on a drafted schema; what is said of columns that it lacks is left out, but that they are required."""
+        known = [column.column for column in schema.columns]
+        ways = [one for one in self.direction or () if one.rpartition("=")[0] in known]
+        return replace(self, exclude=[one for one in self.exclude or () if one in known], direction=ways)
 
     def checked_bands(self, bands: str | None) -> Bands | None:
         """The bands of `--bands`: cut risks, because nobody knows the totals of a card before it is fitted."""

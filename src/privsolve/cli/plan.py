@@ -90,6 +90,8 @@ def plan(
                 f"Epsilon {epsilon:g} is the smallest that promises to lose at most {lose:.1%} of the records."
             )
         planned.show(epsilon)
+        if rehearsed is None and found is not None and not found.target:
+            console.print("--rehearse fits made-up records of the schema: what typically happens.")
         console.print("Nothing was spent." if choice.model is ModelName.scorecard else PROVED)
         if choice.model is not ModelName.scorecard and choice.adjacency == "replace":  # theory, section 17.5
             console.print(
@@ -97,7 +99,7 @@ def plan(
                 f"libraries, the same draw has {epsilon / 2:g}."
             )
         if rehearsed is not None:
-            _show_rehearsal(rehearsed, records)
+            _show_rehearsal(rehearsed, records, positive_share)
 
 
 def _check_schema(schema: Schema | None, choice: ModelOptions, rehearsal: bool) -> None:
@@ -153,7 +155,7 @@ class _FullPlan:
             f"Full scorecard with points for all answers ({found['features']} features), {self.records:,} records, epsilon "
             f"{epsilon:g}, delta {found['delta']:g}"
         )
-        console.print("How good it gets depends on the records: --rehearse fits made-up records of the schema.")
+        console.print("How good it gets depends on the records.")
 
 
 @dataclass(frozen=True)
@@ -263,10 +265,11 @@ def _seconds(seconds: float) -> str:
     return "a second or less" if seconds <= 1 else f"{seconds:,.0f} s"
 
 
-def _show_rehearsal(found: Rehearsal, records: int) -> None:
+def _show_rehearsal(found: Rehearsal, records: int, positive_share: float) -> None:
     fewer = f" ({MOST_RECORDS:,} of the {records:,})" if found.records < records else ""
     console.print(
         f"Rehearsal on made-up records{fewer}: a rule of three features made up the labels, right in {found.planted:.1%}; "
         f"{len(found.accuracies)} private fits were right in {min(found.accuracies):.1%} to {max(found.accuracies):.1%}, "
-        f"the middle one in {median(found.accuracies):.1%}. Once compiled a fit took {median(found.seconds[1:]):.1f} s."
+        f"the middle one in {median(found.accuracies):.1%}; the same answer for everybody is right in "
+        f"{max(positive_share, 1 - positive_share):.1%}. Once compiled a fit took {median(found.seconds[1:]):.1f} s."
     )

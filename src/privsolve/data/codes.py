@@ -197,6 +197,8 @@ def arrow_column(column: Any) -> Any:
         found = found.cast(found.type.value_type)
     if pa.types.is_null(found.type):
         return found.cast(pa.string())
+    if pa.types.is_timestamp(found.type) and found.type.tz is None:  # days, as in mixed columns; DuckDB has no last one
+        return found.cast(pa.date32(), safe=False)
     if pa.types.is_float16(found.type):
         return found.cast(pa.float32())
     if "binary" in str(found.type) or pa.types.is_decimal256(found.type):  # bytes become the texts that they spell

@@ -136,6 +136,13 @@ def signs_of(column: Column, direction: Direction) -> tuple[int, ...]:
     return (direction.sign,) * ordered + (0,) * missing
 
 
+def checked_constraints(given: object) -> Constraints:
+    """The constraints, none for None; raises for anything else."""
+    if given is not None and not isinstance(given, Constraints):
+        raise ValueError(f"constraints must be privsolve Constraints, got {type(given).__name__}")
+    return given or Constraints()
+
+
 def taken_out(columns: Mapping[str, Any]) -> tuple[dict[str, Any], Constraints]:
     """The columns of a schema file without their constraints, and these."""
     left, found = without_keys(columns, (*KEYS, "max_cuts"))

@@ -132,6 +132,8 @@ def _parts(value: Any) -> tuple[str | None, float | None, date | None]:
         return value.encode("utf-8", "backslashreplace").decode(), None, None
     if isinstance(value, complex | np.complexfloating) and value.imag == 0:
         value = value.real
+    if isinstance(value, np.datetime64):  # a day, whatever the other records are
+        value = value.astype("M8[D]").item()
     if isinstance(value, _REAL) and not isinstance(value, np.timedelta64):  # which numpy has as a kind of integer
         number = float_of(value)
         return None, None if math.isnan(number) else number, None

@@ -284,12 +284,13 @@ def minimise(objective: Objective, tolerance: float) -> tuple[Floats, float]:
         if some is not objective.rows:  # a good start, from some of the rows
             weights = _newton(replace(objective, rows=some), tolerance / 8, weights, some)
         weights = _newton(objective, tolerance / 8, weights, some)
-        bound = gradient_bound(objective, weights)
-    if not bound <= tolerance:
-        raise OracleNotCertified(
-            f"Newton's method reached a gradient of length {bound:.3g}, and {tolerance:.3g} is needed: nothing is released"
-        )
-    return weights, bound
+        for summed in (SUMMED, 1):  # of very many records sums of single rows, which take longer, show more
+            if (bound := gradient_bound(objective, weights, summed)) <= tolerance:
+                return weights, bound
+    raise OracleNotCertified(
+        f"Newton's method reached a gradient of length {bound:.3g}, and {tolerance:.3g} is needed: nothing is released; there "
+        "are too many records for this epsilon: use a smaller epsilon, or read a share of them (sample_rate)"
+    )
 
 
 def _newton(objective: Objective, tolerance: float, weights: Floats, curved: Rows) -> Floats:
@@ -327,11 +328,11 @@ def _newton(objective: Objective, tolerance: float, weights: Floats, curved: Row
     return weights
 
 
-def gradient_bound(objective: Objective, weights: Floats) -> float:
+def gradient_bound(objective: Objective, weights: Floats, summed: int = SUMMED) -> float:
     """An upper bound on the length of the least subgradient, with every rounding counted (theory, section 19.6).
 
-    Scores are computed from the leading bits of the weights, which add up without rounding, and from the rest. Gradients of
-    `SUMMED` rows are added in floating point, and these sums exactly.
+    Scores are computed from the leading bits of the weights, which add up without rounding, and from the rest. Gradients of so
+    many rows are `summed` in floating point, and these sums exactly.
     """
     rows, dim = objective.rows, objective.rows.dim
     leading = np.round(weights * 2.0**20) / 2.0**20
@@ -347,7 +348,7 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
         pulls = rows.pulls(scores, place)
         pulled += float(np.abs(pulls).sum())
         farthest = max(farthest, float(np.abs(scores).max(initial=0.0)))
-        parts.append(_summed(pulls, block))
+        parts.append(_summed(pulls, block, summed))
         if len(parts) == ADDED or place.stop == len(rows.features):
             sums.append(_added_exactly(parts))
             parts.clear()
@@ -358,7 +359,7 @@ def gradient_bound(objective: Objective, weights: Floats) -> float:
     small = UNIT_ROUNDOFF
     score_error = 8 * small * (farthest + abs(rows.offset)) + 4 * dim * small * float(np.abs(rest).sum())
     of_residuals = rows.records * rows.radius * rows.losses.slope_error(score_error)
-    of_sums = 2 * sqrt(dim) * (SUMMED + 8) * small * pulled
+    of_sums = 2 * sqrt(dim) * (summed + 8) * small * pulled
     of_rest = 8 * small * (objective.penalty * float(np.linalg.norm(weights)) + float(np.linalg.norm(objective.linear)))
     return (left + of_residuals + of_sums + of_rest) * (1 + 2.0**-40)
 
@@ -368,11 +369,11 @@ def _added_exactly(parts: list[Floats]) -> Floats:
     return np.array([fsum(column.tolist()) for column in np.concatenate(parts).T])
 
 
-def _summed(pulls: Floats, block: Floats) -> Floats:
-    """Sums over each `SUMMED` rows of the pulls times the features, and of the pulls themselves."""
-    missing = -len(pulls) % SUMMED
+def _summed(pulls: Floats, block: Floats, summed: int) -> Floats:
+    """Sums over each so many rows of the pulls times the features, and of the pulls themselves."""
+    missing = -len(pulls) % summed
     pulls = np.append(pulls, np.zeros(missing))
     full = np.hstack([block, np.ones((len(block), 1))])
     full = np.vstack([full, np.zeros((missing, full.shape[1]))])
-    groups = len(pulls) // SUMMED
-    return np.asarray(np.matmul(pulls.reshape(groups, 1, SUMMED), full.reshape(groups, SUMMED, -1))[:, 0, :])
+    groups = len(pulls) // summed
+    return np.asarray(np.matmul(pulls.reshape(groups, 1, summed), full.reshape(groups, summed, -1))[:, 0, :])

@@ -51,8 +51,10 @@ def useless(evaluation: Evaluation | None) -> str | None:
     auc = evaluation.cells.auc()
     if auc.value is not None and not auc.low <= 0.5 <= auc.high:
         return None
-    found = "" if not auc.known else f": the area under the ROC curve is {auc.percent()}, and guessing gives 50%"
-    return f"This model is not told apart from guessing{found}. {HELP}"
+    wide = (
+        f"its area under the ROC curve lies between {percent(auc.low)} and {percent(auc.high)}, and guessing gives 50%"
+    )
+    return f"It cannot be told whether this model is better than guessing{f': {wide}' if auc.known else ''}. {HELP}"
 
 
 def is_rare(cells: Cells) -> bool:

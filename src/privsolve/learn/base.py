@@ -17,11 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privsolve.arrays import Int64Array
 from privsolve.cards.scorecard import Scorecard
-from privsolve.checks import check_length
+from privsolve.checks import check_callback, check_length
 from privsolve.data import Schema
-from privsolve.data.codes import check_order, collected, is_ibis_table, is_relation
+from privsolve.data.codes import check_order, collected, is_ibis_table, is_relation, names_of
+from privsolve.data.constraints import Constraints, checked_constraints
 from privsolve.data.duckdb import read_each_value
-from privsolve.data.private import DRAFT_SHARE, default_delta, private_draft
+from privsolve.data.private import DRAFT_SHARE, PrivateDraft, default_delta, private_draft
+from privsolve.data.reading import check_columns
 from privsolve.errors import PrivacyWarning
 from privsolve.evaluation import Evaluation
 from privsolve.learn.evaluating import evaluate_frame
@@ -60,9 +62,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     progress: Any = None
     release_: Release = field(init=False)
     diagnostics_: Diagnostics = field(init=False)
+    draft_: PrivateDraft = field(init=False)
     classes_: NDArray[Any] = field(init=False)
-
-    _draft_was_paid = False
 
     instead_of_weights: ClassVar[str] = "weigh the two kinds of mistake by false_positive and false_negative instead"
     """What to do where somebody wants to pass weights of records."""
@@ -130,7 +131,24 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _fit_epsilon(self) -> float:
         """The part of epsilon for the fit: all of it, unless a draft of the schema was paid from it."""
-        return _split(self.epsilon)[1] if self.schema is None and self._draft_was_paid else self.epsilon
+        paid = (
+            self.schema is None
+            and (draft := getattr(self, "draft_", None)) is not None
+            and draft.schema.paid is not None
+        )
+        return (
+            _split(self.epsilon)[1] if paid else self.epsilon
+        )  # if every column is known from its name, nothing is paid
+
+    @property
+    def _constraints(self) -> Constraints | None:
+        """What is stated of single columns, but for those that a draft of the schema has left out, unless they are required."""
+        stated: Constraints | None = getattr(self, "constraints", None)
+        if stated is None or self.schema is not None or not hasattr(self, "draft_"):
+            return stated
+        known = [column.column for column in self.draft_.schema.columns]
+        ways = {name: way for name, way in stated.directions if name in known}
+        return Constraints(ways, stated.required, [name for name in stated.excluded if name in known])
 
     def _drafted(self, frame: Any) -> Schema:
         """A private draft of the schema of a table in memory. Columns without names, of an array, hold numbers."""
@@ -140,24 +158,26 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 "sealed.run(ps.private_draft, ...), in a file of its own"
             )
         numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
+        stated = checked_constraints(getattr(self, "constraints", None))
+        check_columns([*(name for name, _ in stated.directions), *stated.required, *stated.excluded], names_of(frame))
         (draft, fit), budget, seed = _split(self.epsilon), self.budget, self.random_state
         records = len(frame) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None
         pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta
         if isinstance(seed, int | np.integer):
             seed = np.random.SeedSequence([int(seed), 12])  # not the words that the fit will draw
         fit_delta = float(getattr(self, "delta", None) or 0.0)
-        schema = private_draft(
+        self.draft_ = private_draft(
             frame,
             None,
             draft,
             0.0 if pure else default_delta(records),
-            numbers=numbers,
+            leave_out=stated.excluded,
+            numbers=[name for name in numbers if name not in stated.excluded],
             adjacency=self.adjacency,
             random_state=seed,
             budget=None if budget is None else _Both(budget, profile_of(fit, fit_delta)),
-        ).schema
-        self._draft_was_paid = schema.paid is not None  # if every column is known from its name, nothing is
-        return schema
+        )
+        return self.draft_.schema
 
     def _start(self, options: Mapping[str, Any]) -> Schema | None:
         """The schema that was passed; raises for what a fit does not take, and warns of fits that are repeated."""
@@ -169,6 +189,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if options:
             raise TypeError(f"fit takes X and y, got {', '.join(options)} as well: options go to the estimator itself")
         stated = self._stated_schema()
+        check_callback("progress", self.progress)
+        self.__dict__.pop("draft_", None)
         _warn_in_search()
         return stated
 
@@ -340,7 +362,7 @@ class _Both:
     def spending(self, guarantee: Guarantee, note: str = "", **how: Any) -> Any:
         """Pay for the draft."""
         budget = self._budget
-        if isinstance(budget, Accountant | Ledger) and getattr(budget, "plan", None) is None:
+        if isinstance(budget, Accountant | Ledger):
             check_adjacency(guarantee, budget.budget.adjacency)
             totals = budget.totals if isinstance(budget, Accountant) else budget.totals()
             fit = Guarantee(self._fit, guarantee.adjacency, "fit", "none yet", theory="12", oracle="none")

@@ -16,7 +16,7 @@ from privsolve.data.columns.label import Target
 from privsolve.data.constraints import Constraints
 from privsolve.data.weights import BESIDE, Weight
 from privsolve.evaluation import Evaluation
-from privsolve.learn.base import CardEstimator, ClassEstimator
+from privsolve.learn.base import CardEstimator, ClassEstimator, PrivateEstimator
 from privsolve.learn.evaluating import weighted
 from privsolve.learn.full_card_recipe import DEFAULT_DELTA, FullCardRecipe, NumberCardRecipe
 from privsolve.learn.labels import binary_labels, classes_of, finite_targets, one_per_record, with_label
@@ -28,10 +28,11 @@ from privsolve.models.linear import LinearRule
 from privsolve.problems.priors import Prior
 
 
-def _options_of(recipe: type, estimator: object) -> dict[str, Any]:
+def _options_of(recipe: type, estimator: PrivateEstimator) -> dict[str, Any]:
     """The options of an estimator that its recipe takes under the same name; what it pays depends on a draft."""
     names = [one.name for one in fields(recipe) if one.name != "epsilon"]
-    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    found = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+    return found | {"constraints": estimator._constraints}
 
 
 @dataclass(eq=False, repr=False)
@@ -117,6 +118,7 @@ class PrivateScorecard(_YesNoCard):
     Attributes:
         release_: points, guarantee and schema, to publish. `scorecard_`, `privacy_` and `coef_` are read off it.
         diagnostics_: accuracy and AUC on the training records: the curator's, not private.
+        draft_: without a schema: what was drafted and paid for, also if the fit failed then, and why columns were left out.
         classes_: the two labels, the positive one last.
 
     Guarantee:
@@ -210,7 +212,7 @@ class PrivateShortCard(_YesNoCard):
     _model = LinearRule
 
     def _recipe(self) -> Recipe:
-        limits = CardLimits(self.max_features, self.max_points, self.intercept, self.max_questions, self.constraints)
+        limits = CardLimits(self.max_features, self.max_points, self.intercept, self.max_questions, self._constraints)
         costs = (self.false_positive, self.false_negative)
         return ShortCardRecipe(self._fit_epsilon, limits, self.adjacency, self.prior, *costs)
 

@@ -14,6 +14,7 @@ from sklearn.utils.validation import assert_all_finite, column_or_1d
 from privsolve.data import Label, Schema
 from privsolve.data.codes import as_given, collected, is_ibis_table, values_of_column
 from privsolve.data.columns import tidy
+from privsolve.data.columns.base import LARGEST_INTEGER
 from privsolve.models.linear import answers
 
 MORE_CLASSES = "for more than two classes there is PrivateTreeClassifier(classes=[...])"
@@ -82,9 +83,11 @@ def occurring_classes(labels: NDArray[Any]) -> NDArray[Any]:
     """The classes that occur, where no schema names them: at least two, each with at least two records.
 
     So no single record decides them: of two neighbours that are both accepted, each has all classes of the other (theory,
-    12.7). True and false are 1 and 0, as the type of `y` is not one record's to decide.
+    12.7). True and false are 1 and 0, and 2.0 is 2, as the type of `y` is not one record's to decide.
     """
     if labels.dtype == object:
+        if any(label is None for label in labels):
+            raise ValueError("y has missing labels: leave these records out, or give them a class of their own")
         if len({isinstance(label, str) for label in labels}) == 2:
             raise ValueError("y mixes texts with other values: write all labels alike")
         labels = np.array(labels.tolist())
@@ -97,7 +100,9 @@ def occurring_classes(labels: NDArray[Any]) -> NDArray[Any]:
         raise ValueError(
             "y has a class that a single record has: correct it, or name the classes by the label of a schema"
         )
-    return found.astype(np.int64) if found.dtype == np.bool_ else np.asarray(found)
+    if found.dtype.kind == "f" and np.abs(found).max() >= LARGEST_INTEGER:
+        raise ValueError("y has numbers of 2^53 or more: write the classes as texts, or as smaller numbers")
+    return found.astype(np.int64) if found.dtype.kind in "bf" else np.asarray(found)
 
 
 def public_classes(labels: NDArray[Any], schema: Schema) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypedDict, Unpack
 import numpy as np
 
 from privsolve.data import EncodedTable, Schema
-from privsolve.data.constraints import Constraints
+from privsolve.data.constraints import Constraints, checked_constraints
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import Account
 from privsolve.releases import Run
@@ -59,9 +59,7 @@ def joined_constraints(schema: Schema, more: Constraints | None) -> Constraints:
     """What is stated of single columns, by the schema and beside it; raises for what does not suit the schema."""
     if more is None:
         return schema.constraints
-    if not isinstance(more, Constraints):
-        raise ValueError(f"constraints must be privsolve Constraints, got {type(more).__name__}")
-    more.check(schema.columns)
+    checked_constraints(more).check(schema.columns)
     joined = schema.constraints.joined(more)
     joined.check(schema.columns)
     return joined

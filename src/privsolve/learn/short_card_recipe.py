@@ -18,7 +18,7 @@ from privsolve.mechanisms.exponential import exponential
 from privsolve.models.tally import check_scores
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.calibration import check_epsilon
-from privsolve.problems.priors import Prior, default_prior
+from privsolve.problems.priors import Prior, checked_prior, default_prior
 from privsolve.problems.problem import Problem
 from privsolve.releases import Run
 
@@ -104,6 +104,9 @@ class ShortCardRecipe:
         check_epsilon(self.epsilon)
         Adjacency.of(self.adjacency)
         _ = self.loss
+        if self.limits.max_questions is not None:
+            check_count("max_questions", self.limits.max_questions)
+        checked_prior(self.prior, self.limits.plain_domain(2, True))
 
     @property
     def loss(self) -> ZeroOneLoss:

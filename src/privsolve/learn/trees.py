@@ -99,6 +99,9 @@ class PrivateTreeClassifier(ClassEstimator):
         classes = self._public_classes(labels, stated)
         leaves = leaves_of(classes.tolist(), self.leaves, self.costs)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
+        TreeRecipe(
+            self._fit_epsilon, self.depth, leaves, self.adjacency
+        )  # refuses wrong options before anything is paid
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
         recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
         if leaves.width == 2:

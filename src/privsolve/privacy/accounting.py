@@ -219,11 +219,17 @@ class Account(Protocol):
     """What pays for releases: an `Accountant`, or a `Ledger`."""
 
     def spending(
-        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        run: str = "",
+        names: Sequence[str] = (),
+        draft: Paid | None = None,
     ) -> AbstractContextManager[object]:
         """Pay for one release, or refuse, on entering; the mechanism draws its noise inside.
 
-        `names` and `draft` are as in `Ledger.spend`.
+        `run`, `names` and `draft` are as in `Ledger.spend`.
         """
 
 
@@ -250,7 +256,7 @@ class Accountant:
     ) -> None:
         self.budget = Budget(epsilon, delta, Adjacency.of(adjacency), composition_delta)
         self.history: tuple[Guarantee, ...] = ()
-        self._names: set[str] = set()
+        self._names: dict[str, Guarantee] = {}
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -262,27 +268,37 @@ class Accountant:
         """Exact sums over the releases so far."""
         return Totals.of(self.history)
 
-    def spend(self, guarantee: Guarantee, *, names: Sequence[str] = (), draft: Paid | None = None) -> None:
+    def spend(
+        self, guarantee: Guarantee, *, run: str = "", names: Sequence[str] = (), draft: Paid | None = None
+    ) -> None:
         """Record a release that is about to be made, or raise `BudgetExceeded` and record nothing.
 
-        `names` and `draft` are as in `Ledger.spend`.
+        `run`, `names` and `draft` are as in `Ledger.spend`.
         """
         if os.getpid() != self._process:
             raise BudgetExceeded("an Accountant cannot be spent in a forked process, which has a copy: use a Ledger")
         with self._lock:
-            if not self._names.isdisjoint(names):
+            if run in self._names:
                 return
-            owed = draft if draft is not None and draft.note not in self._names else None
+            owed = None if draft is None or self._names.get(draft.note) == draft.guarantee else draft
             self.budget.check_with_draft(self.totals, guarantee, owed)
             self.history = (*self.history, *([owed.guarantee] if owed is not None else []), guarantee)
-            self._names.update(names, [owed.note] if owed is not None else [])
+            self._names |= dict.fromkeys([run, *names] if run else names, guarantee)
+            if owed is not None:
+                self._names[owed.note] = owed.guarantee
 
     @contextmanager
     def spending(
-        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        run: str = "",
+        names: Sequence[str] = (),
+        draft: Paid | None = None,
     ) -> Iterator[Guarantee]:
         """`spend`, then run the block; whatever happens in it, the release stays paid for."""
-        self.spend(guarantee, names=names, draft=draft)
+        self.spend(guarantee, run=run, names=names, draft=draft)
         yield guarantee
 
     def remaining(self) -> Remaining:
@@ -295,18 +311,19 @@ def charged(
     guarantee: Guarantee,
     note: str = "",
     *,
+    run: str = "",
     names: Sequence[str] = (),
     draft: Paid | None = None,
 ) -> AbstractContextManager[object]:
     """For mechanisms: pay from `budget`, if there is one, on entering the block that draws the noise.
 
-    `names` and `draft` are as in `Ledger.spend`. A budget of the user's own need not take what is not given.
+    `run`, `names` and `draft` are as in `Ledger.spend`. A budget of the user's own need not take what is not given.
     """
     if budget is None:
         return nullcontext()
     if not callable(getattr(budget, "spending", None)):
         raise TypeError(f"budget must be an Accountant or a Ledger, got {type(budget).__name__}")
-    given = {"note": note, "names": names, "draft": draft}
+    given = {"note": note, "run": run, "names": names, "draft": draft}
     return budget.spending(guarantee, **{name: value for name, value in given.items() if value})  # type: ignore[arg-type]
 
 

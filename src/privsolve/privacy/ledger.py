@@ -168,14 +168,21 @@ class Ledger:
         return cls(place, content.budget, content.dataset, timeout)
 
     def spend(
-        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        run: str = "",
+        names: Sequence[str] = (),
+        draft: Paid | None = None,
     ) -> int:
         """Pay for a release that is about to be made, in one transaction.
 
         Args:
             guarantee: what the release promises.
             note: words for the history.
-            names: by which the ledger knows the payment again: it never pays twice for one of them.
+            run: the name of a sealed run, which is paid for once.
+            names: by which later releases know that this one is paid for.
             draft: a private draft that the release rests on. It is paid for as well, unless this ledger has done so.
 
         Returns:
@@ -189,9 +196,9 @@ class Ledger:
         with _connection(self.path, self.timeout) as db:
             db.execute("BEGIN IMMEDIATE")  # nobody else can pay between this look at the sums and the commit
             now = _checked(self.path, db)
-            if known := [now.names[name] for name in names if name in now.names]:
-                return known[0]
-            owed = draft if draft is not None and draft.note not in now.names else None
+            if run in now.names:
+                return now.names[run]
+            owed = None if draft is None or now.paid_for(draft.note) == draft.guarantee else draft
             now.budget.check_with_draft(Totals.of(e.guarantee for e in now.entries), guarantee, owed)
             if not now.marked:
                 write_high_water(self.path, now.high_water)  # while nothing is spent: it may fail
@@ -199,7 +206,9 @@ class Ledger:
             number, digest = len(now.entries), now.high_water.digest
             if owed is not None:
                 number, digest = _insert(db, number + 1, digest, owed.guarantee, owed.note, "released", [owed.note])
-            number, digest = _insert(db, number + 1, digest, guarantee, note, "spent", names)
+            number, digest = _insert(
+                db, number + 1, digest, guarantee, note, "spent", [*([run] if run else []), *names]
+            )
             db.execute("COMMIT")
             self._try_to_raise_high_water(db, number)
         return number
@@ -255,10 +264,16 @@ class Ledger:
 
     @contextmanager
     def spending(
-        self, guarantee: Guarantee, note: str = "", *, names: Sequence[str] = (), draft: Paid | None = None
+        self,
+        guarantee: Guarantee,
+        note: str = "",
+        *,
+        run: str = "",
+        names: Sequence[str] = (),
+        draft: Paid | None = None,
     ) -> Iterator[int]:
         """Pay as `spend` does, then run the block, then note how it ended; whatever happens in it, the payment stands."""
-        number = self.spend(guarantee, note, names=names, draft=draft)
+        number = self.spend(guarantee, note, run=run, names=names, draft=draft)
         try:
             yield number
         except (OracleNotCertified, SolveInterrupted):
@@ -303,7 +318,7 @@ class Ledger:
 
 def _write_new(path: Path, terms: str) -> None:
     """The file appears whole or not at all, for its owner only, and only where there is none."""
-    mark, taken = high_water_path(path), f"{path} exists already: choose another name, or open it"
+    mark, taken = high_water_path(path), f"{path} exists already: choose another name, or use it as it is"
     if path.exists():
         raise LedgerError(taken)
     if mark.exists():
@@ -389,6 +404,10 @@ class _Content:
     def high_water(self) -> HighWater:
         return HighWater(len(self.entries), self.digests[-1])
 
+    def paid_for(self, name: str) -> Guarantee | None:
+        """What was paid for under that name."""
+        return self.entries[self.names[name] - 1].guarantee if name in self.names else None
+
 
 def _checked(path: Path, db: sqlite3.Connection) -> _Content:
     """The ledger's content, held to its high-water mark; the mark is read first, since payments may be made meanwhile."""
@@ -427,7 +446,7 @@ def _read(path: Path, db: sqlite3.Connection) -> _Content:
         if row[0] != expected or row[4] != digests[-1] or row[5] not in OUTCOMES:
             raise _damaged(path, f"entry {expected} does not match its digest")
         entries.append(row)
-    names = dict(db.execute("SELECT name, number FROM names").fetchall()) if "names" in tables else {}
+    names = dict(db.execute("SELECT name, number FROM names ORDER BY rowid").fetchall()) if "names" in tables else {}
     if not set(names.values()) <= set(range(1, len(entries) + 1)):
         raise _damaged(path, "it names payments that it does not hold")
     try:

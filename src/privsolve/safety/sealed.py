@@ -175,7 +175,7 @@ class SealedRun:
         self._stop.hold()
         if not file.facts:
             file.add(**self._sealed, name=f"run {secrets.token_hex(8)}")
-        how: dict[str, Any] = {"names": (file.facts["name"], *names), "draft": draft}
+        how: dict[str, Any] = {"run": file.facts["name"], "names": names, "draft": draft}
         with ExitStack() as stack:
             try:
                 if self._ledger is None:
@@ -296,6 +296,14 @@ def _opened(path: Path) -> Iterator[_File]:
                 f"cannot use {path}: {error.strerror}; choose another file for the sealed run"
             ) from None
         yield file
+
+
+def is_begun(path: Path) -> bool:
+    """Whether the file holds a run that was paid for, or was about to be."""
+    if not path.exists():
+        return False
+    with _opened(path) as file:
+        return bool(file.facts)
 
 
 def run_paid(mechanism: Callable[..., Any], *args: Any, random_state: Any, budget: Any, **options: Any) -> Any:

@@ -247,7 +247,7 @@ class Target:
             set_field(self, "classes", values_of(self.classes, "label: classes"))
             if len(self.classes) < 3 or self.low is not None or self.high is not None:
                 raise ValueError(
-                    "label: classes must be three or more, without low and high; two are positive and negative"
+                    "classes must be three or more, without low and high: for two state the positive value"
                 )
         elif self.low is None or self.high is None:
             raise ValueError("label: state positive values, or classes, or low and high")
@@ -255,7 +255,7 @@ class Target:
             set_field(self, "low", tidy(check_real(self.low, "label: low")))
             set_field(self, "high", tidy(check_real(self.high, "label: high")))
             if not self.low < self.high:
-                raise ValueError(f"label: low must be less than high, got {self.low} and {self.high}")
+                raise ValueError(f"target: low must be less than high, got {self.low} and {self.high}")
         _ = self.coded  # what is wrong with the values is said here
 
     @property

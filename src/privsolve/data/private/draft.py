@@ -254,6 +254,8 @@ class Cutting:
     def _parts(self, name: str, scale: Scale, kinds: Kinds, columns: int) -> list[tuple[Real, float]]:
         """The cut points that have clearly some numbers on both sides, with the noisy count of those at or above each."""
         grid, cells, first = self.plan.grids[name], *self._divided(name, scale, kinds)
+        if first == len(grid.points):  # nothing can be cut above the last point
+            return []
         epsilon = min(self.plan.costs.for_cuts(columns), ENOUGH / scale.numbers)
         asked = int(scale.numbers * epsilon / PER_INTERVAL)
         intervals = min(self.intervals, max(2, asked), len(grid.points) - first + 1)

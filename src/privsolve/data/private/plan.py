@@ -98,8 +98,14 @@ USUAL = (
     ),
 )
 
-_MALE = ("male", "Male", "MALE", "m", "M", "man", "Man")
-_FEMALE = ("female", "Female", "FEMALE", "f", "F", "woman", "Woman")
+
+def _cased(words: str) -> tuple[str, ...]:
+    """The words in small letters, with a capital, and in capitals."""
+    return tuple(dict.fromkeys(form(word) for word in words.split() for form in (str, str.title, str.upper)))
+
+
+_MALE = _cased("male m man männlich mann homme hombre")
+_FEMALE = _cased("female f woman w weiblich frau femme mujer")
 
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -133,7 +139,7 @@ def usual_column(name: str, missing: Sequence[Value], decimal: str, *, texts: bo
             cuts = Bins(name, usual.cuts, "thresholds", usual.whole, None, missing, decimal)
             return cuts, "From its name: cut points that are usual for it. Nothing was read."
     if texts and said in ("sex", "gender"):
-        options: list[Value | Category] = [Category("male", _MALE), "1"]
+        options: list[Value | Category] = [Category("male", _MALE), Category("code 1", ("1", "1.0"))]
         listed = Categories(
             name, options, no=Category("female", _FEMALE), missing_values=[v for v in missing if v != 1]
         )
