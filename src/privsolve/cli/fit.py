@@ -44,7 +44,7 @@ from privsolve.cli.options import (
     with_options,
 )
 from privsolve.cli.releasing import progress_line, release_from, sealed_run
-from privsolve.data import Categories, Schema
+from privsolve.data import Categories, EncodedTable, Schema
 from privsolve.data.private import DRAFT_SHARE, default_delta
 from privsolve.data.reading import check_columns
 from privsolve.data.tables import open_table
@@ -125,7 +125,7 @@ def fit(
             raise ValueError(f"--schema {schema}: no such file; make one with `privsolve schema draft`")
         the_schema = Schema.load(schema)
         wanted = replace(wanted, choice=checked_model(context, wanted.choice, the_schema.target))
-        run, paths = _release(wanted, the_schema, wanted.choice.checked_bands(bands), out, stop)
+        run, paths, whole = _release(wanted, the_schema, wanted.choice.checked_bands(bands), out, stop)
         if run.release.total.epsilon > LARGE:
             warn(f"epsilon above {LARGE:g} promises very little: usual values lie between 0.1 and 3")
         if run.release.total.delta > LARGE_DELTA:
@@ -136,7 +136,7 @@ def fit(
             kinds = ("release", "tree" if paths[1].name == TREE else "scorecard", "curator")
             typer.echo(as_json(dict(zip(kinds, map(str, paths), strict=True))))
         else:
-            _show(run, paths)
+            _show(run, paths, whole)
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,10 @@ class _Fit:
     weights: Weight | None
 
 
-def _release(wanted: _Fit, schema: Schema, bands: Bands | None, out: Path, stop: Stop) -> tuple[Run, list[Path]]:
-    """Check everything, pay, fit, evaluate and write; the run, and the files of its folder."""
+def _release(
+    wanted: _Fit, schema: Schema, bands: Bands | None, out: Path, stop: Stop
+) -> tuple[Run, list[Path], EncodedTable]:
+    """Check everything, pay, fit, evaluate and write; the run, the files of its folder, and the table."""
     choice, running, data = wanted.choice, wanted.running, wanted.data
     wanted.measuring.check_target(schema.target)
     check_paid(schema, choice.adjacency)
@@ -179,7 +181,7 @@ def _release(wanted: _Fit, schema: Schema, bands: Bands | None, out: Path, stop:
             run = release_from(
                 sealed, stop, call, lambda made: folder.write(_banded(made, bands))[0], progress=progress
             )
-        return _banded(run, bands), folder.files
+        return _banded(run, bands), folder.files, whole
 
 
 def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop: Stop, yes: bool) -> _Fit:
@@ -282,7 +284,7 @@ def _plain_warnings() -> Iterator[None]:
         yield
 
 
-def _show(run: Run, paths: list[Path]) -> None:
+def _show(run: Run, paths: list[Path], table: EncodedTable) -> None:
     card = run.release.card()
     if isinstance(run.release.model, FullCard):
         for line in _summary(run.release):
@@ -295,11 +297,14 @@ def _show(run: Run, paths: list[Path]) -> None:
         weighted = "weighted " if "weight" in run.release.setting.get("objective", {}) else ""
         said = f"{weighted}training accuracy {found.training_accuracy:.4f} ({found.mistakes:,} mistakes on {said})"
     lines = [f"{said}, {found.seconds:.2f} s"]
-    outside = dict(found.outside_the_schema)
+    outside, label = dict(found.outside_the_schema), table.schema.label
+    if label is not None:
+        outside.pop(label.column, None)  # every value but the positive one
+        lines.append(f"{label.column}: {int(table.table.positives.sum()):,} of {table.table.n:,} records are positive")
     lines += outside_lines(outside, f"see {paths[2]}")
-    unread = [name for name, counts in outside.items() if sum(counts.values()) == found.training_records]
-    if unread:
-        lines.append(f"No value of {', '.join(unread)} is in the schema: correct it there, or leave the question out.")
+    if table.unreadable:
+        names = ", ".join(table.unreadable)
+        lines.append(f"No value of {names} is in the schema: correct it there, or leave the question out.")
     show_curators(lines)
     show_paths(paths)
 
