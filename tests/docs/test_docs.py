@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
@@ -48,8 +49,10 @@ def test_code_prints_what_the_page_shows(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("privsolve.cli.common.console._width", 100)  # it may have been made in a narrower window
     monkeypatch.setattr("privsolve.engines.trees.sampler.cores", lambda: 2)  # on every machine
-    keys = itertools.count(1)  # in place of the operating system's entropy: a page passes always or never
-    monkeypatch.setattr(sealed.secrets, "token_hex", lambda size=32: f"{next(keys):0{2 * size}x}")
+    keys = defaultdict(
+        lambda: itertools.count(1)
+    )  # in place of the operating system's entropy: a page passes always or never
+    monkeypatch.setattr(sealed.secrets, "token_hex", lambda size=32: f"{next(keys[size]):0{2 * size}x}")
     text = (DOCS / name).read_text(encoding="utf-8")
     blocks = BLOCK.findall(text)
     assert len(blocks) == text.count("```python") + text.count("```console") > 0

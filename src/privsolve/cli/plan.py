@@ -90,8 +90,8 @@ def plan(
                 f"Epsilon {epsilon:g} is the smallest that promises to lose at most {lose:.1%} of the records."
             )
         planned.show(epsilon)
-        if rehearsed is None and found is not None and not found.target:
-            console.print("--rehearse fits made-up records of the schema: what typically happens.")
+        if choice.model is ModelName.scorecard and rehearsed is None:
+            console.print("How good it gets depends on the records: --rehearse fits made-up records of the schema.")
         console.print("Nothing was spent." if choice.model is ModelName.scorecard else PROVED)
         if choice.model is not ModelName.scorecard and choice.adjacency == "replace":  # theory, section 17.5
             console.print(
@@ -155,7 +155,6 @@ class _FullPlan:
             f"Full scorecard with points for all answers ({found['features']} features), {self.records:,} records, epsilon "
             f"{epsilon:g}, delta {found['delta']:g}"
         )
-        console.print("How good it gets depends on the records.")
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,7 @@ class Plan:
         object.__setattr__(self, "delta", calibration.check_delta(self.delta))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
         check_integer("features", self.dim, 1, MOST_FEATURES)
+        _ = self.curve
         for solve in range(len(self.offsets)):  # the shortest rows allow the least
             clip = self.clip(1.0)
             if self.tolerance(self.penalty(solve, RADIUS), self.deviation(solve, clip), self.dim + 1) <= 0:
