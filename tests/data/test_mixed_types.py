@@ -120,7 +120,7 @@ def test_one_odd_value_in_a_column_moves_no_other_record(column: Column, cells: 
             assert row in left, f"{added} changed how another record is read"
             left.remove(row)
         assert len(left) == 1
-    assert len(made) > 2
+    assert len(made) > 1
 
 
 @pytest.mark.parametrize("odd", [1.0, np.float64(3), np.uint64(5)], ids=repr)
