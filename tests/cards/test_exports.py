@@ -161,3 +161,16 @@ def test_cards_that_spreadsheets_would_round_are_refused() -> None:
     schema = Schema([Number(name, 0, 2**40) for name in "ab"])
     with pytest.raises(ValueError, match="more than 15 digits"):
         card_of(schema_release([1_000_003, 1, -1], schema)).to_xlsx()
+
+
+def test_the_formulas_of_the_workbook_are_those_of_the_card() -> None:
+    """As texts, where there is no office program to compute them."""
+    schema = Schema([Categories(name, ["yes"], no="no") for name in ("member", "new")])
+    card = card_of(schema_release([3, -2, -1], schema, risk=True).with_bands("20%,60%"))
+    sheet = openpyxl.load_workbook(io.BytesIO(card.to_xlsx()))["Card"]
+    said = {row[0].value: str(row[1].value or row[2].value) for row in sheet.iter_rows(min_row=8)}
+    assert f'>={card.threshold},"{card.positive}","{card.negative}"' in said["Decision"]
+    assert f"EXP(-({card.risk_scale.log_odds!r})*(" in said["Risk"]
+    assert f"-({card.risk_scale.half!r})" in said["Risk"]
+    bands = zip(card.band_starts, card.bands.names[1:], strict=True)
+    assert all(f'>={start},"{name}"' in said["Band"] for start, name in bands)

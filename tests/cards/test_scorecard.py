@@ -10,13 +10,14 @@ from random import Random
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 import privsolve as ps
-from privsolve.cards.rows import QuantityPoints
+from privsolve.cards.rows import UNKNOWN, QuantityPoints
 from privsolve.cards.scorecard import Scorecard
 from privsolve.cards.words import answer_lines, example_line, number, privacy_words, rule
 from privsolve.data import About, Categories, Number, Schema
@@ -270,3 +271,10 @@ def test_reasons_are_the_answers_that_raised_the_total_most() -> None:
     assert card.reasons({"a": "no", "b": "yes", "c": "no"}) == ()
     with pytest.raises(ValueError, match="answers has no 'b'"):
         card.reasons({"a": "no"})
+
+
+def test_a_number_that_is_not_known_counts_what_the_schema_says() -> None:
+    schema = Schema([Number("dose", -1, 8, 0.5, missing=2), Categories("married", ["yes"], no="no")])
+    made = schema_release([2, 3, -3], schema)
+    (total,) = made.model.totals(pd.DataFrame({"dose": [np.nan], "married": ["no"]}))
+    assert card_of(made).score({"dose": UNKNOWN, "married": "no"}) == total

@@ -46,6 +46,9 @@ def test_cards_with_risks_are_compared_in_log_odds() -> None:
     assert "No longer asked: sex, dose." in found.words
     assert "Newly asked: ward, born." in found.words
     assert found.unit == "log-odds"
+    (said,) = [line for line in found.words if line.startswith("Positive from")]
+    assert "a risk of 62.2% before" in said
+    assert "a risk of 73.1% now" in said
     by = {(change.question, change.answer): (change.old, change.new) for change in found.changes}
     assert by["age", "under 40"] == (0, 0)
     assert by["age", "40 to 49"] == (0.5, 0)

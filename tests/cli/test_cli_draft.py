@@ -117,3 +117,13 @@ def test_a_draft_of_public_facts_spends_nothing(here: Path) -> None:
     assert Ledger.open("ledger").history() == ()
     done(f"{FIT} --epsilon 1 --ledger ledger")
     assert load_release("out/release.json").total.epsilon == 1.0
+
+
+def test_the_delta_of_a_draft_is_chosen_by_public_facts(here: Path) -> None:
+    Ledger.create("pure", 10.0)
+    for options, delta in (("--ledger pure", 0), ("--adjacency add-remove", 1e-9)):
+        done(f"{DRAFT} --epsilon 4 {options}")
+        paid = Schema.load("d.toml").paid
+        assert paid is not None
+        assert paid.guarantee.delta == delta
+        Path("d.toml").unlink()

@@ -111,6 +111,7 @@ def test_wrong_holdouts_spend_nothing(here: Path) -> None:
     for options, words in (
         ("--holdout 0", "holdout must lie"),
         ("--holdout 0.2 --evaluate-epsilon -1", "epsilon must be"),
+        ("--holdout 0.2 --evaluate-epsilon 2.5", "the fit has 2, and more than that would go beyond --epsilon"),
         ("--holdout 0.2 --by height", "no column 'height'"),
         ("--by colour", "add --holdout"),
         ("--evaluate-epsilon 1", "add --holdout"),

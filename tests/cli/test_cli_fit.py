@@ -350,6 +350,7 @@ def test_plan_needs_no_data(here: Path) -> None:
     shown = done("plan --model short --epsilon 1 --records 1000 --features 7 --max-features 1").stdout
     assert "with probability 0.95" in shown
     assert "1 feature, 1 point" in shown
+    assert "the same draw has 0.5." in " ".join(shown.split())
     dear = plan("--epsilon 1 --features 7 --false-negative 5")
     assert dear["bounds"][0]["share"] == pytest.approx(values["bounds"][0]["share"])
     Schema(INDICATORS.columns, intercept=False).save("flat.toml")
@@ -381,3 +382,10 @@ def test_a_rehearsal_fits_made_up_records(here: Path, model: str) -> None:
     assert "Rehearsal on made-up records" in said
     assert ("Full scorecard with points for all answers" in said) == (model == "scorecard")
     refused("--schema", "plan --model short --records 10 --features 3 --epsilon 1 --rehearse")
+
+
+def test_bands_are_published_and_a_large_delta_is_warned_of(here: Path) -> None:
+    fitted = done("fit data.csv --schema s.toml --epsilon 1 --delta 0.01 --out out --seed 1 --bands calm,20%,act")
+    assert "delta=0.01 promises very little" in fitted.stderr
+    bands = load_release("out/release.json").model.bands  # type: ignore[attr-defined]
+    assert bands.names == ("calm", "act")

@@ -13,6 +13,7 @@ import privsolve as ps
 from all_trees import AllTrees
 from commands import done, refused, run
 from privsolve import Categories, Ledger, Schema, TreeProblem, open_table
+from privsolve.cli.options import ModelName, ModelOptions
 from privsolve.domains.trees import DecisionTrees, TreeQuestions
 from privsolve.learn.tree_recipe import TreeRecipe
 from privsolve.models.leaves import LabelLeaves
@@ -176,3 +177,8 @@ def test_the_road_of_files_gives_the_tree_of_the_estimator(tmp_path: Path) -> No
     ).fit(frame[["old", "sick"]], frame["grade"])
     assert run.release.model.root == fitted.tree_.root
     assert run.diagnostics.total_loss == fitted.diagnostics_.total_loss
+
+
+def test_costs_act_as_they_are_called() -> None:
+    recipe = ModelOptions(model=ModelName.tree, false_positive=2, false_negative=5).recipe(1.0)
+    assert recipe.leaves.costs == ((0, 2), (5, 0))  # type: ignore[attr-defined]

@@ -68,6 +68,7 @@ def test_wrong_options_are_refused_before_the_draft(here: Path) -> None:
         ("--out out --holdout 1.5", "holdout must lie strictly between 0 and 1"),
         ("--out out --evaluate-epsilon -1", "epsilon must"),
         ("--out out --evaluate-epsilon 0.8", "the fit has 0.75, and more than that would go beyond --epsilon"),
+        ("--out out --epsilon 2", "refused before any noise was drawn"),
         ("--out out --require sexx", "no column 'sexx'"),
         ("--out out --exclude sexx", "no column 'sexx'"),
         ("--out out --direction sexx=up", "no column 'sexx'"),

@@ -18,10 +18,10 @@ from scipy.stats import chisquare
 import privsolve as ps
 from neighbours import READERS, columns_of, drawn
 from privsolve.data import Bins, Categories, Label, Schema, codes
-from privsolve.data.private import DecimalGrid, StepGrid, counts, private_draft
-from privsolve.data.private.counts import Costs, Declared, count_columns
+from privsolve.data.private import DecimalGrid, StepGrid, counts, draft, private_draft
+from privsolve.data.private.counts import Costs, Declared, count_columns, noisy_answer
 from privsolve.data.private.cuts import MARGIN, draw_cuts, inverse_temperature
-from privsolve.data.private.plan import FREE_TEXT, IDENTIFIES, TIME, USUAL, usual_column, why_left_out
+from privsolve.data.private.plan import FREE_TEXT, IDENTIFIES, TIME, USUAL, Options, Plan, usual_column, why_left_out
 from privsolve.noise.discrete import DiscreteGaussian, DiscreteLaplace
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import zcdp_limit
@@ -271,7 +271,7 @@ def shown(count: int, costs: Costs, least: int, variance: float) -> Any:
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))
 def test_a_text_that_gains_a_record_loses_what_is_promised(adjacency: Adjacency) -> None:
-    """The noisy count of one text as far as it is published: exactly, by listing. Half the noise is caught."""
+    """The noisy count of one text as far as it is published: exactly, by listing. A sixth of the noise is caught."""
     costs = Costs(0.7, 0.01, adjacency, 1)
     variance, least = float(costs.noise.variance), costs.least(None)  # type: ignore[union-attr]
     counts = (least - 1, least, least + 1, least + costs.margin, least + costs.margin + 3)
@@ -282,6 +282,54 @@ def test_a_text_that_gains_a_record_loses_what_is_promised(adjacency: Adjacency)
 
     assert worst(variance) <= 0.01
     assert worst(variance / 40) > 0.01
+
+
+def test_a_text_is_shown_from_the_least_number_plus_the_margin_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DiscreteGaussian, "draws", lambda self, rng, count: np.full(count, 7))
+    costs, grid, least = Costs(0.7, 0.01, Adjacency.REPLACE, 1), DecimalGrid(), 50
+    line = least + costs.margin
+    kinds = count_columns(pd.DataFrame({"t": ["x"]}), {"t": grid}, 1)[0]["t"]
+    texts = {"few": least - 1, "below": line - 8, "at": line - 7}
+    answer = noisy_answer(kinds, texts, grid, costs, least, Randomness.seeded(1))
+    assert {name: n for name, n in answer.texts.items() if name in texts} == {"at": line}
+    assert (answer.missing, answer.negative, answer.fractions, answer.texts["yes"]) == (7, 7, 7, 7)
+
+
+@pytest.mark.parametrize(("delta", "columns"), [(0.01, 1), (1e-6, 12)])
+def test_the_margin_takes_half_of_delta(delta: float, columns: int) -> None:
+    costs = Costs(0.7, delta, Adjacency.REPLACE, columns)
+    assert costs.margin == costs.noise.margin(delta / 2 / columns / (1 + math.exp(0.7)))  # type: ignore[union-attr]
+
+
+NOTHING_STATED = Options((), {}, (), (), (), (), ".")
+
+
+def test_the_draft_spends_what_its_costs_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"a": np.arange(4000) % 997 + 0.5, "b": np.arange(4000) % 811 + 0.5})
+    plan = Plan.of(frame, None, 4.0, 0.0, Adjacency.REPLACE, NOTHING_STATED)
+    assert plan.costs == Costs(4.0, 0.0, Adjacency.REPLACE, 2)
+    asked, drawn, real = [], [], draft.draw_cuts
+    monkeypatch.setattr(DiscreteLaplace, "draws", lambda self, rng, n: asked.append(self) or np.full(n, 1000))
+    monkeypatch.setattr(draft, "draw_cuts", lambda *given: drawn.append(given[3]) or real(*given))
+    kinds = count_columns(frame, plan.grids, 1)[0]
+    scale = draft.Scale(4000, 0, False, False, False, 4000.0)
+    parts = draft.Cutting(plan, 4, Randomness.seeded(1))._parts("a", scale, kinds["a"], 2)
+    assert (drawn, asked) == ([plan.costs.for_cuts(2)], [plan.costs.between_cuts(2)])
+    assert parts[0][1] == (frame["a"] >= parts[0][0]).sum() + 1000 * len(parts)
+
+
+def test_the_number_of_records_is_used_where_it_is_public() -> None:
+    frame = pd.DataFrame({"a": np.arange(40), "ill": ["yes", "no"] * 20})
+    for adjacency, records in ((Adjacency.REPLACE, 40), (Adjacency.ADD_REMOVE, None)):
+        assert Plan.of(frame, ILL, 4.0, 0.0, adjacency, NOTHING_STATED).records == records
+
+
+@pytest.mark.parametrize("seed", [5, None])
+def test_a_seed_is_said(seed: int | None) -> None:
+    frame = pd.DataFrame({"age": np.arange(2000) % 83})
+    found = private_draft(frame, None, 2.0, bounds={"age": (0, 100)}, random_state=seed)
+    assert found.guarantee is not None
+    assert found.guarantee.seeded == (seed is not None)
 
 
 def test_the_stages_of_a_pure_draft_add_up() -> None:

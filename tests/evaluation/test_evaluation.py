@@ -416,3 +416,9 @@ def test_rare_outcomes_lead_with_the_highest_totals() -> None:
     assert "are “moves”; of all, 2.0% (" in lines[1]
     assert lines[2].startswith("  Area under the ROC curve")
     assert "highest totals" not in made_up([200, 200, 600], [300, 150, 34]).to_text()
+
+
+@pytest.mark.parametrize("seed", [5, None])
+def test_a_seed_is_said(seed: int | None) -> None:
+    found = evaluate(CARD, [table(patients(50))], 1.0, labels=YES_NO, random_state=seed)
+    assert found.guarantee.seeded == (seed is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,14 @@ import privsolve as ps
 from privsolve.data.patterns import PatternTable
 from privsolve.evaluation import split as module
 from privsolve.evaluation.split import PARTS, parts_of, split
+from privsolve.learn.evaluating import HoldOut
+from privsolve.learn.short_card_recipe import CardLimits, ShortCardRecipe
 from privsolve.mechanisms.exponential import ExponentialSampler
 from privsolve.noise.entropy import Randomness
 from privsolve.privacy.accounting import one_after_another, side_by_side
 from privsolve.privacy.profiles import Approximate, BoundedRange, Pure
 from promises import promise
+from small_tables import INDICATORS, patients
 
 
 def tables(*counts: tuple[int, int]) -> PatternTable:
@@ -111,3 +115,17 @@ def test_guarantees_side_by_side_and_one_after_another() -> None:
     assert one_after_another([with_delta, with_delta]).profile == Approximate(0.6, 2e-6)
     with pytest.raises(ValueError, match="do not add up"):
         side_by_side(fit, promise(1.0, adjacency="add-remove"))
+
+
+def test_what_is_measured_is_what_was_held_out() -> None:
+    encoded, fit = INDICATORS.table(patients(400)), ShortCardRecipe(1.0, CardLimits(2, 3, (-4, 4))).run
+    run = HoldOut.of(0.25, 1.0, None, INDICATORS).fitted(fit, encoded, (encoded.table,), "replace", random_state=1)
+    held = run.diagnostics.values["held_out"]["records"]
+    assert 60 < held < 140
+    assert run.diagnostics.training_records + held == 400
+    assert abs(run.release.evaluation.cells.records() - held) < 60
+
+
+def test_a_coin_of_just_the_share_is_none() -> None:
+    words = partial(np.full, fill_value=0x4000_4000_4000_4000, dtype=np.uint64)
+    assert split([tables((50, 0))], 0.25, Randomness(words, seeded=True))[1] == (None,)

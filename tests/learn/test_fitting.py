@@ -25,6 +25,7 @@ from privsolve.problems.priors import default_prior
 from privsolve.releases import NOT_PRIVATE, Release, Run
 from privsolve.safety.folder import load_release, output_folder
 from promises import promise
+from random_scorecards import schema_release
 from schema_data import tables
 from small_tables import INDICATORS, SCHEMA, patients
 
@@ -204,3 +205,9 @@ def test_the_default_prior_expects_two_features() -> None:
         expected = sum(1 - math.exp(t[3]) for t in tables[:columns])
         assert expected == pytest.approx(2.0)
     assert default_prior(ps.TernaryCube(3)) == ps.UniformPrior()
+
+
+def test_totals_that_may_overflow_are_refused() -> None:
+    wide = Schema([Number("a", -(10**15), 0), Number("b", 0, 1, 1, 2**40)])
+    with pytest.raises(IntegerRangeError, match="narrower bounds"):
+        _ = schema_release([1, 1, 0], wide).model.tally

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,11 @@ from sklearn.metrics import roc_auc_score
 
 import privsolve as ps
 from commands import refused
+from privsolve.learn.full_card_recipe import FullCardRecipe
 from privsolve.mechanisms import objective
+from privsolve.mechanisms.card_points import Card
 from raw_tables import RAW_TABLES
+from small_tables import INDICATORS
 
 
 def records(rng: np.random.Generator, n: int, rare: float = 0.0) -> pd.DataFrame:
@@ -91,6 +95,14 @@ def test_costs_move_the_threshold_only() -> None:
     plain, costly = fitted(table), fitted(table, false_negative=9)
     assert (plain.predict_proba(table) == costly.predict_proba(table)).all()
     assert ((costly.predict(table) == "yes") == (costly.predict_proba(table)[:, 1] > 0.1)).all()
+    assert ((costly.predict(table) == "yes") == (costly.decision_function(table) > 0)).all()
+
+
+def test_the_intercept_is_kept_to_a_fraction_of_a_point() -> None:
+    recipe = FullCardRecipe(1.0)
+    asked = recipe.encoding(INDICATORS)
+    model = recipe.model(replace(asked, intercept=True), Card(np.ones(asked.dim, dtype=np.int64), 0.3, -1.0))
+    assert model.log_odds * model.weights[-1] + model.base == pytest.approx(-1.0)
 
 
 def test_a_sample_is_fitted_and_the_release_states_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:

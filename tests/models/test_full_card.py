@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from typer.testing import CliRunner
 
 import privsolve as ps
 from long_cards import long_release
-from privsolve.cards.words import total_lines
+from privsolve.cards.words import total_lines, verdict
 from privsolve.cli import app
 from privsolve.models.bands import Bands
 from privsolve.models.base import model_from_dict
@@ -170,3 +172,20 @@ def test_a_fit_refuses_totals_before_anything_is_read() -> None:
     assert done.exit_code == 2
     assert "a fit takes cut risks" in done.output
     assert not Path("o").exists()
+
+
+def test_a_fraction_of_a_point_is_in_all_risks() -> None:
+    model = replace(score_of(3), base=0.2)
+    risks = model.risks(FRAME)
+    assert risks == pytest.approx(expit(0.5 * model.scores(FRAME) + 0.2))
+    assert model.scale.risks(model.totals(FRAME)) == pytest.approx(risks)
+    for threshold in (0.1, 0.31, 0.5, 0.53, 0.77):
+        assert (model.deciding_at(threshold).decide(FRAME) == (risks > threshold)).all()
+
+
+def test_a_band_begins_with_its_first_total() -> None:
+    adult = ps.datasets.adult_schema()
+    made = long_release(ps.Schema(adult.columns[:4], adult.label))
+    total = made.card().score(made.card().example)
+    assert "(band “high”)" in verdict(made.with_bands(str(total)).card())
+    assert "(band “low”)" in verdict(made.with_bands(str(total + 1)).card())
