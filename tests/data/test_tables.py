@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import privsolve as ps
 from privsolve.cards.scoring import with_predictions
 from privsolve.data import Bins, Categories, Dates, Label, Number, Schema, codes
 from privsolve.data.codes import coded
+from privsolve.data.duckdb import ask_in_memory
 from privsolve.data.private import counts
 from privsolve.data.tables import open_table
 from privsolve.models.full_card import FullCard
@@ -265,3 +269,33 @@ def test_what_is_no_header_is_refused_in_words(text: str, words: str, tmp_path: 
     (tmp_path / "t.csv").write_bytes(text.encode())
     with pytest.raises(ValueError, match=words):
         open_table(str(tmp_path / "t.csv"))
+
+
+FORK = """
+import os, sys
+import pandas as pd
+from privsolve import Bins, Schema
+def use():
+    Schema([Bins("age", [18])]).encode(pd.DataFrame({"age": [20]}))
+use()
+for again in (False, True):
+    if (child := os.fork()) == 0:
+        if again:
+            use()
+        sys.exit(0)
+    print(os.waitpid(child, 0)[1])
+use()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks of POSIX")
+def test_forked_processes_end_and_leave_the_engine_of_their_parent_alone() -> None:
+    """An engine that a forked process inherits crashes it at its end, or waits for threads that it does not have."""
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.split()) == (0, ["0", "0"])
+
+
+def test_a_failed_question_does_not_stand_in_the_way_of_the_next() -> None:
+    with pytest.raises(ValueError, match="the data cannot be read"):
+        ask_in_memory(pa.table({"a": [1]}), "SELECT nonsense")
+    assert ask_in_memory(pa.table({"a": [1]}), "SELECT a FROM frame")["a"].tolist() == [1]

@@ -145,20 +145,36 @@ FEW = 50_000
 """Rows up to which one thread is enough."""
 
 
+@lru_cache(maxsize=1)
+def _engine_for_few() -> Any:
+    """An engine with one thread, which is kept: to start one takes as long as to ask it."""
+    import duckdb
+
+    return duckdb.connect(config=IN_MEMORY | {"threads": 1})
+
+
+if hasattr(os, "register_at_fork"):  # a forked process must not end an engine of its parent
+    os.register_at_fork(before=_engine_for_few.cache_clear)
+
+
 def ask_in_memory(frame: Any, sql: str) -> dict[str, Any]:
     """The columns of the answer to a query of an Arrow table, which it calls `frame`, by their names."""
     import duckdb
 
+    few = frame.num_rows <= FEW
     with in_our_words("the data cannot be read"):
-        few = frame.num_rows <= FEW
-        with duckdb.connect(config=IN_MEMORY | ({"threads": 1} if few else {})) as engine:
-            engine.execute("SET enable_progress_bar = false")
-            engine.register("frame", frame)
+        try:
+            with _engine_for_few().cursor() if few else duckdb.connect(config=IN_MEMORY) as engine:
+                engine.execute("SET enable_progress_bar = false")
+                engine.register("frame", frame)
 
-            def answer() -> dict[str, Any]:
-                return engine.execute(sql).fetchnumpy()  # a relation would be planned twice
+                def answer() -> dict[str, Any]:
+                    return engine.execute(sql).fetchnumpy()  # a relation would be planned twice
 
-            return answer() if few else interruptibly(engine, answer)
+                return answer() if few else interruptibly(engine, answer)
+        except BaseException:
+            _engine_for_few.cache_clear()  # some errors end an engine for good
+            raise
 
 
 def interruptibly(engine: Any, work: Callable[[], Result]) -> Result:
