@@ -13,7 +13,7 @@ PORTABLE := tests/learn tests/data tests/noise tests/start/test_command_line.py
 COMPILES := tests/mechanisms/test_before_paying.py
 PORTABLE_TOOLS := pytest hypothesis polars pyarrow selenium ipykernel nbclient matplotlib
 
-.PHONY: demo test nightly quick coverage oldest newest lint audit docs wheel clean
+.PHONY: demo test compile nightly quick coverage oldest newest lint audit docs wheel clean
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -30,9 +30,12 @@ $(DEMO): pyproject.toml
 demo: $(DEMO)  ## the paper's experiment on the embedded Adult data in a few minutes, and a scorecard to publish
 	$(BIN)/privsolve demo
 
-test: lint  ## everything that must pass; the first line compiles every engine once, before several processes need it
-	$(BIN)/python -m pytest -n auto --maxschedchunk 1 $(COMPILES)
+test: $(STAMP)  ## everything that must pass
+	$(MAKE) --jobs=2 --output-sync=target lint compile
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore=$(COMPILES)
+
+compile: $(STAMP)  ## every engine once, before several processes need it
+	$(BIN)/python -m pytest -n auto --maxschedchunk 1 $(COMPILES)
 
 nightly: lint  ## the same, and what takes longer
 	$(BIN)/python -m pytest -n auto --dist worksteal -m ""
