@@ -206,9 +206,7 @@ class Ledger:
             number, digest = len(now.entries), now.high_water.digest
             if owed is not None:
                 number, digest = _insert(db, number + 1, digest, owed.guarantee, owed.note, "released", [owed.note])
-            number, digest = _insert(
-                db, number + 1, digest, guarantee, note, "spent", [*([run] if run else []), *names]
-            )
+            number, digest = _insert(db, number + 1, digest, guarantee, note, "spent", [run, *names])
             db.execute("COMMIT")
             self._try_to_raise_high_water(db, number)
         return number
@@ -473,11 +471,11 @@ def _insert(
     outcome: str,
     names: Sequence[str],
 ) -> tuple[int, str]:
-    """Write one entry and its names: its number and its digest, which covers that of the entry before."""
+    """Write one entry and its names, if it has any: its number and its digest, which covers that of the entry before."""
     content = (number, _now(), json.dumps(guarantee.to_dict()), note)
     digest = _digest(before, *content)
     db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", (*content, digest, outcome))
-    db.executemany("INSERT INTO names VALUES (?, ?, NULL)", [(name, number) for name in names])
+    db.executemany("INSERT INTO names VALUES (?, ?, NULL)", [(name, number) for name in names if name])
     return number, digest
 
 
