@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -155,9 +155,21 @@ class Draft:
             object.__setattr__(self, "table", replace(self.table, decimal=decimal))
         _ = [_bounds(one) for one in self.bounds]
 
+    @cached_property
+    def opened(self) -> Any:
+        """The table; opening a text file goes through all of it once."""
+        return open_table(self.data, header=self.header)
+
+    @cached_property
+    def asks_nothing(self) -> bool:
+        """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
+        options, label = Options(**self._stated(self.opened)), self.table.label_in(self.opened)
+        epsilon, adjacency = check_epsilon(self.epsilon), Adjacency.of(self.adjacency)
+        return not Plan.of(self.opened, label, epsilon, self._delta(self.opened), adjacency, options).grids
+
     def write(self, out: Path, stop: Stop, running: Running) -> PrivateDraft:
         """Pay, draft and write the schema file, which has its place before anything is paid."""
-        if not running.resume and self.asks_nothing():
+        if not running.resume and self.asks_nothing:
             with output_file(out) as write:
                 found = self.drafted("")
                 write(found.to_toml())
@@ -175,7 +187,7 @@ class Draft:
 
     def drafted(self, content: str, *, random_state: Any = None, budget: Account | None = None) -> PrivateDraft:
         """Draft from files with that `content_digest`, paid for by the budget, with words for people."""
-        table = open_table(self.data, header=self.header)
+        table = self.opened
         found = private_draft(
             table,
             self.table.label_in(table),
@@ -187,13 +199,6 @@ class Draft:
             budget=budget,
         )
         return replace(found, schema=replace(found.schema, about=self.about))
-
-    def asks_nothing(self) -> bool:
-        """Whether public facts say it all, so that nothing is read and nothing has to be paid or sealed."""
-        table = open_table(self.data, header=self.header)
-        options, label = Options(**self._stated(table)), self.table.label_in(table)
-        epsilon, adjacency = check_epsilon(self.epsilon), Adjacency.of(self.adjacency)
-        return not Plan.of(table, label, epsilon, self._delta(table), adjacency, options).grids
 
     def _stated(self, table: Any) -> dict[str, Any]:
         """What is stated about the columns of a table; raises for a name that it does not have."""

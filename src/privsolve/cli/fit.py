@@ -187,10 +187,11 @@ def _release(
 def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop: Stop, yes: bool) -> _Fit:
     """Draft the schema into its place, unless an interrupted run has done so; the fit with what is left of epsilon."""
     choice, running, total = wanted.choice, wanted.running, wanted.epsilon
+    left_out = [*(table.leave_out or ()), *(choice.exclude or ())]
     if wanted.weights is not None:
         wanted.weights.check_label(table.label)
-        table = replace(table, leave_out=[*(table.leave_out or ()), wanted.weights.column])
-    table = replace(table, leave_out=[*(table.leave_out or ()), *(choice.exclude or ())])
+        left_out.append(wanted.weights.column)
+    table = replace(table, leave_out=left_out)
     if wanted.measuring.holdout is None:
         wanted = replace(wanted, measuring=replace(wanted.measuring, holdout=0.2 if table.several() is None else 0))
     share = at_most(exact(DRAFT_SHARE) * exact(check_epsilon(total)))
@@ -224,7 +225,7 @@ def _draft_first(wanted: _Fit, table: TableOptions, out: Path, place: Path, stop
 def _write_draft(draft: Draft, total: float, place: Path, wanted: _Fit, stop: Stop, yes: bool) -> None:
     """Say what will be done, ask a person who can answer, draft the schema and write it."""
     drafts = f"{DRAFT_SHARE:.0%} of epsilon {total:g} drafts a schema; the rest"
-    if draft.asks_nothing():
+    if draft.asks_nothing:
         drafts = f"the names of the columns say what is asked, and all of epsilon {total:g}"
     measures = " and measures it on records that are held out." if wanted.measuring.holdout else "."
     console.print(f"Plan: {drafts} fits the model{measures}", soft_wrap=True)
@@ -246,7 +247,7 @@ def _check_before_drafting(draft: Draft, wanted: _Fit) -> None:
     if measuring.evaluate_epsilon is not None:
         promise(measuring.evaluate_epsilon, wanted.choice.adjacency)
         measuring.check_epsilon(exact(wanted.epsilon) - exact(draft.epsilon))
-    check_columns(wanted.choice.named, open_table(draft.data, header=draft.header).columns)
+    check_columns(wanted.choice.constraints.names, draft.opened.columns)
     if (by := measuring.by) is not None:  # which columns the draft keeps is not known yet
         column = measuring.column
         if not isinstance(column, Categories):
@@ -254,7 +255,7 @@ def _check_before_drafting(draft: Draft, wanted: _Fit) -> None:
                 f"--by {by}: a drafted schema may leave this column out: state its public values, as --by {by}=a,b,c, or "
                 "give --schema"
             )
-        check_columns([column.column], open_table(draft.data, header=draft.header).columns)
+        check_columns([column.column], draft.opened.columns)
     if (budget := running.budget) is not None and not running.resume:
         delta = getattr(recipe, "delta", 0.0) + (0.0 if running.no_delta else default_delta(1))
         both = profile_of(wanted.epsilon, delta)

@@ -271,7 +271,7 @@ class ModelOptions:
             "max_points": 10 if self.max_points is None else self.max_points,
             "max_questions": self.max_questions,
             "sparsity": self.sparsity,
-            "constraints": self._constraints,
+            "constraints": self.constraints,
         }
         if target is None:
             common |= {"false_positive": self.false_positive, "false_negative": self.false_negative}
@@ -285,10 +285,11 @@ class ModelOptions:
         """The short cards to choose from."""
         points = 3 if self.max_points is None else self.max_points
         ends = (-self.intercept, self.intercept)
-        return CardLimits(self.max_features, points, ends, self.max_questions, self._constraints)
+        return CardLimits(self.max_features, points, ends, self.max_questions, self.constraints)
 
     @property
-    def _constraints(self) -> Constraints:
+    def constraints(self) -> Constraints:
+        """Directions, and columns that a card must or must not ask for."""
         ways: dict[str, str] = {}
         for stated in self.direction or ():
             name, equals, way = stated.rpartition("=")
@@ -297,17 +298,11 @@ class ModelOptions:
             ways[name] = way
         return Constraints(ways, self.require or (), self.exclude or ())
 
-    @property
-    def named(self) -> list[str]:
-        """The columns that the options name."""
-        stated = self._constraints
-        return [*(name for name, _ in stated.directions), *stated.required, *stated.excluded]
-
     def on_drafted(self, schema: Schema) -> ModelOptions:
-        """The options on a drafted schema; what is said of columns that it lacks is left out, but that they are required."""
-        known = [column.column for column in schema.columns]
-        ways = [one for one in self.direction or () if one.rpartition("=")[0] in known]
-        return replace(self, exclude=[one for one in self.exclude or () if one in known], direction=ways)
+        """The options on a drafted schema, which may lack columns that they name."""
+        stated = self.constraints.on_drafted(schema.columns)
+        ways = [f"{name}={way}" for name, way in stated.directions]
+        return replace(self, exclude=list(stated.excluded), direction=ways)
 
     def checked_bands(self, bands: str | None) -> Bands | None:
         """The bands of `--bands`: cut risks, because nobody knows the totals of a card before it is fitted."""

@@ -71,6 +71,17 @@ class Constraints:
         """Whether anything is stated."""
         return self != Constraints()
 
+    @property
+    def names(self) -> list[str]:
+        """The columns that are named."""
+        return [*(name for name, _ in self.directions), *self.required, *self.excluded]
+
+    def on_drafted(self, columns: Sequence[Column]) -> Constraints:
+        """Without what is said of columns that a draft has left out; that one is required stays, and will be refused."""
+        known = [column.column for column in columns]
+        ways = {name: way for name, way in self.directions if name in known}
+        return Constraints(ways, self.required, [name for name in self.excluded if name in known])
+
     def joined(self, more: Constraints) -> Constraints:
         """Both together; what they contradict each other in is refused."""
         mine, theirs = dict(self.directions), dict(more.directions)

@@ -131,24 +131,23 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     @property
     def _fit_epsilon(self) -> float:
         """The part of epsilon for the fit: all of it, unless a draft of the schema was paid from it."""
-        paid = (
-            self.schema is None
-            and (draft := getattr(self, "draft_", None)) is not None
-            and draft.schema.paid is not None
-        )
-        return (
-            _split(self.epsilon)[1] if paid else self.epsilon
-        )  # if every column is known from its name, nothing is paid
+        draft = self._draft
+        if draft is None or draft.schema.paid is None:  # if every column is known from its name, nothing is paid
+            return self.epsilon
+        return _split(self.epsilon)[1]
+
+    @property
+    def _draft(self) -> PrivateDraft | None:
+        """The draft of the schema, if this fit has made one."""
+        return getattr(self, "draft_", None) if self.schema is None else None
 
     @property
     def _constraints(self) -> Constraints | None:
-        """What is stated of single columns, but for those that a draft of the schema has left out, unless they are required."""
+        """What is stated of single columns; after a draft of the schema, of those that it has kept."""
         stated: Constraints | None = getattr(self, "constraints", None)
-        if stated is None or self.schema is not None or not hasattr(self, "draft_"):
+        if stated is None or self._draft is None:
             return stated
-        known = [column.column for column in self.draft_.schema.columns]
-        ways = {name: way for name, way in stated.directions if name in known}
-        return Constraints(ways, stated.required, [name for name in stated.excluded if name in known])
+        return stated.on_drafted(self._draft.schema.columns)
 
     def _drafted(self, frame: Any) -> Schema:
         """A private draft of the schema of a table in memory. Columns without names, of an array, hold numbers."""
@@ -159,7 +158,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         numbers = () if hasattr(self, "feature_names_in_") else tuple(frame.columns)
         stated = checked_constraints(getattr(self, "constraints", None))
-        check_columns([*(name for name, _ in stated.directions), *stated.required, *stated.excluded], names_of(frame))
+        check_columns(stated.names, names_of(frame))
         (draft, fit), budget, seed = _split(self.epsilon), self.budget, self.random_state
         records = len(frame) if Adjacency.of(self.adjacency) is Adjacency.REPLACE else None
         pure = isinstance(budget, Accountant | Ledger) and not budget.budget.release_delta

@@ -26,7 +26,7 @@ from privsolve.learn.labels import (
 from privsolve.learn.recipe import encode
 from privsolve.learn.tree_recipe import DEPTH, TreeRecipe, leaves_of
 from privsolve.models.base import Model
-from privsolve.models.leaves import LabelLeaves, LeafKind, ProbabilityLeaves, label_array
+from privsolve.models.leaves import LabelLeaves, LeafKind, Leaves, ProbabilityLeaves, label_array
 from privsolve.models.tree import DecisionTree
 from privsolve.problems.trees import TreeProblem
 
@@ -99,11 +99,9 @@ class PrivateTreeClassifier(ClassEstimator):
         classes = self._public_classes(labels, stated)
         leaves = leaves_of(classes.tolist(), self.leaves, self.costs)
         targets = class_numbers(labels, classes, stated if self.classes is None else None, readable=True)
-        TreeRecipe(
-            self._fit_epsilon, self.depth, leaves, self.adjacency
-        )  # refuses wrong options before anything is paid
+        self._recipe(leaves)  # refuses wrong options before anything is paid
         schema = with_label(stated if stated is not None else self._drafted(frame), y, classes)
-        recipe = TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
+        recipe = self._recipe(leaves)  # a draft of the schema has left less of epsilon
         if leaves.width == 2:
             self._released(recipe.run, encode(recipe, schema, frame, targets == 1))
         else:
@@ -112,6 +110,9 @@ class PrivateTreeClassifier(ClassEstimator):
             self._released(recipe.run_problem, TreeProblem.from_records(rows, targets, trees, asked))
         self.classes_ = classes
         return self
+
+    def _recipe(self, leaves: Leaves) -> TreeRecipe:
+        return TreeRecipe(self._fit_epsilon, self.depth, leaves, self.adjacency)
 
     def _public_classes(self, labels: NDArray[Any], schema: Schema | None) -> NDArray[Any]:
         if self.classes is not None:

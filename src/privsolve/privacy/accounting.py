@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypedDict, Unpack
 
 from scipy.optimize import minimize_scalar
 
@@ -215,22 +215,19 @@ def check_adjacency(guarantee: Guarantee, adjacency: Adjacency) -> None:
         raise ValueError(f"the budget is under {adjacency} and the release under {guarantee.adjacency}: {way}")
 
 
+class Known(TypedDict, total=False):
+    """By what a payment is known, and what is owed with it; `Ledger.spend` says what each does."""
+
+    run: str
+    names: Sequence[str]
+    draft: Paid | None
+
+
 class Account(Protocol):
     """What pays for releases: an `Accountant`, or a `Ledger`."""
 
-    def spending(
-        self,
-        guarantee: Guarantee,
-        note: str = "",
-        *,
-        run: str = "",
-        names: Sequence[str] = (),
-        draft: Paid | None = None,
-    ) -> AbstractContextManager[object]:
-        """Pay for one release, or refuse, on entering; the mechanism draws its noise inside.
-
-        `run`, `names` and `draft` are as in `Ledger.spend`.
-        """
+    def spending(self, guarantee: Guarantee, note: str = "", **known: Unpack[Known]) -> AbstractContextManager[object]:
+        """Pay for one release, or refuse, on entering; the mechanism draws its noise inside."""
 
 
 class Accountant:
@@ -288,17 +285,9 @@ class Accountant:
                 self._names[owed.note] = owed.guarantee
 
     @contextmanager
-    def spending(
-        self,
-        guarantee: Guarantee,
-        note: str = "",
-        *,
-        run: str = "",
-        names: Sequence[str] = (),
-        draft: Paid | None = None,
-    ) -> Iterator[Guarantee]:
+    def spending(self, guarantee: Guarantee, note: str = "", **known: Unpack[Known]) -> Iterator[Guarantee]:
         """`spend`, then run the block; whatever happens in it, the release stays paid for."""
-        self.spend(guarantee, run=run, names=names, draft=draft)
+        self.spend(guarantee, **known)
         yield guarantee
 
     def remaining(self) -> Remaining:
@@ -307,23 +296,17 @@ class Accountant:
 
 
 def charged(
-    budget: Account | None,
-    guarantee: Guarantee,
-    note: str = "",
-    *,
-    run: str = "",
-    names: Sequence[str] = (),
-    draft: Paid | None = None,
+    budget: Account | None, guarantee: Guarantee, note: str = "", **known: Unpack[Known]
 ) -> AbstractContextManager[object]:
     """For mechanisms: pay from `budget`, if there is one, on entering the block that draws the noise.
 
-    `run`, `names` and `draft` are as in `Ledger.spend`. A budget of the user's own need not take what is not given.
+    A budget of the user's own need not take what is not given.
     """
     if budget is None:
         return nullcontext()
     if not callable(getattr(budget, "spending", None)):
         raise TypeError(f"budget must be an Accountant or a Ledger, got {type(budget).__name__}")
-    given = {"note": note, "run": run, "names": names, "draft": draft}
+    given = {"note": note, **known}
     return budget.spending(guarantee, **{name: value for name, value in given.items() if value})  # type: ignore[arg-type]
 
 

@@ -21,11 +21,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from privsolve.checks import check_between, check_integer
 from privsolve.errors import LedgerError, OracleNotCertified, SolveInterrupted
-from privsolve.privacy.accounting import Budget, Remaining, Totals, check_adjacency
+from privsolve.privacy.accounting import Budget, Known, Remaining, Totals, check_adjacency
 from privsolve.privacy.adjacency import Adjacency
 from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.privacy.high_water import (
@@ -261,17 +261,9 @@ class Ledger:
             db.execute("COMMIT")
 
     @contextmanager
-    def spending(
-        self,
-        guarantee: Guarantee,
-        note: str = "",
-        *,
-        run: str = "",
-        names: Sequence[str] = (),
-        draft: Paid | None = None,
-    ) -> Iterator[int]:
+    def spending(self, guarantee: Guarantee, note: str = "", **known: Unpack[Known]) -> Iterator[int]:
         """Pay as `spend` does, then run the block, then note how it ended; whatever happens in it, the payment stands."""
-        number = self.spend(guarantee, note, run=run, names=names, draft=draft)
+        number = self.spend(guarantee, note, **known)
         try:
             yield number
         except (OracleNotCertified, SolveInterrupted):

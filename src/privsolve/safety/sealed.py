@@ -27,7 +27,7 @@ from privsolve.data.private import PrivateDraft
 from privsolve.errors import LedgerError, OracleNotCertified, PrivsolveError, SealedRunError, SolveInterrupted
 from privsolve.evaluation import Evaluation
 from privsolve.noise.entropy import Randomness, as_randomness
-from privsolve.privacy.accounting import Account, charged
+from privsolve.privacy.accounting import Account, Known, charged
 from privsolve.privacy.guarantee import Guarantee, Paid
 from privsolve.privacy.high_water import read_start, sync_directory
 from privsolve.privacy.ledger import Ledger
@@ -175,14 +175,14 @@ class SealedRun:
         self._stop.hold()
         if not file.facts:
             file.add(**self._sealed, name=f"run {secrets.token_hex(8)}")
-        how: dict[str, Any] = {"run": file.facts["name"], "names": names, "draft": draft}
+        known: Known = {"run": file.facts["name"], "names": names, "draft": draft}
         with ExitStack() as stack:
             try:
                 if self._ledger is None:
-                    stack.enter_context(charged(self._budget, guarantee, self._note or note, **how))
+                    stack.enter_context(charged(self._budget, guarantee, self._note or note, **known))
                     paid = None
                 else:
-                    paid = self._ledger.spend(guarantee, self._note or note, **how)
+                    paid = self._ledger.spend(guarantee, self._note or note, **known)
             except Exception:
                 self._withdraw(file)
                 raise
